@@ -1,0 +1,63 @@
+# Everything a person or CI types. `make help` lists it.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.1.0-dev)
+PKG     := github.com/hypershift-on-azure/hypershift
+LDFLAGS := -s -w -X $(PKG)/internal/version.Version=$(VERSION)
+GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+
+export GOFLAGS += -mod=readonly
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build hypershift, hypershift-operator and control-plane-operator into bin/
+	@mkdir -p bin
+	$(GOBUILD) -o bin/ ./cmd/...
+
+.PHONY: parts
+parts: build ## compile the sandbox's third-party parts into the build cache (slow once)
+	bin/hypershift sandbox parts
+
+.PHONY: demo
+demo: ## build what is missing, bring the sandbox up, run the three phases
+	hack/demo.sh
+
+.PHONY: demo-down
+demo-down: ## destroy the demo and the sandbox, leaving nothing but the build cache
+	hack/demo-down.sh
+
+.PHONY: test
+test: ## the short tier: unit, API-server-backed and embedded-Azure tests, and the demo
+	hack/test.sh
+
+.PHONY: test-long
+test-long: ## the long tier: fuzzing and the demo's comparisons
+	hack/test-long.sh
+
+.PHONY: e2e
+e2e: build ## only the whole-program scripts
+	go test ./test/e2e -count=1 -timeout 60m -v
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (default 60s)
+	hack/fuzz.sh
+
+.PHONY: bench
+bench: ## print the figures of docs/benchmarks.md
+	hack/bench.sh
+
+.PHONY: generate
+generate: ## regenerate deepcopy, CRDs and role data
+	hack/generate.sh
+
+.PHONY: verify
+verify: ## check that generated files are current and modules tidy
+	hack/verify.sh
+
+.PHONY: lint
+lint: ## golangci-lint with the import directions as rules
+	hack/lint.sh
