@@ -1,0 +1,179 @@
+package azure
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+)
+
+// Resource is any ARM resource as the wire has it.
+type Resource struct {
+	ID         string            `json:"id,omitempty"`
+	Name       string            `json:"name,omitempty"`
+	Type       string            `json:"type,omitempty"`
+	Location   string            `json:"location,omitempty"`
+	Kind       string            `json:"kind,omitempty"`
+	Tags       map[string]string `json:"tags,omitempty"`
+	SKU        map[string]any    `json:"sku,omitempty"`
+	Properties map[string]any    `json:"properties,omitempty"`
+}
+
+// Property walks into the properties; a missing step gives "".
+func (r *Resource) Property(path ...string) string {
+	var at any = r.Properties
+	for _, step := range path {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return ""
+		}
+		at = m[step]
+	}
+	text, _ := at.(string)
+	return text
+}
+
+// pollEvery bounds the pause between two looks at a long-running operation; Azure's Retry-After wins.
+const pollEvery = 2 * time.Second
+
+// Get reads a resource.
+func (s *Session) Get(ctx context.Context, id, apiVersion string) (*Resource, error) {
+	var out Resource
+	err := s.call(ctx, http.MethodGet, id, apiVersion, nil, &out)
+	return &out, err
+}
+
+// Put creates or replaces a resource and waits until Azure has finished.
+func (s *Session) Put(ctx context.Context, id, apiVersion string, body Resource) (*Resource, error) {
+	body.ID, body.Name, body.Type = "", "", ""
+	resp, err := s.do(ctx, http.MethodPut, id, apiVersion, body, http.StatusOK, http.StatusCreated, http.StatusAccepted)
+	if err != nil {
+		return nil, Wrap("create", id, err)
+	}
+	poller, err := runtime.NewPoller[Resource](resp, s.arm.Pipeline(), nil)
+	if err != nil {
+		return nil, Wrap("create", id, err)
+	}
+	out, err := poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
+	return &out, Wrap("create", id, err)
+}
+
+// Delete removes a resource, waits until it is gone, and takes an absent one as success.
+func (s *Session) Delete(ctx context.Context, id, apiVersion string) error {
+	resp, err := s.do(ctx, http.MethodDelete, id, apiVersion, nil, http.StatusOK, http.StatusAccepted, http.StatusNoContent)
+	if err == nil {
+		var poller *runtime.Poller[struct{}]
+		if poller, err = runtime.NewPoller[struct{}](resp, s.arm.Pipeline(), nil); err == nil {
+			_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
+		}
+	}
+	if err = Wrap("delete", id, err); IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// List reads all pages of a collection. The filter may be empty.
+func (s *Session) List(ctx context.Context, path, apiVersion, filter string) ([]Resource, error) {
+	var all []Resource
+	next := path
+	for next != "" {
+		var page struct {
+			Value    []Resource `json:"value"`
+			NextLink string     `json:"nextLink"`
+		}
+		query := url.Values{}
+		if filter != "" {
+			query.Set("$filter", filter)
+		}
+		if err := s.callQuery(ctx, http.MethodGet, next, apiVersion, query, nil, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Value...)
+		next = strings.TrimPrefix(page.NextLink, s.arm.Endpoint())
+	}
+	return all, nil
+}
+
+func (s *Session) call(ctx context.Context, method, id, apiVersion string, body, out any) error {
+	return s.callQuery(ctx, method, id, apiVersion, url.Values{}, body, out)
+}
+
+func (s *Session) callQuery(ctx context.Context, method, path, apiVersion string, query url.Values, body, out any) error {
+	op := map[string]string{http.MethodGet: "read", http.MethodPost: "call"}[method]
+	resp, err := s.send(ctx, method, path, apiVersion, query, body, http.StatusOK)
+	if err != nil {
+		return Wrap(op, path, err)
+	}
+	return Wrap(op, path, runtime.UnmarshalAsJSON(resp, out))
+}
+
+func (s *Session) do(ctx context.Context, method, path, apiVersion string, body any, accept ...int) (*http.Response, error) {
+	return s.send(ctx, method, path, apiVersion, url.Values{}, body, accept...)
+}
+
+func (s *Session) send(ctx context.Context, method, path, apiVersion string, query url.Values, body any, accept ...int) (*http.Response, error) {
+	base, rawQuery, _ := strings.Cut(path, "?")
+	req, err := runtime.NewRequest(ctx, method, runtime.JoinPaths(s.arm.Endpoint(), base))
+	if err != nil {
+		return nil, err
+	}
+	values, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("the query of %s: %w", path, err)
+	}
+	if rawQuery == "" {
+		values = query
+		values.Set("api-version", apiVersion)
+	}
+	req.Raw().URL.RawQuery = values.Encode()
+	req.Raw().Header.Set("Accept", "application/json")
+	if body != nil {
+		if err := runtime.MarshalAsJSON(req, body); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := s.arm.Pipeline().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if !runtime.HasStatusCode(resp, accept...) {
+		return nil, runtime.NewResponseError(resp)
+	}
+	return resp, nil
+}
+
+// ID is a parsed ARM resource id.
+type ID struct {
+	SubscriptionID, ResourceGroup, Type, Name string
+	Parent                                    string
+}
+
+// ParseID reads an ARM resource id; the error names the text.
+func ParseID(text string) (ID, error) {
+	parsed, err := arm.ParseResourceID(text)
+	if err != nil || parsed.SubscriptionID == "" || parsed.ResourceGroupName == "" {
+		return ID{}, fmt.Errorf("%q is not an ARM resource id (/subscriptions/…/resourceGroups/…/providers/…)", text)
+	}
+	id := ID{SubscriptionID: parsed.SubscriptionID, ResourceGroup: parsed.ResourceGroupName,
+		Type: parsed.ResourceType.String(), Name: parsed.Name}
+	if parsed.Parent != nil {
+		id.Parent = parsed.Parent.String()
+	}
+	return id, nil
+}
+
+// GroupID is the ARM id of a resource group of the session's subscription.
+func (s *Session) GroupID(group string) string {
+	return "/subscriptions/" + s.SubscriptionID + "/resourceGroups/" + group
+}
+
+// ResourceID is the ARM id of a resource; typed as Microsoft.Network/virtualNetworks.
+func (s *Session) ResourceID(group, typed, name string) string {
+	return s.GroupID(group) + "/providers/" + typed + "/" + name
+}

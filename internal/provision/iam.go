@@ -1,0 +1,221 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// audience of every federated credential.
+const audience = "openshift"
+
+// component is one workload identity: the member of the identities file, the part of its name, and who may use it.
+type component struct {
+	key         string
+	part        string
+	credentials []credential
+}
+
+// credential binds a guest service account; suffix completes "<name>-".
+type credential struct{ suffix, subject string }
+
+const subjectPrefix = "system:serviceaccount:"
+
+var components = []component{
+	{"disk", "disk", []credential{
+		{"disk-fed-id-node", "openshift-cluster-csi-drivers:azure-disk-csi-driver-node-sa"},
+		{"disk-fed-id-operator", "openshift-cluster-csi-drivers:azure-disk-csi-driver-operator"},
+		{"disk-fed-id-controller", "openshift-cluster-csi-drivers:azure-disk-csi-driver-controller-sa"}}},
+	{"file", "file", []credential{
+		{"file-fed-id-node", "openshift-cluster-csi-drivers:azure-file-csi-driver-node-sa"},
+		{"file-fed-id-operator", "openshift-cluster-csi-drivers:azure-file-csi-driver-operator"},
+		{"file-fed-id-controller", "openshift-cluster-csi-drivers:azure-file-csi-driver-controller-sa"}}},
+	{"imageRegistry", "image-registry", []credential{
+		{"image-registry-fed-id-registry", "openshift-image-registry:registry"},
+		{"image-registry-fed-id-operator", "openshift-image-registry:cluster-image-registry-operator"}}},
+	{"ingress", "ingress", []credential{{"ingress-fed-id", "openshift-ingress-operator:ingress-operator"}}},
+	{"cloudProvider", "cloud-provider", []credential{{"cloud-provider-fed-id", "kube-system:azure-cloud-provider"}}},
+	{"nodePoolManagement", "node-pool-mgmt", []credential{{"node-pool-mgmt-fed-id", "kube-system:capi-provider"}}},
+	{"network", "network", []credential{{"network-fed-id", "openshift-cloud-network-config-controller:cloud-network-config-controller"}}},
+	{"controlPlaneOperator", "control-plane-operator", []credential{{"cpo-fed-id", "kube-system:control-plane-operator"}}},
+	{"kms", "kms", []credential{{"kms-fed-id", "kube-system:kms-provider"}}},
+}
+
+// IAMOptions describe the workload identities of one hosted cluster.
+type IAMOptions struct {
+	Name, InfraID string
+	ResourceGroup string
+	Location      string
+	IssuerURL     string
+	EnableKMS     bool
+}
+
+// Validate names the flag that is missing.
+func (o IAMOptions) Validate() error {
+	for _, f := range []struct{ flag, value string }{
+		{"name", o.Name}, {"infra-id", o.InfraID}, {"resource-group-name", o.ResourceGroup}, {"oidc-issuer-url", o.IssuerURL},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("%s is required", f.flag)
+		}
+	}
+	return nil
+}
+
+// Identity is one member of the identities file.
+type Identity struct {
+	ClientID string `json:"clientID"`
+}
+
+// WorkloadIdentities is the content of workload-identities.json, members in its order.
+type WorkloadIdentities struct {
+	ImageRegistry        Identity  `json:"imageRegistry"`
+	Ingress              Identity  `json:"ingress"`
+	File                 Identity  `json:"file"`
+	Disk                 Identity  `json:"disk"`
+	NodePoolManagement   Identity  `json:"nodePoolManagement"`
+	CloudProvider        Identity  `json:"cloudProvider"`
+	Network              Identity  `json:"network"`
+	ControlPlaneOperator *Identity `json:"controlPlaneOperator,omitempty"`
+	KMSClientID          string    `json:"kmsClientID,omitempty"`
+}
+
+func (w *WorkloadIdentities) set(key, clientID string) {
+	id := Identity{ClientID: clientID}
+	switch key {
+	case "imageRegistry":
+		w.ImageRegistry = id
+	case "ingress":
+		w.Ingress = id
+	case "file":
+		w.File = id
+	case "disk":
+		w.Disk = id
+	case "nodePoolManagement":
+		w.NodePoolManagement = id
+	case "cloudProvider":
+		w.CloudProvider = id
+	case "network":
+		w.Network = id
+	case "controlPlaneOperator":
+		w.ControlPlaneOperator = &id
+	case "kms":
+		w.KMSClientID = clientID
+	}
+}
+
+// Get returns the client id behind a member, "" when there is none.
+func (w *WorkloadIdentities) Get(key string) string {
+	members := map[string]string{
+		"imageRegistry": w.ImageRegistry.ClientID, "ingress": w.Ingress.ClientID, "file": w.File.ClientID, "disk": w.Disk.ClientID,
+		"nodePoolManagement": w.NodePoolManagement.ClientID, "cloudProvider": w.CloudProvider.ClientID, "network": w.Network.ClientID,
+		"kms": w.KMSClientID,
+	}
+	if w.ControlPlaneOperator != nil {
+		members["controlPlaneOperator"] = w.ControlPlaneOperator.ClientID
+	}
+	return members[key]
+}
+
+// required are the members that the API demands.
+var required = []string{"imageRegistry", "ingress", "file", "disk", "nodePoolManagement", "cloudProvider", "network"}
+
+// ParseWorkloadIdentities reads an identities file; the error names the member.
+func ParseWorkloadIdentities(raw []byte) (*WorkloadIdentities, error) {
+	var w WorkloadIdentities
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return nil, fmt.Errorf("not a JSON object of identities: %w", err)
+	}
+	for _, key := range required {
+		if !azure.IsUUID(w.Get(key)) {
+			return nil, fmt.Errorf("%s.clientID must be a valid UUID, it is %q", key, w.Get(key))
+		}
+	}
+	if w.ControlPlaneOperator != nil && !azure.IsUUID(w.ControlPlaneOperator.ClientID) {
+		return nil, errors.New("controlPlaneOperator.clientID must be a valid UUID")
+	}
+	return &w, nil
+}
+
+// ReadWorkloadIdentities reads the file at path.
+func ReadWorkloadIdentities(path string) (*WorkloadIdentities, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read --workload-identities-file: %w", err)
+	}
+	w, err := ParseWorkloadIdentities(raw)
+	if err != nil {
+		return nil, fmt.Errorf("--workload-identities-file %s: %w", path, err)
+	}
+	return w, nil
+}
+
+// CreateIAM makes the identities and their federated credentials: serial on one identity, parallel across.
+func CreateIAM(ctx context.Context, s *azure.Session, o IAMOptions, progress func(stack.Event)) (*WorkloadIdentities, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	out := &WorkloadIdentities{}
+	return out, stack.Create(ctx, iamNodes(s, o, out), options(progress))
+}
+
+// PlanIAM says what CreateIAM would do.
+func PlanIAM(ctx context.Context, s *azure.Session, o IAMOptions) ([]stack.Step, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return stack.Plan(ctx, iamNodes(s, o, &WorkloadIdentities{}))
+}
+
+// DestroyIAM removes identities and credentials; the group stays.
+func DestroyIAM(ctx context.Context, s *azure.Session, o IAMOptions, progress func(stack.Event)) error {
+	o.EnableKMS = true
+	return stack.Destroy(ctx, iamNodes(s, o, &WorkloadIdentities{}), options(progress))
+}
+
+func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.Node {
+	var mu sync.Mutex
+	nodes := []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true)}
+	for _, c := range components {
+		if c.key == "kms" && !o.EnableKMS {
+			continue
+		}
+		name := o.Name + "-" + c.part + "-" + o.InfraID
+		id := s.ResourceID(o.ResourceGroup, typeIdentity, name)
+		nodes = append(nodes, resource{session: s, id: id, api: apiIdentity,
+			body: func() azure.Resource { return azure.Resource{Location: o.Location} },
+			found: func(r *azure.Resource) {
+				mu.Lock()
+				defer mu.Unlock()
+				out.set(c.key, r.Property("clientId"))
+			},
+		}.node(c.key, "managed identity", name, "group"))
+		for _, f := range c.credentials {
+			nodes = append(nodes, federated(s, o, id, c.key, f))
+		}
+	}
+	return nodes
+}
+
+func federated(s *azure.Session, o IAMOptions, identityID, key string, f credential) *stack.Node {
+	subject := subjectPrefix + f.subject
+	n := resource{session: s, id: identityID + "/federatedIdentityCredentials/" + o.Name + "-" + f.suffix, api: apiIdentity,
+		body: func() azure.Resource {
+			return azure.Resource{Properties: map[string]any{"issuer": o.IssuerURL, "subject": subject, "audiences": []string{audience}}}
+		},
+		current: func(r *azure.Resource) bool {
+			audiences, _ := r.Properties["audiences"].([]any)
+			return r.Property("issuer") == o.IssuerURL && r.Property("subject") == subject &&
+				len(audiences) == 1 && audiences[0] == audience
+		},
+	}.node(f.suffix, "federated credential", o.Name+"-"+f.suffix, key)
+	// Azure refuses concurrent writes on one identity.
+	n.Lane = identityID
+	return n
+}

@@ -1,0 +1,327 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// InfraOptions describe the infrastructure of one hosted cluster. The three ids are the user's own resources.
+type InfraOptions struct {
+	Name, InfraID, BaseDomain, Location string
+	BaseDomainPrefix                    *string // nil: the cluster's name; "": none
+	ResourceGroup                       string  // existing group for everything; "" makes the default ones
+	Tags                                map[string]string
+	VNetID, SubnetID, NSGID             string
+	Identities                          *WorkloadIdentities
+	AssignRoles                         bool
+	DNSZoneGroup                        string
+	PublicZoneOptional                  bool // without an external DNS domain the public zone may be missing
+}
+
+// Validate names the flag that is wrong, before any call.
+func (o InfraOptions) Validate() error {
+	for _, f := range []struct{ flag, value string }{
+		{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--base-domain", o.BaseDomain}, {"--location", o.Location},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("%s is required", f.flag)
+		}
+	}
+	for _, f := range []struct{ flag, id string }{
+		{"--vnet-id", o.VNetID}, {"--subnet-id", o.SubnetID}, {"--network-security-group-id", o.NSGID},
+	} {
+		if f.id == "" {
+			continue
+		}
+		if _, err := azure.ParseID(f.id); err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
+		}
+	}
+	switch {
+	case o.VNetID != "" && o.SubnetID == "":
+		return errors.New("--vnet-id needs --subnet-id: the subnet the workers are placed in")
+	case o.VNetID == "" && o.SubnetID != "":
+		return errors.New("--subnet-id needs --vnet-id: the virtual network the subnet belongs to")
+	case o.VNetID != "" && !strings.HasPrefix(strings.ToLower(o.SubnetID), strings.ToLower(o.VNetID)+"/subnets/"):
+		return errors.New("--subnet-id is not a subnet of --vnet-id")
+	case o.AssignRoles && o.DNSZoneGroup == "":
+		return errors.New("assigning roles needs --dns-zone-rg-name: the resource group of the public DNS zone")
+	case o.AssignRoles && o.Identities == nil:
+		return errors.New("assigning roles needs --workload-identities-file")
+	}
+	return nil
+}
+
+// InfraOutput is the file that `create infra azure` writes and `create cluster azure --infra-json` reads.
+type InfraOutput struct {
+	BaseDomain          string              `json:"baseDomain"`
+	PublicZoneID        string              `json:"publicZoneID"`
+	PrivateZoneID       string              `json:"privateZoneID"`
+	Region              string              `json:"region"`
+	ResourceGroupName   string              `json:"resourceGroupName"`
+	VNetID              string              `json:"vnetID"`
+	SubnetID            string              `json:"subnetID"`
+	SecurityGroupID     string              `json:"securityGroupID"`
+	BootImageID         string              `json:"bootImageID"`
+	InfraID             string              `json:"infraID"`
+	ControlPlaneMIs     map[string]any      `json:"controlPlaneMIs"`
+	DataPlaneIdentities DataPlaneIdentities `json:"dataPlaneIdentities"`
+	WorkloadIdentities  *WorkloadIdentities `json:"workloadIdentities"`
+	KMSClientID         string              `json:"kmsClientID,omitempty"`
+}
+
+// DataPlaneIdentities are empty on a self-managed cluster.
+type DataPlaneIdentities struct {
+	DiskMSIClientID          string `json:"diskMSIClientID"`
+	FileMSIClientID          string `json:"fileMSIClientID"`
+	ImageRegistryMSIClientID string `json:"imageRegistryMSIClientID"`
+}
+
+// Write writes the output as YAML that only the user can read.
+func (o *InfraOutput) Write(path string) error {
+	raw, err := yaml.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("cannot encode the infrastructure: %w", err)
+	}
+	return os.WriteFile(path, raw, 0o600)
+}
+
+// ReadInfraOutput reads such a file, YAML or JSON, keys without regard to case.
+func ReadInfraOutput(path string) (*InfraOutput, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read --infra-json: %w", err)
+	}
+	var out InfraOutput
+	if err := yaml.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("--infra-json %s: %w", path, err)
+	}
+	return &out, nil
+}
+
+// infra carries what the nodes share.
+type infra struct {
+	InfraOptions
+	s    *azure.Session
+	out  *InfraOutput
+	main string
+}
+
+func newInfra(s *azure.Session, o InfraOptions) (*infra, error) {
+	i := &infra{InfraOptions: o, s: s, main: o.ResourceGroup}
+	if i.main == "" {
+		i.main = MainGroup(o.Name, o.InfraID)
+	}
+	i.out = &InfraOutput{BaseDomain: o.BaseDomain, Region: o.Location, InfraID: o.InfraID, ResourceGroupName: i.main,
+		VNetID: o.VNetID, SubnetID: o.SubnetID, SecurityGroupID: o.NSGID, WorkloadIdentities: o.Identities}
+	if o.Identities != nil {
+		i.out.KMSClientID = o.Identities.KMSClientID
+	}
+	if i.out.SecurityGroupID == "" {
+		i.out.SecurityGroupID = s.ResourceID(i.nsgGroup(), typeNSG, o.Name+"-"+o.InfraID+"-nsg")
+	}
+	if i.out.VNetID == "" {
+		i.out.VNetID = s.ResourceID(i.vnetGroup(), typeVNet, o.Name+"-"+o.InfraID)
+		i.out.SubnetID = i.out.VNetID + "/subnets/default"
+	}
+	i.out.PrivateZoneID = s.ResourceID(i.main, typePrivateDNS, i.clusterDomain())
+	return i, nil
+}
+
+// MainGroup is the default name of the managed resource group.
+func MainGroup(name, infraID string) string { return name + "-" + infraID }
+
+func (i *infra) vnetGroup() string { return i.groupOf(i.VNetID, i.Name+"-vnet-"+i.InfraID) }
+func (i *infra) nsgGroup() string  { return i.groupOf(i.NSGID, i.Name+"-nsg-"+i.InfraID) }
+
+// groupOf is the group of a brought resource, the one group the user named, or the default.
+func (i *infra) groupOf(id, byDefault string) string {
+	if parsed, err := azure.ParseID(id); err == nil {
+		return parsed.ResourceGroup
+	}
+	if i.ResourceGroup != "" {
+		return i.ResourceGroup
+	}
+	return byDefault
+}
+
+func (i *infra) clusterDomain() string {
+	prefix := i.Name
+	if i.BaseDomainPrefix != nil {
+		prefix = *i.BaseDomainPrefix
+	}
+	if prefix == "" {
+		return i.BaseDomain
+	}
+	return prefix + "." + i.BaseDomain
+}
+
+// CreateInfra makes what is missing and returns the output. Run again, it changes nothing.
+func CreateInfra(ctx context.Context, s *azure.Session, o InfraOptions, progress func(stack.Event)) (*InfraOutput, error) {
+	i, err := prepareInfra(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	return i.out, stack.Create(ctx, i.nodes(), options(progress))
+}
+
+// PlanInfra says what CreateInfra would do.
+func PlanInfra(ctx context.Context, s *azure.Session, o InfraOptions) ([]stack.Step, error) {
+	i, err := prepareInfra(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	return stack.Plan(ctx, i.nodes())
+}
+
+func prepareInfra(ctx context.Context, s *azure.Session, o InfraOptions) (*infra, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	i, err := newInfra(s, o)
+	if err != nil {
+		return nil, err
+	}
+	i.out.PublicZoneID, err = publicZone(ctx, s, o.BaseDomain)
+	if err == nil && i.out.PublicZoneID == "" && !o.PublicZoneOptional {
+		err = fmt.Errorf("no public DNS zone %q in subscription %s; create it, or give the --base-domain of one that exists", o.BaseDomain, s.SubscriptionID)
+	}
+	return i, err
+}
+
+// publicZone finds the zone by its exact name over all pages of the subscription.
+func publicZone(ctx context.Context, s *azure.Session, domain string) (string, error) {
+	zones, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/Microsoft.Network/dnszones", apiDNS, "")
+	if err != nil {
+		return "", err
+	}
+	for _, z := range zones {
+		if z.Name == domain {
+			return z.ID, nil
+		}
+	}
+	return "", nil
+}
+
+func (i *infra) nodes() []*stack.Node {
+	nodes := i.groupNodes()
+	nodes = append(nodes, i.networkNodes()...)
+	nodes = append(nodes, i.privateDNSNodes()...)
+	nodes = append(nodes, i.egressNodes()...)
+	if i.AssignRoles {
+		nodes = append(nodes, roleNodes(i.s, i.InfraID, i.Identities,
+			groups{scopeMain: i.main, scopeNSG: i.nsgGroup(), scopeVNet: i.vnetGroup(), scopeDNS: i.DNSZoneGroup},
+			map[scopeName]string{scopeMain: "group/main", scopeNSG: "nsg", scopeVNet: "vnet"})...)
+	}
+	return nodes
+}
+
+func (i *infra) groupNodes() []*stack.Node {
+	if i.ResourceGroup != "" {
+		return []*stack.Node{brought(i.s, "group/main", "resource group", i.s.GroupID(i.main), apiGroups, nil)}
+	}
+	nodes := []*stack.Node{group(i.s, "group/main", i.main, i.Location, i.tags(), false)}
+	if i.NSGID == "" {
+		nodes = append(nodes, group(i.s, "group/nsg", i.nsgGroup(), i.Location, i.tags(), false))
+	}
+	if i.VNetID == "" {
+		nodes = append(nodes, group(i.s, "group/vnet", i.vnetGroup(), i.Location, i.tags(), false))
+	}
+	return nodes
+}
+
+// ownerTag marks what this cluster's stack made, in the spelling that the cloud provider uses for its own.
+func ownerTag(infraID string) string { return "kubernetes.io_cluster_" + infraID }
+
+// tags are the user's and the mark of ownership.
+func (i *infra) tags() map[string]string {
+	all := maps.Clone(i.Tags)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[ownerTag(i.InfraID)] = "owned"
+	return all
+}
+
+// in is the node id of a group that this stack makes or uses.
+func (i *infra) in(which string) string {
+	if i.ResourceGroup != "" {
+		return "group/main"
+	}
+	return "group/" + which
+}
+
+func (i *infra) networkNodes() []*stack.Node {
+	var nodes []*stack.Node
+	if i.NSGID != "" {
+		nodes = append(nodes, brought(i.s, "nsg", "network security group", i.NSGID, apiNetwork, nil))
+	} else {
+		nodes = append(nodes, resource{session: i.s, id: i.out.SecurityGroupID, api: apiNetwork,
+			body: func() azure.Resource { return azure.Resource{Location: i.Location, Tags: i.tags()} },
+		}.node("nsg", "network security group", i.Name+"-"+i.InfraID+"-nsg", i.in("nsg")))
+	}
+	if i.VNetID != "" {
+		return append(nodes, brought(i.s, "vnet", "virtual network", i.VNetID, apiNetwork, nil),
+			brought(i.s, "subnet", "subnet", i.SubnetID, apiNetwork, nil))
+	}
+	return append(nodes, resource{session: i.s, id: i.out.VNetID, api: apiNetwork, body: func() azure.Resource {
+		return azure.Resource{Location: i.Location, Tags: i.tags(), Properties: map[string]any{
+			"addressSpace": map[string]any{"addressPrefixes": []string{"10.0.0.0/16"}},
+			"subnets": []any{map[string]any{"name": "default", "properties": map[string]any{
+				"addressPrefix":        "10.0.0.0/24",
+				"networkSecurityGroup": map[string]any{"id": i.out.SecurityGroupID},
+			}}},
+		}}
+	}}.node("vnet", "virtual network", i.Name+"-"+i.InfraID, i.in("vnet"), "nsg"))
+}
+
+func (i *infra) privateDNSNodes() []*stack.Node {
+	domain := i.clusterDomain()
+	zone := resource{session: i.s, id: i.out.PrivateZoneID, api: apiPrivateDNS,
+		body: func() azure.Resource { return azure.Resource{Location: "global", Tags: i.tags()} },
+	}.node("privatezone", "private DNS zone", domain, "group/main")
+	link := resource{session: i.s, id: i.out.PrivateZoneID + "/virtualNetworkLinks/" + i.Name + "-" + i.InfraID, api: apiPrivateDNS,
+		body: func() azure.Resource {
+			return azure.Resource{Location: "global", Properties: map[string]any{
+				"virtualNetwork": map[string]any{"id": i.out.VNetID}, "registrationEnabled": false}}
+		},
+		current: func(r *azure.Resource) bool {
+			return strings.EqualFold(r.Property("virtualNetwork", "id"), i.out.VNetID)
+		},
+	}.node("zonelink", "virtual network link", i.Name+"-"+i.InfraID, "privatezone", "vnet")
+	return []*stack.Node{zone, link}
+}
+
+// egressNodes are the public address and the load balancer through which the workers reach the world; the cloud provider
+// and the machine provider look for them by the infra id.
+func (i *infra) egressNodes() []*stack.Node {
+	ipID := i.s.ResourceID(i.main, typePublicIP, i.InfraID)
+	lbID := i.s.ResourceID(i.main, typeLB, i.InfraID)
+	ip := resource{session: i.s, id: ipID, api: apiNetwork, body: func() azure.Resource {
+		return azure.Resource{Location: i.Location, Tags: i.tags(), SKU: map[string]any{"name": "Standard"}, Properties: map[string]any{
+			"publicIPAddressVersion": "IPv4", "publicIPAllocationMethod": "Static", "idleTimeoutInMinutes": 4}}
+	}}.node("publicip", "public IP", i.InfraID, "group/main")
+	lb := resource{session: i.s, id: lbID, api: apiNetwork, body: func() azure.Resource {
+		ref := func(kind string) map[string]any { return map[string]any{"id": lbID + "/" + kind + "/" + i.InfraID} }
+		named := func(properties map[string]any) []any {
+			return []any{map[string]any{"name": i.InfraID, "properties": properties}}
+		}
+		return azure.Resource{Location: i.Location, Tags: i.tags(), SKU: map[string]any{"name": "Standard"}, Properties: map[string]any{
+			"frontendIPConfigurations": named(map[string]any{"privateIPAllocationMethod": "Dynamic", "publicIPAddress": map[string]any{"id": ipID}}),
+			"backendAddressPools":      []any{map[string]any{"name": i.InfraID}},
+			"probes":                   named(map[string]any{"protocol": "Http", "port": 30595, "requestPath": "/healthz", "intervalInSeconds": 5, "numberOfProbes": 2}),
+			"outboundRules": named(map[string]any{"protocol": "All", "allocatedOutboundPorts": 1024, "enableTcpReset": true, "idleTimeoutInMinutes": 4,
+				"frontendIPConfigurations": []any{ref("frontendIPConfigurations")}, "backendAddressPool": ref("backendAddressPools")}),
+		}}
+	}}.node("loadbalancer", "load balancer", i.InfraID, "publicip")
+	return []*stack.Node{ip, lb}
+}

@@ -1,0 +1,209 @@
+package provision
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+const (
+	sub = "11111111-1111-1111-1111-111111111111"
+	id  = "22222222-2222-2222-2222-222222222222"
+)
+
+func session(t *testing.T) *azure.Session {
+	t.Helper()
+	s, err := azure.NewSession(azure.Credentials{SubscriptionID: sub, TenantID: id, ClientID: id, ClientSecret: "x"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func identities() *WorkloadIdentities {
+	w := &WorkloadIdentities{}
+	for _, c := range components {
+		if c.key != "kms" {
+			w.set(c.key, id)
+		}
+	}
+	return w
+}
+
+func TestIAMMakesEveryIdentityAndCredential(t *testing.T) {
+	o := IAMOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "g", IssuerURL: "https://i"}
+	for _, tc := range []struct {
+		kms                     bool
+		identities, credentials int
+	}{{false, 8, 13}, {true, 9, 14}} {
+		o.EnableKMS = tc.kms
+		nodes := iamNodes(session(t), o, &WorkloadIdentities{})
+		count := map[string]int{}
+		for _, n := range nodes {
+			count[n.Kind]++
+		}
+		if count["managed identity"] != tc.identities || count["federated credential"] != tc.credentials {
+			t.Errorf("kms %v: %v", tc.kms, count)
+		}
+		if err := stack.Validate(nodes); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestIdentitiesFile(t *testing.T) {
+	raw, err := json.MarshalIndent(identities(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(raw), "{\n  \"imageRegistry\": {\n    \"clientID\": \""+id) || strings.HasSuffix(string(raw), "\n") {
+		t.Errorf("not the documented form:\n%s", raw)
+	}
+	if _, err := ParseWorkloadIdentities(raw); err != nil {
+		t.Error(err)
+	}
+	if _, err := ParseWorkloadIdentities([]byte(strings.Replace(string(raw), id, "x", 1))); err == nil || !strings.Contains(err.Error(), "imageRegistry.clientID") {
+		t.Errorf("the error does not name the member: %v", err)
+	}
+}
+
+func FuzzWorkloadIdentities(f *testing.F) {
+	f.Add([]byte(`{"disk":{"clientID":"` + id + `"}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		w, err := ParseWorkloadIdentities(raw)
+		if err != nil {
+			return
+		}
+		for _, key := range required {
+			if !azure.IsUUID(w.Get(key)) {
+				t.Fatalf("accepted without %s", key)
+			}
+		}
+	})
+}
+
+func TestInfraNamesAndGroups(t *testing.T) {
+	o := InfraOptions{Name: "demo", InfraID: "demo-x", BaseDomain: "example.com", Location: "eastus", Identities: identities(),
+		AssignRoles: true, DNSZoneGroup: "dns"}
+	i, err := newInfra(session(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "/subscriptions/" + sub + "/resourceGroups/"
+	for got, want := range map[string]string{
+		i.out.ResourceGroupName: "demo-demo-x",
+		i.out.VNetID:            base + "demo-vnet-demo-x/providers/Microsoft.Network/virtualNetworks/demo-demo-x",
+		i.out.SubnetID:          base + "demo-vnet-demo-x/providers/Microsoft.Network/virtualNetworks/demo-demo-x/subnets/default",
+		i.out.SecurityGroupID:   base + "demo-nsg-demo-x/providers/Microsoft.Network/networkSecurityGroups/demo-demo-x-nsg",
+		i.out.PrivateZoneID:     base + "demo-demo-x/providers/Microsoft.Network/privateDnsZones/demo.example.com",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	nodes := i.nodes()
+	if err := stack.Validate(nodes); err != nil {
+		t.Error(err)
+	}
+	roles := 0
+	for _, n := range nodes {
+		if n.Kind == "role assignment" {
+			roles++
+		}
+	}
+	if roles != 18 {
+		t.Errorf("%d role assignments, want 18", roles)
+	}
+}
+
+func TestOneGroupForEverythingAssignsEachRoleOnce(t *testing.T) {
+	i, err := newInfra(session(t), InfraOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "one", Identities: identities(), AssignRoles: true, DNSZoneGroup: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stack.Validate(i.nodes()); err != nil {
+		t.Error(err)
+	}
+	for _, n := range i.nodes() {
+		if n.Kind == "resource group" && (!n.Brought || n.Delete != nil) {
+			t.Errorf("the user's group %s could be written or deleted", n.Name)
+		}
+	}
+}
+
+func TestInfraOptionsNameTheFlag(t *testing.T) {
+	vnet := "/subscriptions/" + sub + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v"
+	good := InfraOptions{Name: "n", InfraID: "i", BaseDomain: "b", Location: "l"}
+	for flag, change := range map[string]func(*InfraOptions){
+		"--base-domain":              func(o *InfraOptions) { o.BaseDomain = "" },
+		"--vnet-id":                  func(o *InfraOptions) { o.VNetID = "nonsense" },
+		"--subnet-id":                func(o *InfraOptions) { o.VNetID = vnet },
+		"--subnet-id is not":         func(o *InfraOptions) { o.VNetID, o.SubnetID = vnet, vnet+"x/subnets/s" },
+		"--dns-zone-rg-name":         func(o *InfraOptions) { o.AssignRoles = true },
+		"--workload-identities-file": func(o *InfraOptions) { o.AssignRoles, o.DNSZoneGroup = true, "d" },
+	} {
+		o := good
+		change(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s is not named: %v", flag, err)
+		}
+	}
+	if err := good.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInfraOutputRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "infra.yaml")
+	want := &InfraOutput{BaseDomain: "b", InfraID: "i", WorkloadIdentities: identities()}
+	if err := want.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	got, err := ReadInfraOutput(path)
+	if err != nil || got.InfraID != "i" || got.WorkloadIdentities.Disk.ClientID != id {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestSigningKeyIsMadeOnceAndIsPrivate(t *testing.T) {
+	dir := t.TempDir()
+	private, public := filepath.Join(dir, "serviceaccount-signer.private"), filepath.Join(dir, "serviceaccount-signer.public")
+	first, err := ensureKeyPair(private, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := ensureKeyPair(private, public)
+	if err != nil || !first.Equal(second) {
+		t.Errorf("a second run made another key: %v", err)
+	}
+	if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the private key: %v, %v", info.Mode(), err)
+	}
+	documents, err := issuerDocuments("https://a.blob.core.windows.net/c", &first.PublicKey)
+	if err != nil || !strings.Contains(string(documents[discoveryPath]), `"jwks_uri": "https://a.blob.core.windows.net/c/openid/v1/jwks"`) {
+		t.Errorf("%s, %v", documents[discoveryPath], err)
+	}
+}
+
+func TestOwnedHitsWholeWordsOnly(t *testing.T) {
+	o := DestroyOptions{Name: "demo", InfraID: "demo-x"}
+	for name, want := range map[string]bool{
+		"demo-x": true, "demo-demo-x": true, "demo-x-os": true, "demo-x_OSDisk": true, "demo.example.com": true,
+		"demo-xy": false, "other": false, "mydemo-x": false,
+	} {
+		if got := owned(azure.Resource{Name: name}, o); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !owned(azure.Resource{Name: "vm", Tags: map[string]string{ownerTag("demo-x"): "owned"}}, o) {
+		t.Error("our tag is not recognised")
+	}
+}

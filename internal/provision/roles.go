@@ -1,0 +1,82 @@
+package provision
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// scopeName is a resource group in its role for the cluster.
+type scopeName int
+
+const (
+	scopeMain scopeName = iota
+	scopeNSG
+	scopeVNet
+	scopeDNS
+)
+
+// grant is the role one identity needs: id is part of the assignment's name.
+type grant struct {
+	id, key  string
+	roleGUID string
+	scopes   []scopeName
+}
+
+const roleContributor = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+
+// grants in a fixed order; the GUIDs are Azure's built-in roles.
+var grants = []grant{
+	{"cloud-provider", "cloudProvider", "a1f96423-95ce-4224-ab27-4e3dc72facd4", []scopeName{scopeMain, scopeNSG, scopeVNet}},
+	{"ingress", "ingress", "0336e1d3-7a87-462b-b6db-342b63f7802c", []scopeName{scopeMain, scopeVNet, scopeDNS}},
+	{"azure-file", "file", "0d7aedc0-15fd-4a67-a412-efad370c947e", []scopeName{scopeMain, scopeNSG, scopeVNet}},
+	{"azure-disk", "disk", "5b7237c5-45e1-49d6-bc18-a1f62f400748", []scopeName{scopeMain}},
+	{"cncc", "network", "be7a6435-15ae-4171-8f30-4a343eff9e8f", []scopeName{scopeMain, scopeVNet}},
+	{"ciro", "imageRegistry", "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", []scopeName{scopeMain}},
+	{"capz", "nodePoolManagement", roleContributor, []scopeName{scopeMain, scopeVNet}},
+	{"cpo", "controlPlaneOperator", roleContributor, []scopeName{scopeMain, scopeNSG, scopeVNet}},
+}
+
+// groups of one cluster by their role; some may be the same group.
+type groups map[scopeName]string
+
+// roleNodes are the assignments of all identities, each on every scope once. dependsOn names the nodes that make the groups.
+func roleNodes(s *azure.Session, infraID string, identities *WorkloadIdentities, g groups, dependsOn map[scopeName]string) []*stack.Node {
+	var nodes []*stack.Node
+	for _, r := range grants {
+		clientID := identities.Get(r.key)
+		if clientID == "" {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, scope := range r.scopes {
+			name := strings.ToLower(g[scope])
+			if name == "" || seen[name] {
+				continue
+			}
+			seen[name] = true
+			var after []string
+			if dep := dependsOn[scope]; dep != "" {
+				after = []string{dep}
+			}
+			nodes = append(nodes, roleNode(s, infraID, r, clientID, g[scope], after))
+		}
+	}
+	return nodes
+}
+
+func roleNode(s *azure.Session, infraID string, r grant, clientID, group string, dependsOn []string) *stack.Node {
+	scope := s.GroupID(group)
+	name := azure.AssignmentName(infraID, r.id, scope)
+	n := assignment(s, "role/"+r.id+"/"+group, r.id+" on "+group, func(ctx context.Context) (azure.Assignment, error) {
+		principal, err := s.PrincipalOf(ctx, clientID)
+		return azure.Assignment{Name: name, Scope: scope, RoleGUID: r.roleGUID, PrincipalID: principal}, err
+	}, dependsOn...)
+	// Deleting goes by the deterministic name alone: the identity may be gone already.
+	n.Delete = func(ctx context.Context) error {
+		return s.Unassign(ctx, azure.Assignment{Name: name, Scope: scope})
+	}
+	return n
+}

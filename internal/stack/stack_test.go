@@ -1,0 +1,252 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// cloud is a world of resources in which a call can be the last one before a stop, before or after it took effect.
+type cloud struct {
+	mu      sync.Mutex
+	things  map[string]int // id -> generation written
+	writes  int
+	calls   int
+	stopAt  int // this call fails; 0 is never
+	effect  bool
+	foreign map[string]bool
+}
+
+var errStopped = errors.New("stopped")
+
+func (c *cloud) call(write func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls++
+	stop := c.stopAt != 0 && c.calls >= c.stopAt
+	if stop && !(c.effect && c.calls == c.stopAt) {
+		return errStopped
+	}
+	write()
+	if stop {
+		return errStopped
+	}
+	return nil
+}
+
+func (c *cloud) node(id string, deps []string) *Node {
+	return &Node{ID: id, Kind: "thing", Name: id, DependsOn: deps,
+		Observe: func(context.Context) (State, error) {
+			state := Missing
+			err := c.call(func() {
+				if _, ok := c.things[id]; ok {
+					state = Current
+				}
+			})
+			return state, err
+		},
+		Apply: func(context.Context) error {
+			return c.call(func() {
+				for _, dep := range deps {
+					if _, ok := c.things[dep]; !ok {
+						panic(id + " made before " + dep)
+					}
+				}
+				c.things[id]++
+				c.writes++
+			})
+		},
+		Delete: func(context.Context) error {
+			return c.call(func() { delete(c.things, id); c.writes++ })
+		}}
+}
+
+func drawGraph(t *rapid.T, c *cloud) []*Node {
+	n := rapid.IntRange(1, 12).Draw(t, "nodes")
+	var nodes []*Node
+	for i := range n {
+		var deps []string
+		for j := range i {
+			if rapid.IntRange(0, 3).Draw(t, "edge") == 0 {
+				deps = append(deps, fmt.Sprint("n", j))
+			}
+		}
+		nodes = append(nodes, c.node(fmt.Sprint("n", i), deps))
+	}
+	return rapid.Permutation(nodes).Draw(t, "order")
+}
+
+func newCloud() *cloud { return &cloud{things: map[string]int{"foreign": 1}} }
+
+func TestStoppedAnywhereAndRunAgainEndsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCloud()
+		nodes := drawGraph(t, c)
+		c.stopAt = rapid.IntRange(1, 2*len(nodes)).Draw(t, "stop")
+		c.effect = rapid.Bool().Draw(t, "effect")
+		_ = Create(context.Background(), nodes, Options{Parallel: 3})
+		c.stopAt = 0
+		if err := Create(context.Background(), nodes, Options{Parallel: 3}); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			if c.things[n.ID] != 1 {
+				t.Fatalf("%s was written %d times", n.ID, c.things[n.ID])
+			}
+		}
+		before := c.writes
+		if err := Create(context.Background(), nodes, Options{}); err != nil || c.writes != before {
+			t.Fatalf("a run that had nothing to do made %d writes, error %v", c.writes-before, err)
+		}
+	})
+}
+
+func TestDestroyAfterAnyPrefixLeavesNothingOfOurs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCloud()
+		nodes := drawGraph(t, c)
+		for range 2 { // once while creating, once while destroying
+			c.calls, c.effect = 0, rapid.Bool().Draw(t, "effect")
+			c.stopAt = rapid.IntRange(0, 2*len(nodes)).Draw(t, "stop")
+			_ = Create(context.Background(), nodes, Options{})
+			c.calls = 0
+			_ = Destroy(context.Background(), nodes, Options{})
+		}
+		c.stopAt = 0
+		if err := Destroy(context.Background(), nodes, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(c.things, map[string]int{"foreign": 1}) {
+			t.Fatalf("left: %v", c.things)
+		}
+	})
+}
+
+func TestBroughtNodesAreNeitherWrittenNorDeleted(t *testing.T) {
+	c := newCloud()
+	n := c.node("foreign", nil)
+	n.Brought, n.Apply, n.Delete = true, nil, nil
+	for _, run := range []func(context.Context, []*Node, Options) error{Create, Destroy} {
+		if err := run(context.Background(), []*Node{n}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.writes != 0 || c.things["foreign"] != 1 {
+		t.Fatalf("the brought resource was touched: %+v", c.things)
+	}
+	absent := c.node("absent", nil)
+	absent.Brought = true
+	if err := Create(context.Background(), []*Node{absent}, Options{}); err == nil {
+		t.Fatal("a brought resource that does not exist was accepted")
+	}
+}
+
+func TestLanesAreSerial(t *testing.T) {
+	var mu sync.Mutex
+	inside, worst := 0, 0
+	var nodes []*Node
+	for i := range 8 {
+		nodes = append(nodes, &Node{ID: fmt.Sprint(i), Lane: "one",
+			Observe: func(context.Context) (State, error) { return Missing, nil },
+			Apply: func(context.Context) error {
+				mu.Lock()
+				inside++
+				worst = max(worst, inside)
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				inside--
+				mu.Unlock()
+				return nil
+			}})
+	}
+	if err := Create(context.Background(), nodes, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if worst != 1 {
+		t.Fatalf("%d writes at once in one lane", worst)
+	}
+}
+
+func TestJudgeDecidesWhatIsRepeated(t *testing.T) {
+	errPassing, errFinal := errors.New("passing"), errors.New("final")
+	judge := func(err error) Verdict {
+		if errors.Is(err, errPassing) {
+			return Again
+		}
+		return Stop
+	}
+	for name, tc := range map[string]struct {
+		errs  []error
+		tries int
+		want  error
+	}{
+		"passing then well": {[]error{errPassing, errPassing}, 3, nil},
+		"final":             {[]error{errFinal, nil}, 1, errFinal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tries := 0
+			n := &Node{ID: "n", Observe: func(context.Context) (State, error) { return Missing, nil },
+				Apply: func(context.Context) error {
+					tries++
+					if tries <= len(tc.errs) {
+						return tc.errs[tries-1]
+					}
+					return nil
+				}}
+			err := Create(context.Background(), []*Node{n}, Options{Judge: judge,
+				Sleep: func(context.Context, time.Duration) error { return nil }})
+			if !errors.Is(err, tc.want) || tries != tc.tries {
+				t.Fatalf("error %v after %d tries, want %v after %d", err, tries, tc.want, tc.tries)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotDependOnAFailureIsStillMade(t *testing.T) {
+	c := newCloud()
+	bad := c.node("bad", nil)
+	bad.Apply = func(context.Context) error { return errStopped }
+	nodes := []*Node{bad, c.node("behind", []string{"bad"}), c.node("beside", nil)}
+	if err := Create(context.Background(), nodes, Options{}); !errors.Is(err, errStopped) {
+		t.Fatal(err)
+	}
+	if c.things["beside"] != 1 || c.things["behind"] != 0 {
+		t.Fatalf("made: %v", c.things)
+	}
+}
+
+func TestValidateRefusesBrokenGraphs(t *testing.T) {
+	for name, nodes := range map[string][]*Node{
+		"cycle":     {{ID: "a", DependsOn: []string{"b"}}, {ID: "b", DependsOn: []string{"a"}}},
+		"unknown":   {{ID: "a", DependsOn: []string{"b"}}},
+		"duplicate": {{ID: "a"}, {ID: "a"}},
+	} {
+		if Validate(nodes) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestPlanWritesNothing(t *testing.T) {
+	c := newCloud()
+	first, second := c.node("first", nil), c.node("second", []string{"first"})
+	if err := Create(context.Background(), []*Node{first}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	before := c.writes
+	steps, err := Plan(context.Background(), []*Node{second, first})
+	if err != nil || c.writes != before {
+		t.Fatal(err, c.writes)
+	}
+	want := []Step{{"thing", "first", "keep"}, {"thing", "second", "create"}}
+	if fmt.Sprint(steps) != fmt.Sprint(want) {
+		t.Fatalf("plan %v, want %v", steps, want)
+	}
+}
