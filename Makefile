@@ -18,8 +18,13 @@ build: ## build hypershift, hypershift-operator and control-plane-operator into 
 	@mkdir -p bin
 	$(GOBUILD) -o bin/ ./cmd/...
 
+.PHONY: build-cli
+build-cli: ## build only the command line
+	@mkdir -p bin
+	$(GOBUILD) -o bin/ ./cmd/hypershift
+
 .PHONY: parts
-parts: build ## compile the sandbox's third-party parts into the build cache (slow once)
+parts: build-cli ## compile the sandbox's third-party parts into the build cache (slow once)
 	bin/hypershift sandbox parts
 
 .PHONY: demo

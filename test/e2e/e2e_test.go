@@ -1,0 +1,64 @@
+// Package e2e runs whole programs against the sandbox, as readable scripts. The scripts share one sandbox and run in the
+// order of their names.
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestScripts(t *testing.T) {
+	if reason := cannotRun(); reason != "" {
+		t.Skip(reason)
+	}
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	sort.Strings(scripts)
+	testscript.Run(serial{t}, testscript.Params{
+		Files: scripts,
+		Setup: func(env *testscript.Env) error {
+			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "HYPERSHIFT_CACHE", "HYPERSHIFT_SANDBOX_DIR",
+				"SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"} {
+				if value, ok := os.LookupEnv(name); ok {
+					env.Setenv(name, value)
+				}
+			}
+			env.Setenv("HOME", os.Getenv("HOME"))
+			env.Setenv("PATH", filepath.Join(repo, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+			env.Setenv("REPO", repo)
+			return nil
+		},
+	})
+}
+
+// serial keeps the scripts from running at the same time: there is one sandbox.
+type serial struct{ *testing.T }
+
+func (s serial) Parallel() {}
+
+func (s serial) Run(name string, f func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { f(serial{t}) })
+}
+
+func (s serial) Verbose() bool { return testing.Verbose() }
+
+func cannotRun() string {
+	switch {
+	case runtime.GOOS != "linux":
+		return "the sandbox needs Linux"
+	case os.Getuid() != 0:
+		return "the sandbox needs root for network namespaces and containers"
+	}
+	return ""
+}
