@@ -1,0 +1,232 @@
+package build
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/payload/parts"
+)
+
+func TestUnpackTakesTheSuffixOff(t *testing.T) {
+	cache := t.TempDir()
+	dir, err := unpack(tinyFS(), "tiny", cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base := filepath.Base(dir); !strings.HasPrefix(base, "tiny-") || filepath.Dir(dir) != filepath.Join(cache, "src") {
+		t.Errorf("directory %s", dir)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "hello", "main.go"))
+	if err != nil || string(text) != tinyMain {
+		t.Errorf("main.go: %q, %v", text, err)
+	}
+	if again, err := unpack(tinyFS(), "tiny", cache); err != nil || again != dir {
+		t.Errorf("again: %s, %v", again, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "src", ".unpack-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := unpack(fstest.MapFS{"m/main.go": {}}, "m", cache); err == nil {
+		t.Error("a file without the suffix was accepted")
+	}
+}
+
+func TestKeysFollowTheInputs(t *testing.T) {
+	p := tinyPrograms()[0]
+	key := func(change func(fstest.MapFS, *Program), version string) string {
+		fsys, q := tinyFS(), p
+		if change != nil {
+			change(fsys, &q)
+		}
+		k, err := programKey(fsys, q, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	base := key(nil, "go1.26.0")
+	if key(nil, "go1.26.0") != base {
+		t.Error("not stable")
+	}
+	file := func(name string) func(fstest.MapFS, *Program) {
+		return func(m fstest.MapFS, _ *Program) { m[name] = &fstest.MapFile{Data: []byte("changed")} }
+	}
+	changes := map[string]string{
+		"go version": key(nil, "go1.26.1"),
+		"go.mod":     key(file("tiny/go.mod.in"), "go1.26.0"),
+		"go.sum":     key(file("tiny/go.sum.in"), "go1.26.0"),
+		"main":       key(file("tiny/hello/main.go.in"), "go1.26.0"),
+		"new file":   key(file("tiny/hello/more.go.in"), "go1.26.0"),
+		"ldflags":    key(func(_ fstest.MapFS, q *Program) { q.LDFlags = nil }, "go1.26.0"),
+		"tags":       key(func(_ fstest.MapFS, q *Program) { q.Tags = []string{"x"} }, "go1.26.0"),
+	}
+	for what, k := range changes {
+		if k == base {
+			t.Errorf("%s does not change the key", what)
+		}
+	}
+	if key(file("tiny/other/main.go.in"), "go1.26.0") != base {
+		t.Error("another program's source changes the key")
+	}
+}
+
+// TestProgramsAndPartsAgree keeps the list and the embedded modules together.
+func TestProgramsAndPartsAgree(t *testing.T) {
+	names := map[string]bool{}
+	local := map[string]bool{}
+	for _, p := range Programs() {
+		if p.Version == "" {
+			t.Errorf("%s has no version", p.Name)
+		}
+		for _, name := range append([]string{p.Name}, p.Aliases...) {
+			if names[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			names[name] = true
+		}
+		mod, err := fs.ReadFile(parts.FS, path.Join(p.Module, "go.mod"+parts.Suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dir, ok := strings.CutPrefix(p.Package, "./"); ok {
+			local[path.Join(p.Module, dir)] = true
+			if _, err := fs.Stat(parts.FS, path.Join(p.Module, dir, "main.go"+parts.Suffix)); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
+			}
+		} else if !strings.Contains(string(mod), "\t"+p.Package+"\n") {
+			t.Errorf("%s is not a tool of go.mod, so go.sum may lack its packages", p.Package)
+		}
+	}
+	modules, err := fs.ReadDir(parts.FS, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range modules {
+		entries, err := fs.ReadDir(parts.FS, module.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && !local[path.Join(module.Name(), e.Name())] {
+				t.Errorf("%s/%s is no program", module.Name(), e.Name())
+			}
+		}
+	}
+}
+
+// TestSumsAreComplete finds a requirement without its checksum.
+func TestSumsAreComplete(t *testing.T) {
+	mod, err := fs.ReadFile(parts.FS, module134+"/go.mod"+parts.Suffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := fs.ReadFile(parts.FS, module134+"/go.sum"+parts.Suffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced := map[string]string{}
+	required := map[string]string{}
+	for line := range strings.Lines(string(mod)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "replace ")), " //")
+		switch f := strings.Fields(line); {
+		case len(f) == 4 && f[1] == "=>":
+			replaced[f[0]] = f[2] + " " + f[3]
+		case len(f) == 2 && strings.HasPrefix(f[1], "v") && strings.Contains(f[0], "/"):
+			if !strings.Contains(f[0], "tencentcloud") {
+				required[f[0]] = f[0] + " " + f[1]
+			}
+		}
+	}
+	if len(required) < 100 {
+		t.Fatalf("only %d requirements were read", len(required))
+	}
+	for p, want := range required {
+		if r := replaced[p]; r != "" {
+			want = r
+		}
+		if !strings.Contains(string(sum), "\n"+want+"/go.mod h1:") && !strings.HasPrefix(string(sum), want+"/go.mod h1:") {
+			t.Errorf("go.sum lacks %s", want)
+		}
+	}
+}
+
+func TestDirIsStableAndInTheCache(t *testing.T) {
+	cache := t.TempDir()
+	if d := Dir(cache); d != Dir(cache) || !strings.HasPrefix(d, cache) || filepath.Base(d) != "bin" {
+		t.Errorf("Dir: %s", d)
+	}
+	t.Setenv("HYPERSHIFT_CACHE", "/somewhere")
+	if DefaultCache() != "/somewhere" {
+		t.Error("HYPERSHIFT_CACHE is not used")
+	}
+}
+
+func TestTallyCountsSharedPackagesOnce(t *testing.T) {
+	now := time.Unix(0, 0)
+	var r record
+	y := newTally(r.add, func() time.Time { return now })
+	graph := strings.Join([]string{
+		"fmt\t\t", "a/x\tstale dependency: y\tfmt", "a/y\tbuild ID mismatch\t",
+		"m/one\tnot built\tfmt a/x a/y", "m/two\tnot built\tfmt a/y",
+	}, "\n")
+	y.plan(parseGraph(graph, map[string]string{"m/one": "one", "m/two": "two"}))
+	now = now.Add(time.Minute)
+	if y.compiling("one", "a/x") {
+		t.Error("a/x taken for the main package")
+	}
+	y.compiling("one", "# a message")
+	if !y.compiling("one", "m/one") {
+		t.Error("the main package was not seen")
+	}
+	y.state("one", Done, "")
+	y.state("two", Done, "")
+	want := []Event{
+		{"one", Compiling, 1, 4, time.Minute, "a/x"},
+		{"one", Linking, 2, 4, time.Minute, "m/one"},
+		{"one", Done, 3, 4, time.Minute, ""}, // a/y was in the cache by then
+		{"two", Done, 4, 4, time.Minute, ""},
+	}
+	if !slices.Equal(r.events, want) {
+		t.Errorf("events:\n%v\nwant\n%v", r.events, want)
+	}
+}
+
+func TestLinesAndTail(t *testing.T) {
+	var lines []string
+	w := &lineWriter{line: func(s string) { lines = append(lines, s) }}
+	for _, chunk := range []string{"example.test/pk", "g\n# example.test/pkg\r\nx.go:1: bad", " thing"} {
+		_, _ = w.Write([]byte(chunk))
+	}
+	w.flush()
+	if want := []string{"example.test/pkg", "# example.test/pkg", "x.go:1: bad thing"}; !slices.Equal(lines, want) {
+		t.Errorf("lines %q", lines)
+	}
+	if want := (tail{"# example.test/pkg", "x.go:1: bad thing"}); !slices.Equal(w.tail, want) {
+		t.Errorf("tail %q", w.tail)
+	}
+	for range 100 {
+		w.emit("an error")
+	}
+	if len(w.tail) != tailLines {
+		t.Errorf("tail of %d lines", len(w.tail))
+	}
+}
+
+func TestEnvironmentIsFixedWhereItMatters(t *testing.T) {
+	env := goEnv([]string{"GOFLAGS=-mod=vendor", "GOCACHE=/c", "GOPROXY=p", "GOSUMDB=s", "CGO_ENABLED=1"})
+	for _, want := range []string{"GOFLAGS=-mod=readonly", "GOCACHE=/c", "GOPROXY=p", "GOSUMDB=s", "CGO_ENABLED=0"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("no %s in %v", want, env)
+		}
+	}
+	if slices.Contains(env, "GOFLAGS=-mod=vendor") || slices.Contains(env, "CGO_ENABLED=1") {
+		t.Errorf("user's value kept: %v", env)
+	}
+}

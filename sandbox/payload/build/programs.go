@@ -1,0 +1,103 @@
+package build
+
+import "strings"
+
+// A Program is one binary to build.
+type Program struct {
+	Name    string   // file name of the binary
+	Module  string   // directory under parts
+	Package string   // import path, or ./dir inside the module
+	LDFlags []string // -X arguments and the like; -s -w are always given
+	Tags    []string
+	Version string   // version of the upstream project
+	Aliases []string // names under which a multi-call binary is linked
+}
+
+// Versions of what the programs are made from. All share one line of
+// Kubernetes libraries, held by the module's replacements.
+const (
+	KubernetesVersion = "v1.34.2"
+	etcdVersion       = "v3.6.5"
+	cniVersion        = "v1.8.0"
+	flannelVersion    = "v0.27.0"
+	capiVersion       = "v1.12.4"
+	capzVersion       = "v1.23.0"
+	cloudVersion      = "v1.34.3"
+	knpVersion        = "v0.34.0"
+)
+
+const module134 = "kube134"
+
+// Programs lists every program, in the order in which they are built: what a
+// management cluster needs to start comes first.
+func Programs() []Program {
+	const (
+		cloud = "sigs.k8s.io/cloud-provider-azure/"
+		knp   = "sigs.k8s.io/apiserver-network-proxy/cmd/"
+		cni   = "github.com/containernetworking/plugins/"
+	)
+	cniFlags := set("github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", cniVersion)
+	programs := []Program{
+		{Name: "etcd", Package: "./etcd", Version: etcdVersion, Aliases: []string{"etcdctl"}},
+		{Name: "kube", Package: "./kube", Version: KubernetesVersion, LDFlags: kubeFlags(KubernetesVersion), Aliases: []string{
+			"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"}},
+		{Name: "bridge", Package: cni + "plugins/main/bridge", Version: cniVersion, LDFlags: cniFlags},
+		{Name: "loopback", Package: cni + "plugins/main/loopback", Version: cniVersion, LDFlags: cniFlags},
+		{Name: "host-local", Package: cni + "plugins/ipam/host-local", Version: cniVersion, LDFlags: cniFlags},
+		{Name: "portmap", Package: cni + "plugins/meta/portmap", Version: cniVersion, LDFlags: cniFlags},
+		{Name: "pause", Package: "./pause", Version: KubernetesVersion},
+		{Name: "coredns", Package: "./coredns", Version: "v1.13.1"},
+		{Name: "registry", Package: "./registry", Version: "v3.0.0",
+			LDFlags: set("github.com/distribution/distribution/v3/version.version", "v3.0.0")},
+		{Name: "local-path-provisioner", Package: "./local-path-provisioner", Version: "v13.0.0", LDFlags: set("main.version", "v13.0.0")},
+		{Name: "cluster-api", Package: "sigs.k8s.io/cluster-api", Version: capiVersion,
+			LDFlags: gitVersion("sigs.k8s.io/cluster-api/version", capiVersion)},
+		{Name: "cluster-api-provider-azure", Package: "sigs.k8s.io/cluster-api-provider-azure", Version: capzVersion,
+			LDFlags: gitVersion("sigs.k8s.io/cluster-api-provider-azure/version", capzVersion)},
+		{Name: "azure-cloud-controller-manager", Package: cloud + "cmd/cloud-controller-manager", Version: cloudVersion, LDFlags: cloudFlags()},
+		{Name: "azure-cloud-node-manager", Package: cloud + "cmd/cloud-node-manager", Version: cloudVersion, LDFlags: cloudFlags()},
+		{Name: "konnectivity-server", Package: knp + "server", Version: knpVersion},
+		{Name: "konnectivity-agent", Package: knp + "agent", Version: knpVersion},
+		{Name: "flanneld", Package: "./flanneld", Version: flannelVersion,
+			LDFlags: set("github.com/flannel-io/flannel/pkg/version.Version", flannelVersion)},
+		{Name: "flannel", Package: "./flannel", Version: cniVersion, LDFlags: cniFlags},
+	}
+	for i := range programs {
+		programs[i].Module = module134
+	}
+	return programs
+}
+
+// set makes linker flags out of pairs of variable and value.
+func set(pairs ...string) []string {
+	var flags []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		flags = append(flags, "-X="+pairs[i]+"="+pairs[i+1])
+	}
+	return flags
+}
+
+// gitVersion sets the variables that Kubernetes projects keep in a version
+// package. The date is fixed: the same inputs give the same binary.
+func gitVersion(pkg, version string) []string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return set(
+		pkg+".gitVersion", version,
+		pkg+".gitMajor", major,
+		pkg+".gitMinor", minor,
+		pkg+".gitTreeState", "clean",
+		pkg+".buildDate", "1970-01-01T00:00:00Z",
+	)
+}
+
+// kubeFlags make the programs of Kubernetes report their version.
+func kubeFlags(version string) []string {
+	flags := gitVersion("k8s.io/component-base/version", version)
+	return append(flags, set("k8s.io/client-go/pkg/version.gitVersion", version)...)
+}
+
+// cloudFlags also set the version with which the Azure client introduces itself.
+func cloudFlags() []string {
+	return append(kubeFlags(cloudVersion), gitVersion("sigs.k8s.io/cloud-provider-azure/pkg/version", cloudVersion)...)
+}

@@ -1,0 +1,70 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/payload/parts"
+)
+
+// unpack writes a module's files, without their suffix, to
+// <cache>/src/<module>-<hash> and returns that directory. The directory
+// appears complete or not at all.
+func unpack(fsys fs.FS, module, cache string) (string, error) {
+	hash, err := moduleHash(fsys, module)
+	if err != nil {
+		return "", fmt.Errorf("module %s: %w", module, err)
+	}
+	dir := filepath.Join(cache, "src", module+"-"+hash)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	staging, err := os.MkdirTemp(filepath.Dir(dir), ".unpack-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(staging)
+	if err := copyTree(fsys, module, staging); err != nil {
+		return "", fmt.Errorf("unpack module %s: %w", module, err)
+	}
+	if err := os.Chmod(staging, 0o755); err != nil {
+		return "", err
+	}
+	// Somebody else may have been faster, with the same content.
+	if err := os.Rename(staging, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
+}
+
+func copyTree(fsys fs.FS, from, to string) error {
+	return fs.WalkDir(fsys, from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, filepath.FromSlash(name))
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, relative)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		plain, ok := strings.CutSuffix(target, parts.Suffix)
+		if !ok {
+			return fmt.Errorf("%s lacks the suffix %s", name, parts.Suffix)
+		}
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(plain, text, 0o644)
+	})
+}

@@ -1,0 +1,98 @@
+package payload
+
+import (
+	"path/filepath"
+)
+
+// image is what one container image holds. Every image stands on the base layer.
+type image struct {
+	key        string // component key of the release payload, or a name of our own
+	layers     [][]file
+	entrypoint []string
+	user       string
+}
+
+// base is what a static binary expects of a root file system.
+var base = []file{
+	{Path: "etc/passwd", Text: "root:x:0:0:root:/:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n", Mode: 0o644},
+	{Path: "etc/group", Text: "root:x:0:\nnogroup:x:65534:\n", Mode: 0o644},
+	{Path: "etc/nsswitch.conf", Text: "hosts: files dns\n", Mode: 0o644},
+	{Path: "tmp/.keep", Mode: 0o644},
+	{Path: "var/lib/.keep", Mode: 0o644},
+	{Path: "run/.keep", Mode: 0o644},
+}
+
+// shell is the static busybox with the names people type.
+func (c Config) shell() []file {
+	files := []file{{Path: "bin/busybox", Source: c.debian("busybox")}}
+	for _, name := range []string{"sh", "cat", "cp", "mv", "rm", "ls", "mkdir", "ln", "sleep", "echo", "env", "wget", "nc", "ip", "ps",
+		"grep", "sed", "awk", "head", "tail", "hostname", "httpd", "nslookup", "ping", "id", "date", "test", "true", "false", "chmod", "find", "touch", "sync", "vi", "tar", "wc", "tr", "cut", "seq", "top", "df", "mount"} {
+		files = append(files, file{Path: "bin/" + name, Link: "busybox"})
+	}
+	return files
+}
+
+// linked is a multi-call binary with its names.
+func (c Config) linked(name string, names ...string) []file {
+	files := []file{{Path: "bin/" + name, Source: c.bin(name)}}
+	for _, n := range names {
+		files = append(files, file{Path: "bin/" + n, Link: name})
+	}
+	return files
+}
+
+// one is an image of one binary from the parts.
+func (c Config) one(key, name, as string) image {
+	return image{key: key, entrypoint: []string{"/bin/" + as}, layers: [][]file{{{Path: "bin/" + as, Source: c.bin(name)}}}}
+}
+
+// components are the images the release payload names.
+func (c Config) components() ([]image, error) {
+	kube := c.linked("kube", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
+	netfilter, err := closure(hostTools("nft", "iptables", "conntrack")...)
+	if err != nil {
+		return nil, err
+	}
+	haproxy, err := c.haproxy()
+	if err != nil {
+		return nil, err
+	}
+	plugins := []file{}
+	for _, name := range []string{"bridge", "loopback", "host-local", "portmap"} {
+		plugins = append(plugins, file{Path: "cni/" + name, Source: c.bin(name)})
+	}
+	return []image{
+		{key: "hyperkube", layers: [][]file{kube}},
+		{key: "etcd", layers: [][]file{c.linked("etcd", "etcdctl")}, entrypoint: []string{"/bin/etcd"}},
+		{key: "apiserver-network-proxy", layers: [][]file{
+			{{Path: "bin/proxy-server", Source: c.bin("konnectivity-server")}},
+			{{Path: "bin/proxy-agent", Source: c.bin("konnectivity-agent")}}}},
+		c.one("cluster-capi-controllers", "cluster-api", "cluster-api"),
+		c.one("azure-cluster-api-controllers", "cluster-api-provider-azure", "cluster-api-provider-azure"),
+		c.one("azure-cloud-controller-manager", "azure-cloud-controller-manager", "azure-cloud-controller-manager"),
+		c.one("azure-cloud-node-manager", "azure-cloud-node-manager", "azure-cloud-node-manager"),
+		c.one("coredns", "coredns", "coredns"),
+		{key: "kube-proxy", layers: [][]file{kube, netfilter}, entrypoint: []string{"/bin/kube-proxy"}},
+		{key: "flannel", layers: [][]file{netfilter, append(c.shell(),
+			file{Path: "bin/flanneld", Source: c.bin("flanneld")}, file{Path: "cni/flannel", Source: c.bin("flannel")})},
+			entrypoint: []string{"/bin/flanneld"}},
+		{key: "container-networking-plugins", layers: [][]file{c.shell(), plugins}},
+		c.one("pod", "pause", "pause"),
+		{key: "haproxy-router", layers: [][]file{haproxy}, entrypoint: []string{"/usr/sbin/haproxy"}},
+		{key: "cli", layers: [][]file{c.shell(), kube}},
+		{key: "tools", layers: [][]file{c.shell()}, entrypoint: []string{"/bin/sh"}},
+		{key: "hypershift", user: "1001", entrypoint: []string{"/usr/bin/control-plane-operator"},
+			layers: [][]file{{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}}}},
+	}, nil
+}
+
+// operator is the image that `install` names.
+func (c Config) operator() image {
+	return image{key: "hypershift-operator", user: "1001", entrypoint: []string{"/usr/bin/hypershift-operator"},
+		layers: [][]file{{{Path: "usr/bin/hypershift-operator", Source: filepath.Join(c.SelfDir, "hypershift-operator")}}}}
+}
+
+// haproxy is Debian's program with its libraries, unpacked and not installed.
+func (c Config) haproxy() ([]file, error) {
+	return closureIn(c.DebianDir, filepath.Join(c.DebianDir, "usr/sbin/haproxy"))
+}
