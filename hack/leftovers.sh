@@ -7,6 +7,8 @@ export LC_ALL=C
 # Programs of the sandbox, by name.
 for comm in /proc/[0-9]*/comm; do
 	read -r name <"$comm" 2>/dev/null || continue
+	# What has ended and only waits for init to notice is no leftover.
+	[ -n "$(tr -d '\0' <"${comm%comm}cmdline" 2>/dev/null)" ] || continue
 	case $name in
 	hypershift | kube | kubelet | kube-* | etcd | registry | containerd | containerd-shim* | runc | coredns | \
 		local-path-prov* | azure-cloud-* | cluster-api* | control-plane-* | flanneld | konnectivity-*)

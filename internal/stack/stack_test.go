@@ -14,13 +14,12 @@ import (
 
 // cloud is a world of resources in which a call can be the last one before a stop, before or after it took effect.
 type cloud struct {
-	mu      sync.Mutex
-	things  map[string]int // id -> generation written
-	writes  int
-	calls   int
-	stopAt  int // this call fails; 0 is never
-	effect  bool
-	foreign map[string]bool
+	mu     sync.Mutex
+	things map[string]int // id -> generation written
+	writes int
+	calls  int
+	stopAt int  // this call fails; 0 is never
+	effect bool // the failing call has taken effect
 }
 
 var errStopped = errors.New("stopped")
