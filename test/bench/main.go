@@ -1,0 +1,314 @@
+// Command bench compares a HostedCluster with its bare parts: the same etcd, API server, controller manager and scheduler, with
+// the same images, storage, probes and back-off, applied without any operator. The two are interleaved in one run.
+//
+// It needs a sandbox with the demo's files; hack/bench.sh calls it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+const (
+	namespace = "clusters"
+	patience  = 10 * time.Minute
+	look      = 50 * time.Millisecond
+)
+
+// parts are the workloads that both sides have.
+var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+func main() {
+	rounds := flag.Int("rounds", 3, "how often each side is measured")
+	work := flag.String("work", "", "folder of the demo's files")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	if err := run(ctx, *rounds, *work); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	client.Client
+	work, name string
+	manifests  []*unstructured.Unstructured
+}
+
+// times are seconds since the apply.
+type times struct{ apiServer, all float64 }
+
+func run(ctx context.Context, rounds int, work string) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = 200, 200
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(hyperv1.AddToScheme(scheme))
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	b := &bench{Client: c, work: work, name: "bench"}
+	if err := b.render(ctx); err != nil {
+		return fmt.Errorf("render the hosted cluster: %w", err)
+	}
+	var hosted, bare []times
+	for range rounds {
+		h, saved, err := b.hosted(ctx)
+		if err != nil {
+			return fmt.Errorf("hosted cluster: %w", err)
+		}
+		p, err := b.bare(ctx, saved)
+		if err != nil {
+			return fmt.Errorf("bare parts: %w", err)
+		}
+		fmt.Printf("round: hosted %5.1fs / %5.1fs, bare %5.1fs / %5.1fs (API server / all)\n", h.apiServer, h.all, p.apiServer, p.all)
+		hosted, bare = append(hosted, h), append(bare, p)
+	}
+	report("HostedCluster applied -> API server available", hosted, bare, func(t times) float64 { return t.apiServer })
+	report("HostedCluster applied -> Available", hosted, bare, func(t times) float64 { return t.all })
+	return nil
+}
+
+func report(what string, hosted, bare []times, pick func(times) float64) {
+	h, p := median(hosted, pick), median(bare, pick)
+	fmt.Printf("%-48s %5.1fs, bare parts %5.1fs, ratio %.2f\n", what, h, p, h/p)
+}
+
+func median(all []times, pick func(times) float64) float64 {
+	var values []float64
+	for _, t := range all {
+		values = append(values, pick(t))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func (b *bench) controlPlane() string { return namespace + "-" + b.name }
+
+// hosted measures one HostedCluster, keeps a copy of its parts, and deletes it.
+func (b *bench) hosted(ctx context.Context) (times, []*unstructured.Unstructured, error) {
+	begin := time.Now()
+	if err := b.apply(ctx); err != nil {
+		return times{}, nil, err
+	}
+	hc := &hyperv1.HostedCluster{}
+	hc.Namespace, hc.Name = namespace, b.name
+	condition := func(name string) func(context.Context) (bool, error) {
+		return func(ctx context.Context) (bool, error) {
+			if err := b.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+				return false, err
+			}
+			for _, c := range hc.Status.Conditions {
+				if c.Type == name {
+					return c.Status == metav1.ConditionTrue, nil
+				}
+			}
+			return false, nil
+		}
+	}
+	var t times
+	if err := until(ctx, condition("KubeAPIServerAvailable")); err != nil {
+		return t, nil, err
+	}
+	t.apiServer = time.Since(begin).Seconds()
+	if err := until(ctx, condition("Available")); err != nil {
+		return t, nil, err
+	}
+	t.all = time.Since(begin).Seconds()
+	saved, err := b.save(ctx)
+	if err != nil {
+		return t, nil, err
+	}
+	if err := b.Delete(ctx, hc); err != nil {
+		return t, nil, err
+	}
+	return t, saved, b.gone(ctx)
+}
+
+// render asks the command line for the manifests once; making keys is not part of the time.
+func (b *bench) render(ctx context.Context) error {
+	args := []string{"create", "cluster", "azure", "--render", "--render-sensitive", "--name", b.name, "--namespace", namespace,
+		"--node-pool-replicas", "-1", "--infra-json", b.work + "/infra.yaml", "--generate-ssh",
+		"--workload-identities-file", b.work + "/workload-identities.json",
+		"--sa-token-issuer-private-key-path", b.work + "/serviceaccount-signer.private"}
+	for flag, variable := range map[string]string{"--azure-creds": "AZURE_CREDS", "--base-domain": "BASE_DOMAIN",
+		"--pull-secret": "PULL_SECRET", "--release-image": "RELEASE_IMAGE", "--oidc-issuer-url": "ISSUER_URL", "--location": "LOCATION"} {
+		args = append(args, flag, os.Getenv(variable))
+	}
+	var problem bytes.Buffer
+	cmd := exec.CommandContext(ctx, "hypershift", args...)
+	cmd.Stderr = &problem
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, problem.Bytes())
+	}
+	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096); ; {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(o)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(o.Object) > 0 {
+			b.manifests = append(b.manifests, o)
+		}
+	}
+}
+
+func (b *bench) apply(ctx context.Context) error {
+	for _, o := range b.manifests {
+		if err := b.Create(ctx, o.DeepCopy()); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+var savedKinds = []struct{ group, version, kind string }{
+	{"", "v1", "ServiceAccount"}, {"", "v1", "Secret"}, {"", "v1", "ConfigMap"}, {"", "v1", "Service"},
+	{"rbac.authorization.k8s.io", "v1", "Role"}, {"rbac.authorization.k8s.io", "v1", "RoleBinding"},
+	{"apps", "v1", "StatefulSet"}, {"apps", "v1", "Deployment"},
+}
+
+// save copies what the parts need, without owners and without what the cluster filled in.
+func (b *bench) save(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	var saved []*unstructured.Unstructured
+	for _, k := range savedKinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(schemaVersion(k.group, k.version))
+		list.SetKind(k.kind + "List")
+		if err := b.List(ctx, list, client.InNamespace(b.controlPlane())); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			workload := k.group == "apps"
+			if workload && !slices.Contains(parts, o.GetName()) || k.kind == "Service" && isLoadBalancer(o) || o.GetName() == "kube-root-ca.crt" {
+				continue
+			}
+			saved = append(saved, stripped(o))
+		}
+	}
+	return saved, nil
+}
+
+func schemaVersion(group, version string) string {
+	if group == "" {
+		return version
+	}
+	return group + "/" + version
+}
+
+func isLoadBalancer(o *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "type")
+	return kind == "LoadBalancer"
+}
+
+func stripped(o *unstructured.Unstructured) *unstructured.Unstructured {
+	bare := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
+	unstructured.RemoveNestedField(bare.Object, "status")
+	for _, field := range []string{"resourceVersion", "uid", "ownerReferences", "finalizers", "managedFields", "creationTimestamp", "generation"} {
+		unstructured.RemoveNestedField(bare.Object, "metadata", field)
+	}
+	if o.GetKind() == "Service" {
+		ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
+		if ip != corev1.ClusterIPNone {
+			unstructured.RemoveNestedField(bare.Object, "spec", "clusterIP")
+			unstructured.RemoveNestedField(bare.Object, "spec", "clusterIPs")
+		}
+	}
+	return bare
+}
+
+// bare applies the saved parts in a namespace of the same name, so that the certificates fit, and deletes it.
+func (b *bench) bare(ctx context.Context, saved []*unstructured.Unstructured) (times, error) {
+	begin := time.Now()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.controlPlane()}}
+	if err := b.Create(ctx, ns); err != nil {
+		return times{}, err
+	}
+	for _, o := range saved {
+		if err := b.Create(ctx, stripped(o)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return times{}, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	var t times
+	if err := until(ctx, b.ready("kube-apiserver")); err != nil {
+		return t, err
+	}
+	t.apiServer = time.Since(begin).Seconds()
+	for _, part := range parts {
+		if err := until(ctx, b.ready(part)); err != nil {
+			return t, err
+		}
+	}
+	t.all = time.Since(begin).Seconds()
+	if err := b.Delete(ctx, ns); err != nil {
+		return t, err
+	}
+	return t, b.gone(ctx)
+}
+
+func (b *bench) ready(part string) func(context.Context) (bool, error) {
+	kind := "Deployment"
+	if part == "etcd" {
+		kind = "StatefulSet"
+	}
+	return func(ctx context.Context) (bool, error) {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion("apps/v1")
+		o.SetKind(kind)
+		err := b.Get(ctx, client.ObjectKey{Namespace: b.controlPlane(), Name: part}, o)
+		ready, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
+		return ready > 0, client.IgnoreNotFound(err)
+	}
+}
+
+func (b *bench) gone(ctx context.Context) error {
+	return until(ctx, func(ctx context.Context) (bool, error) {
+		err := b.Get(ctx, client.ObjectKey{Name: b.controlPlane()}, &corev1.Namespace{})
+		if !apierrors.IsNotFound(err) {
+			return false, err
+		}
+		err = b.Get(ctx, client.ObjectKey{Namespace: namespace, Name: b.name}, &hyperv1.HostedCluster{})
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}
+
+func until(ctx context.Context, done func(context.Context) (bool, error)) error {
+	err := wait.PollUntilContextTimeout(ctx, look, patience, true, done)
+	if wait.Interrupted(err) {
+		return errors.New("took more than " + patience.String())
+	}
+	return err
+}
