@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no scripts", err)
 	}
 	sort.Strings(scripts)
-	testscript.Run(serial{t}, testscript.Params{
+	testscript.RunT(serial{t}, testscript.Params{
 		Files: scripts,
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "HYPERSHIFT_CACHE", "HYPERSHIFT_SANDBOX_DIR",

@@ -1,0 +1,110 @@
+package v1beta1
+
+// Finalizers.
+const (
+	// Finalizer is the one literal on HostedCluster, NodePool and HostedControlPlane.
+	Finalizer = "hypershift.openshift.io/finalizer"
+	// ComponentFinalizer holds the Cluster API Deployments back until the machines are gone.
+	ComponentFinalizer = "hypershift.openshift.io/component-finalizer"
+	// DestroyFinalizer is set by `destroy cluster` so that it can wait for the end of the deletion.
+	DestroyFinalizer = "openshift.io/destroy-cluster"
+)
+
+// Annotations that a person sets on a HostedCluster; those marked mirrored are copied to the HostedControlPlane.
+const (
+	CleanupCloudResourcesAnnotation     = "hypershift.openshift.io/cleanup-cloud-resources" // mirrored
+	DestroyGracePeriodAnnotation        = "hypershift.openshift.io/destroy-grace-period"
+	ForceUpgradeToAnnotation            = "hypershift.openshift.io/force-upgrade-to"
+	ControlPlaneOperatorImageAnnotation = "hypershift.openshift.io/control-plane-operator-image"
+	ImageOverridesAnnotation            = "hypershift.openshift.io/image-overrides"
+	SkipReleaseImageValidation          = "hypershift.openshift.io/skip-release-image-validation"
+	DebugDeploymentsAnnotation          = "hypershift.openshift.io/debug-deployments"          // mirrored
+	RestartDateAnnotation               = "hypershift.openshift.io/restart-date"               // mirrored
+	DisablePKIReconciliationAnnotation  = "hypershift.openshift.io/disable-pki-reconciliation" // mirrored
+	DisableProfilingAnnotation          = "hypershift.openshift.io/disable-profiling"          // mirrored
+	DisableMachineManagementAnnotation  = "hypershift.openshift.io/disable-machine-management" // mirrored
+	DisableIgnitionServerAnnotation     = "hypershift.openshift.io/disable-ignition-server"    // mirrored
+	TopologyAnnotation                  = "hypershift.openshift.io/topology"                   // mirrored
+	PodSecurityLabelOverrideAnnotation  = "hypershift.openshift.io/pod-security-admission-label-override"
+	ControlPlanePriorityClassAnnotation = "hypershift.openshift.io/control-plane-priority-class" // mirrored
+	APICriticalPriorityClassAnnotation  = "hypershift.openshift.io/api-critical-priority-class"  // mirrored
+	EtcdPriorityClassAnnotation         = "hypershift.openshift.io/etcd-priority-class"          // mirrored
+	ResourceRequestOverridePrefix       = "resource-request-override.hypershift.openshift.io"    // mirrored
+	IDPOverridePrefix                   = "idpoverrides.hypershift.openshift.io"                 // mirrored
+	MachineHealthCheckTimeout           = "hypershift.openshift.io/machine-health-check-timeout"
+	MachineHealthCheckNodeStartup       = "hypershift.openshift.io/machine-health-check-node-startup-timeout"
+	MachineHealthCheckMaxUnhealthy      = "hypershift.openshift.io/machine-health-check-max-unhealthy"
+	CAPIManagerImageAnnotation          = "hypershift.openshift.io/capi-manager-image"
+	CAPIProviderAzureImageAnnotation    = "hypershift.openshift.io/capi-provider-azure-image"
+	MachineApproverImageAnnotation      = "hypershift.openshift.io/machine-approver-image"
+	KonnectivityServerImageAnnotation   = "hypershift.openshift.io/konnectivity-server-image" // mirrored
+	KonnectivityAgentImageAnnotation    = "hypershift.openshift.io/konnectivity-agent-image"  // mirrored
+	SkipDeleteNamespaceAnnotation       = "hypershift.openshift.io/skip-delete-hosted-controlplane-namespace"
+	DisableClusterAutoscalerAnnotation  = "hypershift.openshift.io/disable-cluster-autoscaler"
+	CertificateValidityAnnotation       = "hypershift.openshift.io/certificate-validity"
+	CertificateRenewalAnnotation        = "hypershift.openshift.io/certificate-renewal"
+)
+
+// Annotations and labels that controllers set.
+const (
+	// HostedClusterAnnotation, "<namespace>/<name>", is the reference back from every child of a HostedCluster: owner
+	// references cannot cross namespaces.
+	HostedClusterAnnotation        = "hypershift.openshift.io/cluster"
+	HasBeenAvailableAnnotation     = "hypershift.openshift.io/HasBeenAvailable"
+	ReferencedResourcePrefix       = "referenced-resource.hypershift.openshift.io"
+	DefaultSecurityContextUID      = "hypershift.openshift.io/default-security-context-uid"
+	HostedControlPlaneLabel        = "hypershift.openshift.io/hosted-control-plane"
+	ControlPlaneComponentLabel     = "hypershift.openshift.io/control-plane-component"
+	NeedManagementKASAccessLabel   = "hypershift.openshift.io/need-management-kas-access"
+	RequestServingComponentLabel   = "hypershift.openshift.io/request-serving-component"
+	ManagedByLabel                 = "hypershift.openshift.io/managed-by"
+	ReleaseImageAnnotation         = "hypershift.openshift.io/release-image"
+	ComponentConfigHashAnnotation  = "component.hypershift.openshift.io/config-hash"
+	ControlPlaneNodeLabel          = "hypershift.openshift.io/control-plane"
+	ClusterNodeLabel               = "hypershift.openshift.io/cluster"
+	InternalRouteLabel             = "hypershift.openshift.io/internal-route"
+	RouteVisibilityLabel           = "hypershift.openshift.io/route-visibility"
+	RouteStatusWriterAnnotation    = "hypershift.openshift.io/route-status-writer"
+	AutoInfraLabel                 = "hypershift.openshift.io/auto-created-for-infra"
+	DeleteWithClusterLabel         = "hypershift.openshift.io/safe-to-delete-with-cluster"
+	SupportedVersionsLabel         = "hypershift.openshift.io/supported-versions"
+	ExternalDNSHostnameAnnotation  = "external-dns.alpha.kubernetes.io/hostname"
+	AzureMachineIdentityAnnotation = "azure.microsoft.com/hcp-cluster-azure-resource-id"
+)
+
+// Annotations and labels of the NodePool controller and of the ignition path.
+const (
+	NodePoolLabel                                = "hypershift.openshift.io/nodePool" // on Nodes: NodePool name
+	NodePoolAnnotation                           = "hypershift.openshift.io/nodePool" // on objects: "<namespace>/<name>"
+	NodePoolCurrentConfigAnnotation              = "hypershift.openshift.io/nodePoolCurrentConfig"
+	NodePoolCurrentConfigVersionAnnotation       = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
+	NodePoolTargetConfigVersionAnnotation        = "hypershift.openshift.io/nodePoolTargetConfigVersion"
+	NodePoolPlatformMachineTemplateAnnotation    = "hypershift.openshift.io/nodePoolPlatformMachineTemplate"
+	NodePoolUpgradeInProgressTrueAnnotation      = "hypershift.openshift.io/nodePoolUpgradeInProgressTrue"
+	NodePoolUpgradeInProgressFalseAnnotation     = "hypershift.openshift.io/nodePoolUpgradeInProgressFalse"
+	NodePoolMaxUnavailableAnnotation             = "hypershift.openshift.io/nodePoolMaxUnavailable"
+	NodePoolTaintsAnnotation                     = "hypershift.openshift.io/nodePoolTaints"
+	NodePoolUpgradeTypeAnnotation                = "hypershift.openshift.io/node-pool-upgrade-type"
+	NodePoolReleaseVersionAnnotation             = "hypershift.openshift.io/release-version"
+	ManagedNodeLabelPrefix                       = "managed.hypershift.openshift.io"
+	CoreIgnitionConfigLabel                      = "hypershift.openshift.io/core-ignition-config"
+	IgnitionConfigAnnotation                     = "hypershift.openshift.io/ignition-config"
+	IgnitionReachedAnnotation                    = "hypershift.openshift.io/ignition-reached"
+	IgnitionTokenExpirationTimestampAnnotation   = "hypershift.openshift.io/ignition-token-expiration-timestamp"
+	IgnitionLastTokenGenerationTimeAnnotation    = "hypershift.openshift.io/last-token-generation-time"
+	MachineApproverUserDataTemplatingDisabledKey = "disableTemplating"
+)
+
+// Well-known Secret and ConfigMap keys.
+const (
+	PullSecretKey            = ".dockerconfigjson"
+	SSHPublicKeyKey          = "id_rsa.pub"
+	SSHPrivateKeyKey         = "id_rsa"
+	AESCBCKeySecretKey       = "key"
+	ServiceAccountSigningKey = "key"
+	ServiceAccountOldPubKey  = "old-key.pub"
+	TrustBundleKey           = "ca-bundle.crt"
+	KubeconfigKey            = "kubeconfig"
+	KubeadminPasswordKey     = "password"
+	NodePoolConfigKey        = "config"
+)

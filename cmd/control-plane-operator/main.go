@@ -1,0 +1,76 @@
+// control-plane-operator runs beside one hosted control plane and keeps it; its image also carries the in-pod helpers.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/minter"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/prober"
+	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/version"
+)
+
+func main() {
+	// Helpers start in every pod of a control plane: logs are plain JSON lines without the weight of a logging library.
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
+	if err := rootCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "control-plane-operator:", err)
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	run := runCommand()
+	root := &cobra.Command{
+		Use:           "control-plane-operator",
+		Short:         "Keep a hosted control plane",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          run.RunE,
+	}
+	root.Flags().AddFlagSet(run.Flags())
+	var serve ignition.ServerOptions
+	var config guest.Options
+	var approve approver.Options
+	var mint minter.Options
+	var probe prober.Options
+	root.AddCommand(
+		run,
+		helper("ignition-server", "Serve machines their first configuration", serve.AddFlags,
+			func(ctx context.Context) error { return ignition.RunServer(ctx, serve) }),
+		helper("hosted-cluster-config-operator", "Keep the inside of the hosted cluster", config.AddFlags,
+			func(ctx context.Context) error { return guest.Run(ctx, config) }),
+		helper("machine-approver", "Approve the certificate requests of machines that exist", approve.AddFlags,
+			func(ctx context.Context) error { return approver.Run(ctx, approve) }),
+		helper("token-minter", "Keep a token of a hosted cluster's service account in a file", mint.AddFlags,
+			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
+		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
+			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
+		&cobra.Command{
+			Use: "version", Short: "Print the version of this build", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				info := version.Get()
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.Version, info.Commit, info.GoVersion, info.Platform)
+				return err
+			},
+		},
+	)
+	return root
+}
+
+func helper(name, short string, addFlags func(*pflag.FlagSet), run func(context.Context) error) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) }}
+	addFlags(cmd.Flags())
+	return cmd
+}

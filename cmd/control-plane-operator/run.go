@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// guestTimeout bounds one request to the hosted API server.
+const guestTimeout = 10 * time.Second
+
+type config struct {
+	namespace, deploymentName string
+	metricsAddr, healthAddr   string
+}
+
+func runCommand() *cobra.Command {
+	var c config
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the controller",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), c) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.namespace, "namespace", os.Getenv("MY_NAMESPACE"), "control-plane namespace")
+	flags.StringVar(&c.deploymentName, "deployment-name", "control-plane-operator", "Deployment this process runs in")
+	flags.StringVar(&c.metricsAddr, "metrics-addr", "0", "address of the metrics listener, 0 for none")
+	flags.StringVar(&c.healthAddr, "health-addr", ":6060", "address of the health listener, 0 for none")
+	return cmd
+}
+
+func run(ctx context.Context, c config) error {
+	if c.namespace == "" {
+		return errors.New("--namespace is missing; pass the control-plane namespace")
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register the API kinds: %w", err)
+	}
+	rest, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the management cluster: %w", err)
+	}
+	// A control plane is made of about a hundred objects; the default of 20 requests a second would be most of the wait.
+	rest.QPS, rest.Burst = 100, 300
+	manager, err := ctrl.NewManager(rest, ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: c.metricsAddr},
+		HealthProbeBindAddress: c.healthAddr,
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{c.namespace: {}},
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	})
+	if err != nil {
+		return fmt.Errorf("reach the management cluster: %w", err)
+	}
+	reconciler, err := newReconciler(manager.GetClient(), scheme)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(reconciler.Setup(manager), manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+func newReconciler(c client.Client, scheme *runtime.Scheme) (*controlplane.Reconciler, error) {
+	policy, err := certificatePolicy()
+	if err != nil {
+		return nil, err
+	}
+	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE")}
+	if settings.Image == "" {
+		return nil, errors.New("CONTROL_PLANE_OPERATOR_IMAGE is not set; helper containers run from this image")
+	}
+	if text := os.Getenv("DEFAULT_SECURITY_CONTEXT_UID"); text != "" {
+		uid, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("DEFAULT_SECURITY_CONTEXT_UID=%q is not a number: %w", text, err)
+		}
+		settings.UID = &uid
+	}
+	proxy := proxyenv.FromEnvironment(os.Getenv)
+	settings.Cloud = func(template *corev1.PodTemplateSpec) { proxyenv.Stamp(&template.Spec, proxy) }
+	return &controlplane.Reconciler{
+		Client:        c,
+		Releases:      release.NewProvider(),
+		Settings:      settings,
+		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),
+		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
+		Certificates:  policy,
+		Now:           time.Now,
+		Guest: func(kubeconfig []byte) (client.Client, error) {
+			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+			if err != nil {
+				return nil, fmt.Errorf("read the guest's kubeconfig: %w", err)
+			}
+			config.Timeout = guestTimeout
+			return client.New(config, client.Options{Scheme: scheme})
+		},
+	}, nil
+}
+
+// certificatePolicy reads how long certificates live: CERTIFICATE_VALIDITY is a duration, CERTIFICATE_RENEWAL the fraction of it
+// that must remain.
+func certificatePolicy() (pki.Policy, error) {
+	policy := pki.DefaultPolicy()
+	if text := os.Getenv("CERTIFICATE_VALIDITY"); text != "" {
+		validity, err := time.ParseDuration(text)
+		if err != nil || validity <= 0 {
+			return policy, fmt.Errorf("CERTIFICATE_VALIDITY=%q is not a positive duration such as 8760h", text)
+		}
+		policy.LeafValidity = validity
+		policy.Renewal = min(policy.Renewal, validity/3)
+	}
+	if text := os.Getenv("CERTIFICATE_RENEWAL"); text != "" {
+		fraction, err := strconv.ParseFloat(text, 64)
+		if err != nil || fraction <= 0 || fraction >= 1 {
+			return policy, fmt.Errorf("CERTIFICATE_RENEWAL=%q is not a fraction between 0 and 1", text)
+		}
+		policy.Renewal = time.Duration(float64(policy.LeafValidity) * fraction)
+	}
+	return policy, nil
+}

@@ -1,0 +1,59 @@
+// hypershift-operator runs on the management cluster: it turns HostedClusters and NodePools into control planes and machines.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hypershift-on-azure/hypershift/internal/version"
+)
+
+func main() {
+	root := &cobra.Command{
+		Use:           "hypershift-operator",
+		Short:         "Run hosted control planes on this management cluster",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(runCommand(), versionCommand())
+	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "hypershift-operator:", err)
+		os.Exit(1)
+	}
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this build",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info := version.Get()
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.Version, info.Commit, info.GoVersion, info.Platform)
+			return err
+		},
+	}
+}
+
+func runCommand() *cobra.Command {
+	var c config
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the controllers",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), c) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&c.namespace, "namespace", "hypershift", "namespace this operator runs in")
+	flags.StringVar(&c.podName, "pod-name", "", "name of this pod, from which it learns its own image")
+	flags.StringVar(&c.metricsAddr, "metrics-addr", "0", `address of the Prometheus endpoint; "0" is off`)
+	flags.StringVar(&c.healthAddr, "health-addr", ":6060", "address of /healthz and /readyz")
+	flags.StringVar(&c.controlPlaneOperatorImage, "control-plane-operator-image", "", "image of the control-plane operator of every cluster, instead of the payload's")
+	flags.StringVar(&c.privatePlatform, "private-platform", "None", "platform of private endpoints; only None is served")
+	flags.BoolVar(&c.clusterMonitoring, "enable-ocp-cluster-monitoring", false, "let the management cluster's monitoring scrape control planes")
+	flags.BoolVar(&c.debug, "enable-ci-debug-output", false, "log debug messages")
+	return cmd
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/net/http/httpproxy"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/version"
+)
+
+const (
+	leaseName     = "hypershift-operator-leader-elect"
+	leaseDuration = 60 * time.Second
+	renewDeadline = 40 * time.Second
+	retryPeriod   = 15 * time.Second
+
+	clientQPS   = 100
+	clientBurst = 200
+
+	containerName = "operator"
+)
+
+type config struct {
+	namespace, podName        string
+	metricsAddr, healthAddr   string
+	controlPlaneOperatorImage string
+	privatePlatform           string
+	clusterMonitoring, debug  bool
+}
+
+func run(ctx context.Context, c config) error {
+	if c.privatePlatform != "None" {
+		return fmt.Errorf("--private-platform=%s is not served by this build; use None", c.privatePlatform)
+	}
+	level := slog.LevelInfo
+	if c.debug {
+		level = slog.LevelDebug
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme)); err != nil {
+		return fmt.Errorf("register kinds: %w", err)
+	}
+	restConfig, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the management cluster: %w", err)
+	}
+	// A new cluster is some fifty objects at once; the API server's own fairness limits what this may do to others.
+	restConfig.QPS, restConfig.Burst = clientQPS, clientBurst
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: c.metricsAddr},
+		HealthProbeBindAddress:        c.healthAddr,
+		LeaderElection:                true,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       c.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(leaseDuration),
+		RenewDeadline:                 ptr.To(renewDeadline),
+		RetryPeriod:                   ptr.To(retryPeriod),
+		// Nobody here reads managed fields, and they are a third of what a cache holds.
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+	if err != nil {
+		return fmt.Errorf("start the manager: %w", err)
+	}
+	if err := setUp(ctx, mgr, c); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
+	options, err := discover(ctx, mgr, c)
+	if err != nil {
+		return err
+	}
+	if err := hostedcluster.SetupWithManager(mgr, options); err != nil {
+		return err
+	}
+	if err := nodepool.SetupWithManager(mgr, nodepool.Options{Releases: options.Releases}); err != nil {
+		return err
+	}
+	if err := mgr.Add(&hostedcluster.SupportedVersions{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}); err != nil {
+		return fmt.Errorf("publish the supported versions: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("serve /healthz: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("serve /readyz: %w", err)
+	}
+	return nil
+}
+
+// discover asks the management cluster what it offers and how it reaches the outside.
+func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Options, error) {
+	live := mgr.GetAPIReader()
+	proxy, err := proxyenv.Detect(ctx, live)
+	if err != nil {
+		return hostedcluster.Options{}, err
+	}
+	capabilities, err := hostedcluster.Probe(mgr.GetRESTMapper())
+	if err != nil {
+		return hostedcluster.Options{}, err
+	}
+	domain, err := hostedcluster.IngressDomain(ctx, live)
+	if err != nil {
+		return hostedcluster.Options{}, err
+	}
+	image, err := ownImage(ctx, live, c)
+	if err != nil {
+		return hostedcluster.Options{}, err
+	}
+	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
+		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
+	return hostedcluster.Options{
+		Releases:                  release.NewCache(release.Reader{Proxy: proxyFunc(proxy)}),
+		Capabilities:              capabilities,
+		OperatorImage:             image,
+		ControlPlaneOperatorImage: c.controlPlaneOperatorImage,
+		ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
+		AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
+		IngressDomain:             domain,
+		ClusterMonitoring:         c.clusterMonitoring,
+		Proxy:                     proxy,
+	}, nil
+}
+
+// proxyFunc is not http.ProxyFromEnvironment, which looks at the environment once: the proxy may come from the management cluster.
+func proxyFunc(proxy proxyenv.Proxy) func(*http.Request) (*url.URL, error) {
+	choose := (&httpproxy.Config{HTTPProxy: proxy.HTTPProxy, HTTPSProxy: proxy.HTTPSProxy, NoProxy: proxy.NoProxy}).ProxyFunc()
+	return func(request *http.Request) (*url.URL, error) { return choose(request.URL) }
+}
+
+// ownImage is what this pod runs; outside of a pod it is the build's default.
+func ownImage(ctx context.Context, live client.Reader, c config) (string, error) {
+	if c.podName == "" {
+		return version.OperatorImage, nil
+	}
+	pod := &corev1.Pod{}
+	if err := live.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.podName}, pod); err != nil {
+		return "", fmt.Errorf("read this pod, %s/%s, for its image; check --namespace and --pod-name: %w", c.namespace, c.podName, err)
+	}
+	for _, container := range pod.Spec.Containers {
+		if container.Name == containerName {
+			return container.Image, nil
+		}
+	}
+	return "", fmt.Errorf("pod %s/%s has no container %q", c.namespace, c.podName, containerName)
+}

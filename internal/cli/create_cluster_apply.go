@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+// applyManager owns what create cluster and create nodepool apply.
+const applyManager = "hypershift-cli"
+
+// checkManagementCluster connects, and refuses a cluster of the same name unless it is this one, continued by its
+// infrastructure id.
+func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
+	f := c.flags
+	var err error
+	if c.client == nil {
+		if c.client, err = newKubeClient(f.kubeconfig); err != nil {
+			return err
+		}
+	}
+	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name}
+	hc := &hyperv1.HostedCluster{}
+	backoff := wait.Backoff{Steps: 5, Duration: time.Second, Factor: 2, Jitter: 0.1}
+	err = retry.OnError(backoff, isTransient, func() error { return c.client.Get(ctx, key, hc) })
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case meta.IsNoMatchError(err):
+		return errors.New("the management cluster does not know HostedCluster; install the operator first: `hypershift install`")
+	case err != nil:
+		return fmt.Errorf("cannot read HostedCluster %s: %w", key, err)
+	case f.infra.InfraID != "" && hc.Spec.InfraID == f.infra.InfraID:
+		c.say("HostedCluster %s exists with infrastructure id %s; continuing", key, hc.Spec.InfraID)
+		return nil
+	}
+	return fmt.Errorf("HostedCluster %s already exists; choose another --name, or continue its creation with --infra-id %s", key, hc.Spec.InfraID)
+}
+
+func isTransient(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err)
+}
+
+// apply writes the objects in order; each carries the infrastructure id, by which destroy finds them.
+func (c *clusterCreator) apply(ctx context.Context) error {
+	f := c.flags
+	if err := c.keepGenerated(ctx); err != nil {
+		return err
+	}
+	for _, obj := range f.cluster.Objects() {
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[hyperv1.AutoInfraLabel] = f.cluster.Infra.InfraID
+		obj.SetLabels(labels)
+		if err := kube.ApplyAlways(ctx, c.client, applyManager, obj); err != nil {
+			return err
+		}
+		c.say("applied %s %s", obj.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(obj))
+	}
+	if !f.wait {
+		return nil
+	}
+	return c.waitForCluster(ctx)
+}
+
+// keepGenerated puts the keys of an earlier run in place of the ones just generated: replacing the encryption key of a
+// living cluster would lose its Secrets.
+func (c *clusterCreator) keepGenerated(ctx context.Context) error {
+	for _, obj := range c.flags.cluster.Objects() {
+		secret, ok := obj.(*corev1.Secret)
+		if !ok {
+			continue
+		}
+		live := &corev1.Secret{}
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(secret), live)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		}
+		if live.Labels[hyperv1.AutoInfraLabel] != c.flags.cluster.Infra.InfraID {
+			continue
+		}
+		s := &c.flags.cluster.Secrets
+		if key := live.Data[hyperv1.AESCBCKeySecretKey]; len(key) > 0 && secret.Type == corev1.SecretTypeOpaque {
+			s.EtcdEncryptionKey = key
+		}
+		if private := live.Data[hyperv1.SSHPrivateKeyKey]; len(private) > 0 && c.flags.generateSSH {
+			s.SSHPrivateKey, s.SSHPublicKey = private, live.Data[hyperv1.SSHPublicKeyKey]
+		}
+	}
+	return nil
+}
+
+// waitForCluster reports every change until the cluster is available and its node pools have their nodes.
+func (c *clusterCreator) waitForCluster(ctx context.Context) error {
+	last := ""
+	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		state, done, err := c.progress(ctx)
+		if err != nil {
+			if isTransient(err) {
+				return false, nil
+			}
+			return false, err
+		}
+		if state != last {
+			c.say("%s", state)
+			last = state
+		}
+		return done, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("waiting for HostedCluster %s/%s: %w; last: %s; it goes on without this command, see `kubectl -n %s get hostedcluster,nodepool`",
+		c.flags.cluster.Namespace, c.flags.cluster.Name, err, last, c.flags.cluster.Namespace)
+}
+
+// progress describes the state in one sentence and tells whether all is done.
+func (c *clusterCreator) progress(ctx context.Context) (string, bool, error) {
+	f := c.flags
+	hc := &hyperv1.HostedCluster{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name}, hc); err != nil {
+		return "", false, fmt.Errorf("reading the HostedCluster: %w", err)
+	}
+	if !kube.IsTrue(hc.Status.Conditions, hyperv1.HostedClusterAvailable) {
+		return "waiting for the control plane: " + explain(hc), false, nil
+	}
+	pools := &hyperv1.NodePoolList{}
+	if err := c.client.List(ctx, pools, client.InNamespace(f.cluster.Namespace)); err != nil {
+		return "", false, fmt.Errorf("reading the NodePools: %w", err)
+	}
+	var ready, wanted int32
+	for _, np := range pools.Items {
+		if np.Spec.ClusterName == f.cluster.Name && np.Spec.Replicas != nil {
+			ready += np.Status.Replicas
+			wanted += *np.Spec.Replicas
+		}
+	}
+	if ready < wanted {
+		return fmt.Sprintf("the control plane is available; %d of %d nodes are ready", ready, wanted), false, nil
+	}
+	return fmt.Sprintf("hosted cluster %s is available with %d nodes", f.cluster.Name, ready), true, nil
+}
+
+// explain returns the message of the condition that says most about what is missing.
+func explain(hc *hyperv1.HostedCluster) string {
+	for _, name := range []string{
+		hyperv1.ValidHostedClusterConfiguration, hyperv1.SupportedHostedCluster, hyperv1.ValidReleaseImage,
+		hyperv1.PlatformCredentialsFound, hyperv1.ReconciliationSucceeded,
+	} {
+		if cond := kube.Find(hc.Status.Conditions, name); cond != nil && cond.Status == "False" {
+			return cond.Reason + ": " + cond.Message
+		}
+	}
+	if cond := kube.Find(hc.Status.Conditions, hyperv1.HostedClusterAvailable); cond != nil && cond.Message != "" {
+		return cond.Message
+	}
+	return "not reported yet"
+}

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/manifest"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/version"
+)
+
+// infraCreator makes the infrastructure of a hosted cluster; tests replace it.
+type infraCreator func(context.Context, *azure.Session, provision.InfraOptions, func(stack.Event)) (*provision.InfraOutput, error)
+
+// clusterFlags are the flags of create cluster azure as typed.
+type clusterFlags struct {
+	azureFlags
+	machines machineFlags
+	cluster  manifest.Cluster
+	infra    provision.InfraOptions
+
+	kubeconfig, infraJSON                                     string
+	pullSecret, sshKey, signingKey, trustBundle, imageSources string
+	workloadIdentities, encryptionKeyID                       string
+	baseDomainPrefix, etcdStorageSize, endpointAccess, oauth  string
+	controlPlanePolicy, infraPolicy, catalogPlacement         string
+	controlPlaneOperatorImage, networkType                    string
+	annotations, labels, tolerations                          []string
+	nodeDrainTimeout, nodeVolumeDetachTimeout                 time.Duration
+	generateSSH                                               bool
+	wait, render, renderSensitive                             bool
+	renderInto                                                string
+	timeout                                                   time.Duration
+}
+
+func newCreateClusterCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "cluster", Short: "Create a hosted cluster", RunE: needSubcommand}
+	cmd.AddCommand(newCreateClusterAzureCommand(provision.CreateInfra))
+	return cmd
+}
+
+func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
+	f := &clusterFlags{}
+	cmd := &cobra.Command{
+		Use:   "azure",
+		Short: "Create a hosted cluster on Azure with its infrastructure and node pools",
+		Example: `  hypershift create cluster azure --name demo --azure-creds azure-credentials.json --location eastus \
+    --base-domain example.com --pull-secret pull-secret.json --generate-ssh --node-pool-replicas 2 \
+    --release-image quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64 \
+    --oidc-issuer-url https://ACCOUNT.blob.core.windows.net/demo --sa-token-issuer-private-key-path serviceaccount-signer.private \
+    --workload-identities-file workload-identities.json --assign-service-principal-roles --dns-zone-rg-name os4-common --wait
+  hypershift create cluster azure --name demo ... --infra-json infra.yaml --render > demo.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c := &clusterCreator{flags: f, createInfra: createInfra, cmd: cmd, say: progressLine(cmd)}
+			ctx := cmd.Context()
+			if f.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout of %s is over", f.timeout))
+				defer cancel()
+			}
+			return c.run(ctx)
+		},
+	}
+	f.azureFlags.add(cmd)
+	f.addGeneral(cmd.Flags())
+	f.addSpec(cmd.Flags())
+	f.addNetworking(cmd.Flags())
+	f.addAzure(cmd.Flags())
+	f.machines.add(cmd.Flags())
+	return cmd
+}
+
+func (f *clusterFlags) addGeneral(flags *pflag.FlagSet) {
+	c := &f.cluster
+	flags.StringVar(&c.Name, "name", "", "name of the hosted cluster")
+	flags.StringVar(&c.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
+	flags.StringVar(&f.pullSecret, "pull-secret", "", "dockerconfigjson file for the release's images")
+	flags.StringVar(&f.infra.BaseDomain, "base-domain", "", "domain beneath which the cluster's applications are published")
+	flags.StringVar(&f.baseDomainPrefix, "base-domain-prefix", "", "replaces the cluster's name in its domain; \"none\" for no prefix")
+	flags.StringVar(&c.Publishing.ExternalDNSDomain, "external-dns-domain", "", "domain beneath which the cluster's endpoints are published")
+	flags.StringVar(&c.ReleaseImage, "release-image", version.ReleaseImage, "release payload")
+	flags.Int32Var(&f.machines.Replicas, "node-pool-replicas", 0, "nodes of each node pool; negative makes no node pool")
+	flags.StringVar(&f.sshKey, "ssh-key", "", "public key file for logging in to nodes")
+	flags.BoolVar(&f.generateSSH, "generate-ssh", false, "generate a key pair for logging in to nodes")
+	flags.StringVar(&f.trustBundle, "additional-trust-bundle", "", "PEM file with additional certificate authorities")
+	flags.StringVar(&f.imageSources, "image-content-sources", "", "YAML file with image mirrors")
+	flags.StringArrayVar(&f.annotations, "annotations", nil, "annotation of the HostedCluster, key=value (repeatable)")
+	flags.StringArrayVar(&f.labels, "labels", nil, "label of the HostedCluster, key=value (repeatable)")
+	flags.StringVar(&f.infra.InfraID, "infra-id", "", "infrastructure id; generated when empty")
+	flags.StringVar(&f.infraJSON, "infra-json", "", "output of `create infra azure` to use instead of creating infrastructure")
+	flags.BoolVar(&f.wait, "wait", false, "wait until the cluster is available and its nodes are there")
+	flags.DurationVar(&f.timeout, "timeout", 0, "bound for the whole command; none when 0")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be done and write nothing")
+	flags.BoolVar(&f.render, "render", false, "print the manifests instead of applying them, without Secrets")
+	flags.BoolVar(&f.renderSensitive, "render-sensitive", false, "include Secrets in the rendering")
+	flags.StringVar(&f.renderInto, "render-into", "", "file to render to; implies --render")
+}
+
+func (f *clusterFlags) addSpec(flags *pflag.FlagSet) {
+	c := &f.cluster
+	flags.StringVar(&f.controlPlanePolicy, "control-plane-availability-policy", "SingleReplica", "SingleReplica or HighlyAvailable")
+	flags.StringVar(&f.infraPolicy, "infra-availability-policy", "", "SingleReplica or HighlyAvailable")
+	flags.BoolVar(&c.FIPS, "fips", false, "run the nodes in FIPS mode")
+	flags.DurationVar(&f.nodeDrainTimeout, "node-drain-timeout", 0, "how long a node may be drained")
+	flags.DurationVar(&f.nodeVolumeDetachTimeout, "node-volume-detach-timeout", 0, "how long volumes may take to detach")
+	flags.StringVar(&c.EtcdStorageClass, "etcd-storage-class", "", "StorageClass of etcd's volumes")
+	flags.StringVar(&f.etcdStorageSize, "etcd-storage-size", "8Gi", "size of etcd's volumes")
+	flags.StringToStringVar(&c.NodeSelector, "node-selector", nil, "node selector of control-plane pods")
+	flags.StringToStringVar(&c.PodLabels, "pods-labels", nil, "labels of control-plane pods")
+	flags.StringArrayVar(&f.tolerations, "toleration", nil, "toleration of control-plane pods, key=k,operator=Equal,value=v,effect=NoSchedule (repeatable)")
+	flags.StringVar(&f.catalogPlacement, "olm-catalog-placement", "management", "management or guest")
+	flags.BoolVar(&c.OLMDisableDefaultSources, "olm-disable-default-sources", false, "disable the default catalogs")
+	flags.StringVar(&c.FeatureSet, "feature-set", "", "TechPreviewNoUpgrade or DevPreviewNoUpgrade")
+	flags.StringSliceVar(&c.EnabledCapabilities, "enable-cluster-capabilities", nil, "optional parts to enable")
+	flags.StringSliceVar(&c.DisabledCapabilities, "disable-cluster-capabilities", nil, "optional parts to disable")
+	flags.StringVar(&c.KubeAPIServerDNSName, "kas-dns-name", "", "additional name of the API server")
+	flags.StringVar(&c.PausedUntil, "pausedUntil", "", "true, or an RFC3339 time")
+	flags.StringVar(&f.controlPlaneOperatorImage, "control-plane-operator-image", "", "image of the control-plane operator")
+}
+
+func (f *clusterFlags) addNetworking(flags *pflag.FlagSet) {
+	n := &f.cluster.Networking
+	flags.StringVar(&f.networkType, "network-type", "OVNKubernetes", "OVNKubernetes, OpenShiftSDN, Calico or Other")
+	flags.StringArrayVar(&n.ServiceCIDRs, "service-cidr", []string{"172.31.0.0/16"}, "range of Services (repeatable)")
+	flags.StringArrayVar(&n.ClusterCIDRs, "cluster-cidr", []string{"10.132.0.0/14"}, "range of pods (repeatable)")
+	flags.StringArrayVar(&n.MachineCIDRs, "machine-cidr", nil, "range of nodes (repeatable)")
+	flags.BoolVar(&n.DisableMultiNetwork, "disable-multi-network", false, "no Multus; only with --network-type Other")
+	flags.Int32Var(&n.OVNKubernetesMTU, "ovn-kubernetes-mtu", 0, "MTU of OVN, 576 to 9216")
+	flags.BoolVar(&n.AllocateNodeCIDRs, "allocate-node-cidrs", false, "the controller manager hands out pod ranges; only with --network-type Other")
+}
+
+func (f *clusterFlags) addAzure(flags *pflag.FlagSet) {
+	i, p := &f.infra, &f.cluster.Publishing
+	flags.StringVar(&i.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
+	flags.StringToStringVarP(&i.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
+	flags.StringVar(&i.VNetID, "vnet-id", "", "existing virtual network")
+	flags.StringVar(&i.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
+	flags.StringVar(&i.NSGID, "network-security-group-id", "", "existing network security group")
+	flags.StringVar(&i.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
+	flags.BoolVar(&i.AssignRoles, "assign-service-principal-roles", false, "give the identities their roles")
+	flags.BoolVar(&i.AssignRoles, "auto-assign-roles", false, "alias of --assign-service-principal-roles")
+	_ = flags.MarkHidden("auto-assign-roles")
+	flags.StringVar(&f.workloadIdentities, "workload-identities-file", "", "client ids written by create iam azure")
+	flags.StringVar(&f.cluster.Identity.IssuerURL, "oidc-issuer-url", "", "issuer of the cluster's service account tokens")
+	flags.StringVar(&f.signingKey, "sa-token-issuer-private-key-path", "", "private key of the issuer")
+	flags.StringVar(&f.encryptionKeyID, "encryption-key-id", "", "key that encrypts Secrets: https://VAULT.vault.azure.net/keys/NAME/VERSION")
+	flags.StringVar(&f.endpointAccess, "endpoint-access", "Public", "Public, PublicAndPrivate or Private")
+	flags.StringVar(&p.NATSubnetID, "endpoint-access-private-nat-subnet-id", "", "subnet of the private link service")
+	flags.StringSliceVar(&p.AdditionalAllowedSubscriptions, "endpoint-access-private-additional-allowed-subscriptions", nil, "further subscriptions that may use the private link")
+	flags.StringVar(&f.oauth, "oauth-publishing-strategy", "Route", "Route or LoadBalancer")
+	flags.StringSliceVar(&f.cluster.Zones, "availability-zones", nil, "one node pool in each of these zones")
+}
+
+// clusterCreator runs one create cluster: validated flags, then infrastructure, then manifests, then apply.
+type clusterCreator struct {
+	flags       *clusterFlags
+	createInfra infraCreator
+	cmd         *cobra.Command
+	say         func(format string, args ...any)
+	client      client.Client // nil when only rendering
+}
+
+func (c *clusterCreator) run(ctx context.Context) error {
+	f := c.flags
+	if err := f.validate(); err != nil {
+		return err
+	}
+	if err := f.load(); err != nil {
+		return err
+	}
+	session, err := f.session()
+	if err != nil {
+		return err
+	}
+	f.cluster.Identity.SubscriptionID, f.cluster.Identity.TenantID = session.SubscriptionID, session.TenantID
+	if !f.render {
+		if err := c.checkManagementCluster(ctx); err != nil {
+			return err
+		}
+	}
+	if f.infra.InfraID == "" && f.infraJSON == "" {
+		f.infra.InfraID = newInfraID(f.cluster.Name)
+	}
+	if f.dryRun {
+		return c.plan(ctx, session)
+	}
+	if err := c.infrastructure(ctx, session); err != nil {
+		return err
+	}
+	if f.render {
+		return c.writeManifests()
+	}
+	return c.apply(ctx)
+}
+
+// plan prints what would be created, in Azure and on the management cluster.
+func (c *clusterCreator) plan(ctx context.Context, session *azure.Session) error {
+	f := c.flags
+	if f.infraJSON == "" {
+		steps, err := provision.PlanInfra(ctx, session, f.infra)
+		if err != nil {
+			return err
+		}
+		if err := f.printPlan(c.cmd.OutOrStdout(), steps); err != nil {
+			return err
+		}
+	}
+	f.cluster.Infra.InfraID = f.infra.InfraID
+	for _, obj := range f.cluster.Objects() {
+		fmt.Fprintf(c.cmd.OutOrStdout(), "apply %s %s\n", obj.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(obj))
+	}
+	return nil
+}
+
+// infrastructure makes it, or takes it from --infra-json.
+func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Session) error {
+	f := c.flags
+	var out *provision.InfraOutput
+	var err error
+	if f.infraJSON != "" {
+		out, err = provision.ReadInfraOutput(f.infraJSON)
+	} else {
+		if f.render {
+			c.say("warning: without --infra-json rendering creates the infrastructure; use --dry-run to see what that is")
+		}
+		c.say("infrastructure id %s", f.infra.InfraID)
+		out, err = c.createInfra(ctx, session, f.infra, stackProgress(c.cmd))
+	}
+	if err != nil {
+		return c.explainInfra(err)
+	}
+	if f.infra.InfraID != "" && out.InfraID != f.infra.InfraID {
+		return fmt.Errorf("--infra-id %s differs from infraID %s of --infra-json; leave the flag out", f.infra.InfraID, out.InfraID)
+	}
+	return f.takeInfra(out)
+}
+
+func (c *clusterCreator) explainInfra(err error) error {
+	if c.flags.infraJSON != "" {
+		return err
+	}
+	return fmt.Errorf("creating the infrastructure: %w; what was made stays, continue with the same command and --infra-id %s", err, c.flags.infra.InfraID)
+}
+
+func (c *clusterCreator) writeManifests() error {
+	f := c.flags
+	out := c.cmd.OutOrStdout()
+	if f.renderInto == "" {
+		return manifest.Render(out, f.cluster.Objects(), f.renderSensitive)
+	}
+	file, err := os.OpenFile(f.renderInto, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot write --render-into: %w", err)
+	}
+	if err := manifest.Render(file, f.cluster.Objects(), f.renderSensitive); err != nil {
+		return err
+	}
+	return file.Close()
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+const (
+	testUUID = "11111111-2222-4333-8444-555555555555"
+	testVNet = "/subscriptions/" + testUUID + "/resourceGroups/v/providers/Microsoft.Network/virtualNetworks/vnet"
+)
+
+// inputs writes the files that create cluster reads and returns the flags that name them.
+func inputs(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	identities := ""
+	for _, name := range []string{"imageRegistry", "ingress", "file", "disk", "nodePoolManagement", "cloudProvider", "network"} {
+		identities += `"` + name + `":{"clientID":"` + testUUID + `"},`
+	}
+	return []string{
+		"--azure-creds", write("creds.json", `{"subscriptionId":"`+testUUID+`","tenantId":"`+testUUID+`","clientId":"`+testUUID+`","clientSecret":"s"}`),
+		"--pull-secret", write("pull.json", `{"auths":{}}`),
+		"--workload-identities-file", write("wi.json", "{"+strings.TrimSuffix(identities, ",")+"}"),
+		"--base-domain", "example.com", "--release-image", "quay.io/r:1", "--node-pool-replicas", "1",
+	}
+}
+
+func fakeInfra(_ context.Context, _ *azure.Session, o provision.InfraOptions, _ func(stack.Event)) (*provision.InfraOutput, error) {
+	return &provision.InfraOutput{
+		BaseDomain: o.BaseDomain, Region: o.Location, InfraID: o.InfraID, ResourceGroupName: o.Name + "-" + o.InfraID,
+		VNetID: testVNet, SubnetID: testVNet + "/subnets/default", SecurityGroupID: "NSG", WorkloadIdentities: o.Identities,
+	}, nil
+}
+
+func createCluster(args ...string) (stdout string, err error) {
+	cmd := newCreateClusterAzureCommand(fakeInfra)
+	var out, messages bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&messages)
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.ExecuteContext(context.Background())
+	return out.String(), err
+}
+
+func TestCreateClusterRefusals(t *testing.T) {
+	for _, tc := range []struct{ args, cue string }{
+		{"", "--name is required"},
+		{"--name Demo_", "RFC1123"},
+		{"--name demo --wait --node-pool-replicas 0", "--wait requires --node-pool-replicas"},
+		{"--name demo --feature-set CustomNoUpgrade", "is not supported"},
+		{"--name demo --disable-cluster-capabilities Ingress", "Console"},
+		{"--name demo --disable-cluster-capabilities Toaster", "unknown disabled capability"},
+		{"--name demo --network-security-group-id /x", "--resource-group-name is required"},
+		{"--name demo --assign-service-principal-roles --infra-json f", "cannot be used with --infra-json"},
+		{"--name demo --endpoint-access private", "--endpoint-access must be one of"},
+		{"--name demo --oauth-publishing-strategy NodePort", "must be either Route or LoadBalancer"},
+		{"--name demo --endpoint-access-private-nat-subnet-id x", "is not a valid Azure resource ID"},
+		{"--name demo --external-dns-domain example.com", "conflicts with cluster domain"},
+		{"--name demo --availability-zones 4", "invalid value for --availability-zone"},
+		{"--name demo --marketplace-publisher p", "all marketplace flags"},
+		{"--name demo --image-generation gen2", "invalid value for --image-generation"},
+		{"--name demo --encryption-at-host yes", "--encryption-at-host has an invalid value"},
+		{"--name demo --diagnostics-storage-account-uri https://x", "is applicable only if --diagnostics-storage-account-type"},
+		{"--name demo --ssh-key f --generate-ssh", "cannot be specified together"},
+		{"--name demo --service-cidr x", "parsing ServiceCIDR"},
+		{"--name demo --machine-cidr 10.132.4.0/24", "overlaps"},
+		{"--name demo --pausedUntil tomorrow", "invalid pausedUntil value"},
+		{"--name demo --annotations x", "invalid annotation"},
+		{"--name demo --toleration colour=red", "invalid toleration cli argument"},
+		{"--name demo --encryption-key-id https://v.example.com/keys/a/b", "no domain of a key vault"},
+		{"--name demo --etcd-storage-size huge", "--etcd-storage-size"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			_, err := createCluster(append(inputs(t), strings.Fields(tc.args+" --render")...)...)
+			if strings.Contains(tc.args, "--wait") {
+				_, err = createCluster(append(inputs(t), strings.Fields(tc.args)...)...)
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.cue) {
+				t.Errorf("error %v, want one that contains %q", err, tc.cue)
+			}
+		})
+	}
+}
+
+func TestCreateClusterRenders(t *testing.T) {
+	out, err := createCluster(append(inputs(t), "--name", "demo", "--infra-id", "demo-abcde", "--render")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"kind: HostedCluster", "kind: NodePool", "infraID: demo-abcde", "clientID: " + testUUID} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(out, "kind: Secret") {
+		t.Error("a Secret is rendered without --render-sensitive")
+	}
+}
+
+func TestInfraIDFitsAzure(t *testing.T) {
+	for name, base := range map[string]string{"demo": "demo-", "a.b..c": "a-b-c-", "a-very-long-name-for-a-cluster": "a-very-long-name-for-"} {
+		got := newInfraID(name)
+		if !strings.HasPrefix(got, base) || len(got) > 27 || strings.Contains(got, "--") {
+			t.Errorf("newInfraID(%q) = %q, want at most 27 characters beginning with %q", name, got, base)
+		}
+	}
+}
+
+func testClient(objs ...client.Object) client.Client {
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = hyperv1.AddToScheme(scheme)
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).WithStatusSubresource(&hyperv1.HostedCluster{}).Build()
+}
+
+// A second run must not replace the key that the living cluster's Secrets are encrypted with.
+func TestApplyKeepsGeneratedKeys(t *testing.T) {
+	ctx := context.Background()
+	c := testClient()
+	apply := func(key string) *clusterCreator {
+		f := &clusterFlags{generateSSH: true}
+		f.cluster.Name, f.cluster.Namespace, f.cluster.Infra.InfraID = "demo", "clusters", "demo-abcde"
+		f.cluster.Secrets.PullSecret = []byte("{}")
+		f.cluster.Secrets.EtcdEncryptionKey = []byte(key)
+		f.cluster.Secrets.SSHPublicKey, f.cluster.Secrets.SSHPrivateKey = []byte("pub"+key), []byte("priv"+key)
+		creator := &clusterCreator{flags: f, client: c, say: func(string, ...any) {}}
+		if err := creator.apply(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return creator
+	}
+	apply("first")
+	apply("second")
+	for name, want := range map[string]string{"demo-etcd-encryption-key/key": "first", "demo-ssh-key/id_rsa": "privfirst", "demo-ssh-key/id_rsa.pub": "pubfirst"} {
+		object, key, _ := strings.Cut(name, "/")
+		secret := &corev1.Secret{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: "clusters", Name: object}, secret); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(secret.Data[key]); got != want {
+			t.Errorf("%s is %q after the second run, want %q", name, got, want)
+		}
+		if secret.Labels[hyperv1.AutoInfraLabel] != "demo-abcde" {
+			t.Errorf("%s does not carry the infrastructure id", object)
+		}
+	}
+}
+
+func TestExistingCluster(t *testing.T) {
+	hc := &hyperv1.HostedCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}, Spec: hyperv1.HostedClusterSpec{InfraID: "demo-abcde"},
+	}
+	for _, tc := range []struct {
+		infraID string
+		refused bool
+	}{{"", true}, {"demo-other", true}, {"demo-abcde", false}} {
+		f := &clusterFlags{}
+		f.cluster.Name, f.cluster.Namespace, f.infra.InfraID = "demo", "clusters", tc.infraID
+		creator := &clusterCreator{flags: f, client: testClient(hc), say: func(string, ...any) {}}
+		err := creator.checkManagementCluster(context.Background())
+		if (err != nil) != tc.refused {
+			t.Errorf("--infra-id %q: %v, refused should be %v", tc.infraID, err, tc.refused)
+		}
+		if err != nil && !strings.Contains(err.Error(), "already exists") {
+			t.Errorf("error %v does not say that the cluster already exists", err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+)
+
+// validate checks everything that the flags alone can tell, before any file is read and any call is made. The first failure
+// is reported.
+func (f *clusterFlags) validate() error {
+	if f.renderInto != "" || f.renderSensitive {
+		f.render = true
+	}
+	for _, check := range []func() error{
+		f.validateBasics, f.validateSpec, f.validateNetworking, f.validateRoles, f.validatePublishing, f.validateDomain,
+		f.validateZones, f.machines.validate,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *clusterFlags) validateBasics() error {
+	c := &f.cluster
+	switch {
+	case c.Name == "":
+		return errors.New("--name is required")
+	case f.pullSecret == "":
+		return errors.New("--pull-secret is required: the release's images are pulled with it")
+	case f.wait && f.machines.Replicas < 1:
+		return errors.New("--wait requires --node-pool-replicas of at least 1: a cluster without nodes never completes its rollout")
+	case f.wait && (f.render || f.dryRun):
+		return errors.New("--wait and rendering exclude each other: nothing is applied that could be waited for")
+	case len(validation.IsDNS1123Label(c.Name)) > 0:
+		return fmt.Errorf("--name %q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", c.Name)
+	case f.infra.BaseDomain == "" && f.infraJSON == "":
+		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
+	case c.ReleaseImage == "" && !f.render:
+		return errors.New("--release-image is required: this build names no default release")
+	case f.sshKey != "" && f.generateSSH:
+		return errors.New("--ssh-key and --generate-ssh cannot be specified together")
+	case f.workloadIdentities == "" && f.infraJSON == "":
+		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
+	case f.signingKey != "" && c.Identity.IssuerURL == "":
+		return errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url: the issuer whose documents publish the key")
+	}
+	return nil
+}
+
+var capabilityNames = []string{"ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress"}
+
+func (f *clusterFlags) validateSpec() error {
+	c := &f.cluster
+	switch c.FeatureSet {
+	case "", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade":
+	case "CustomNoUpgrade":
+		return errors.New("--feature-set CustomNoUpgrade is not supported: single gates cannot be given by flag; set spec.configuration.featureGate")
+	default:
+		return fmt.Errorf("--feature-set %q is not supported; use TechPreviewNoUpgrade or DevPreviewNoUpgrade", c.FeatureSet)
+	}
+	for _, name := range c.DisabledCapabilities {
+		if !slices.Contains(capabilityNames, name) {
+			return fmt.Errorf("unknown disabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
+		}
+	}
+	for _, name := range c.EnabledCapabilities {
+		if !slices.Contains(capabilityNames, name) {
+			return fmt.Errorf("unknown enabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
+		}
+	}
+	if slices.Contains(c.DisabledCapabilities, "Ingress") && !slices.Contains(c.DisabledCapabilities, "Console") {
+		return errors.New("capability Ingress can only be disabled together with Console, which needs it")
+	}
+	if c.KubeAPIServerDNSName != "" && len(validation.IsDNS1123Subdomain(c.KubeAPIServerDNSName)) > 0 {
+		return fmt.Errorf("--kas-dns-name %q is not a DNS name", c.KubeAPIServerDNSName)
+	}
+	if p := c.PausedUntil; p != "" && p != "true" {
+		if _, err := time.Parse(time.RFC3339, p); err != nil {
+			return fmt.Errorf("invalid pausedUntil value %q; use true or an RFC3339 time", p)
+		}
+	}
+	for _, p := range []struct{ flag, value string }{
+		{"--control-plane-availability-policy", f.controlPlanePolicy}, {"--infra-availability-policy", f.infraPolicy},
+	} {
+		if !slices.Contains([]string{"", string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable)}, p.value) {
+			return fmt.Errorf("%s %q is unknown; use SingleReplica or HighlyAvailable", p.flag, p.value)
+		}
+	}
+	if !slices.Contains([]string{"management", "guest"}, strings.ToLower(f.catalogPlacement)) {
+		return fmt.Errorf("--olm-catalog-placement %q is unknown; use management or guest", f.catalogPlacement)
+	}
+	return nil
+}
+
+func (f *clusterFlags) validateNetworking() error {
+	n := &f.cluster.Networking
+	isOther := f.networkType == string(hyperv1.OtherNetwork)
+	switch {
+	case !slices.Contains([]string{"OVNKubernetes", "OpenShiftSDN", "Calico", "Other"}, f.networkType):
+		return fmt.Errorf("--network-type %q is unknown; use OVNKubernetes, OpenShiftSDN, Calico or Other", f.networkType)
+	case n.DisableMultiNetwork && !isOther:
+		return errors.New("--disable-multi-network is only valid with --network-type Other")
+	case n.AllocateNodeCIDRs && !isOther:
+		return errors.New("--allocate-node-cidrs is only valid with --network-type Other")
+	case n.OVNKubernetesMTU != 0 && f.networkType != "OVNKubernetes":
+		return errors.New("--ovn-kubernetes-mtu is only valid with --network-type OVNKubernetes")
+	case n.OVNKubernetesMTU != 0 && (n.OVNKubernetesMTU < 576 || n.OVNKubernetesMTU > 9216):
+		return fmt.Errorf("--ovn-kubernetes-mtu %d is out of range; use 576 to 9216", n.OVNKubernetesMTU)
+	}
+	return checkCIDRs(
+		cidrList{"ClusterCIDR", "--cluster-cidr", n.ClusterCIDRs}, cidrList{"ServiceCIDR", "--service-cidr", n.ServiceCIDRs},
+		cidrList{"MachineCIDR", "--machine-cidr", n.MachineCIDRs},
+	)
+}
+
+// cidrList is a list of ranges with the name that error messages use and the flag it came from.
+type cidrList struct {
+	name, flag string
+	values     []string
+}
+
+// checkCIDRs parses all lists and refuses overlaps: traffic to a shared address would have two meanings.
+func checkCIDRs(lists ...cidrList) error {
+	type known struct {
+		flag   string
+		prefix netip.Prefix
+	}
+	var seen []known
+	for _, list := range lists {
+		for _, value := range list.values {
+			prefix, err := netip.ParsePrefix(value)
+			if err != nil {
+				return fmt.Errorf("parsing %s (%s): %w", list.name, value, err)
+			}
+			for _, other := range seen {
+				if other.prefix.Overlaps(prefix) {
+					return fmt.Errorf("%s %s overlaps %s %s; give one of them another range", list.flag, prefix, other.flag, other.prefix)
+				}
+			}
+			seen = append(seen, known{list.flag, prefix})
+		}
+	}
+	return nil
+}
+
+func (f *clusterFlags) validateRoles() error {
+	i := &f.infra
+	switch {
+	case i.NSGID != "" && i.ResourceGroup == "":
+		return errors.New("--resource-group-name is required when --network-security-group-id is given")
+	case i.AssignRoles && f.infraJSON != "":
+		return errors.New("--assign-service-principal-roles cannot be used with --infra-json; use `create infra azure --assign-identity-roles`")
+	}
+	return nil
+}
+
+func (f *clusterFlags) validatePublishing() error {
+	if !slices.Contains([]string{"Public", "PublicAndPrivate", "Private"}, f.endpointAccess) {
+		return fmt.Errorf("--endpoint-access must be one of Public, PublicAndPrivate, Private; it is %q", f.endpointAccess)
+	}
+	if f.oauth != "Route" && f.oauth != "LoadBalancer" {
+		return fmt.Errorf("--oauth-publishing-strategy must be either Route or LoadBalancer; it is %q", f.oauth)
+	}
+	p := &f.cluster.Publishing
+	if id := p.NATSubnetID; id != "" {
+		if _, err := azure.ParseID(id); err != nil {
+			return fmt.Errorf("--endpoint-access-private-nat-subnet-id is not a valid Azure resource ID: %w", err)
+		}
+		lower := strings.ToLower(id)
+		if !strings.Contains(lower, "/virtualnetworks/") || !strings.Contains(lower, "/subnets/") {
+			return errors.New("--endpoint-access-private-nat-subnet-id must be a subnet resource ID (.../virtualNetworks/V/subnets/N)")
+		}
+	}
+	if f.endpointAccess != "Public" && p.NATSubnetID == "" && len(p.AdditionalAllowedSubscriptions) == 0 {
+		return fmt.Errorf("--endpoint-access %s needs --endpoint-access-private-nat-subnet-id or --endpoint-access-private-additional-allowed-subscriptions", f.endpointAccess)
+	}
+	return nil
+}
+
+// validateDomain refuses an external domain at or above the cluster's own: the cluster's private zone would hide the public
+// records beneath it.
+func (f *clusterFlags) validateDomain() error {
+	if f.cluster.Publishing.ExternalDNSDomain == "" || f.infra.BaseDomain == "" {
+		return nil
+	}
+	normal := func(s string) string { return strings.TrimSuffix(strings.ToLower(s), ".") }
+	external, own := normal(f.cluster.Publishing.ExternalDNSDomain), normal(f.clusterDomain())
+	if own == external || strings.HasSuffix(own, "."+external) {
+		return fmt.Errorf("--external-dns-domain %s conflicts with cluster domain %s: the cluster's private zone would hide its records; use a domain that is not above it", external, own)
+	}
+	return nil
+}
+
+func (f *clusterFlags) clusterDomain() string {
+	switch f.baseDomainPrefix {
+	case "":
+		return f.cluster.Name + "." + f.infra.BaseDomain
+	case "none":
+		return f.infra.BaseDomain
+	}
+	return f.baseDomainPrefix + "." + f.infra.BaseDomain
+}
+
+func (f *clusterFlags) validateZones() error {
+	for _, zone := range f.cluster.Zones {
+		if !slices.Contains([]string{"1", "2", "3"}, zone) {
+			return fmt.Errorf("invalid value for --availability-zones: %q; use 1, 2 or 3", zone)
+		}
+	}
+	return nil
+}

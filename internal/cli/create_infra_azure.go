@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+func newCreateInfraCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "infra", Short: "Create the cloud infrastructure of a hosted cluster"}
+	cmd.AddCommand(newCreateInfraAzureCommand())
+	return cmd
+}
+
+func newCreateInfraAzureCommand() *cobra.Command {
+	var flags azureFlags
+	var o provision.InfraOptions
+	var identities, outputFile string
+	cmd := &cobra.Command{
+		Use:   "azure",
+		Short: "Resource groups, network, private DNS zone, load balancer, role assignments",
+		Example: `  hypershift create infra azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json \
+    --base-domain example.com --workload-identities-file workload-identities.json \
+    --assign-identity-roles --dns-zone-rg-name os4-common --output-file infra.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Location = flags.location
+			if identities == "" {
+				return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
+			}
+			var err error
+			if o.Identities, err = provision.ReadWorkloadIdentities(identities); err != nil {
+				return err
+			}
+			return withPlan(cmd, &flags,
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return provision.PlanInfra(ctx, s, o)
+				},
+				func(ctx context.Context, s *azure.Session) (*provision.InfraOutput, error) {
+					out, err := provision.CreateInfra(ctx, s, o, stackProgress(cmd))
+					if err != nil || outputFile == "" {
+						return out, err
+					}
+					return out, out.Write(outputFile)
+				},
+				func(w io.Writer, _ *provision.InfraOutput) error {
+					if outputFile == "" {
+						return nil
+					}
+					_, err := fmt.Fprintln(w, outputFile)
+					return err
+				})
+		},
+	}
+	flags.add(cmd)
+	flags.addPlan(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.Name, "name", "", "name of the hosted cluster")
+	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
+	f.StringVar(&o.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
+	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
+	f.StringToStringVarP(&o.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
+	f.StringVar(&o.VNetID, "vnet-id", "", "existing virtual network")
+	f.StringVar(&o.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
+	f.StringVar(&o.NSGID, "network-security-group-id", "", "existing network security group")
+	f.StringVar(&identities, "workload-identities-file", "", "client ids written by create iam azure")
+	f.BoolVar(&o.AssignRoles, "assign-identity-roles", false, "give the identities their roles")
+	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
+	f.StringVar(&outputFile, "output-file", "", "file to write the result to (mode 0600)")
+	return cmd
+}
+
+func newDestroyInfraCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "infra", Short: "Destroy the cloud infrastructure of a hosted cluster"}
+	var flags azureFlags
+	var o provision.DestroyOptions
+	azureCmd := &cobra.Command{
+		Use:     "azure",
+		Short:   "Delete role assignments and the cluster's resource groups",
+		Example: `  hypershift destroy infra azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			session, err := flags.session()
+			if err != nil {
+				return err
+			}
+			return provision.DestroyInfra(cmd.Context(), session, o, stackProgress(cmd))
+		},
+	}
+	flags.add(azureCmd)
+	f := azureCmd.Flags()
+	f.StringVar(&o.Name, "name", "", "name of the hosted cluster")
+	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
+	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "main resource group; <name>-<infra-id> when empty")
+	f.BoolVar(&o.PreserveResourceGroup, "preserve-resource-group", false, "keep the main group and delete only the cluster's resources in it")
+	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role")
+	for _, name := range []string{"name", "infra-id"} {
+		_ = azureCmd.MarkFlagRequired(name)
+	}
+	cmd.AddCommand(azureCmd)
+	return cmd
+}

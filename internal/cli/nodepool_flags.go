@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/manifest"
+)
+
+// machineFlags describe the machines of node pools; create cluster and create nodepool share them.
+type machineFlags struct {
+	manifest.NodePool
+	upgradeType string
+}
+
+func (m *machineFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&m.InstanceType, "instance-type", "", "size of the virtual machines; Standard_D4s_v5 (amd64) or Standard_D4ps_v5 (arm64) when empty")
+	f.StringVar(&m.InstanceType, "azure-instance-type", "", "alias of --instance-type")
+	_ = f.MarkHidden("azure-instance-type")
+	f.Int32Var(&m.DiskSizeGiB, "root-disk-size", 120, "size of the OS disk in GiB")
+	f.StringVar(&m.AvailabilityZone, "availability-zone", "", "zone of the machines: 1, 2 or 3")
+	f.StringVar(&m.SubnetID, "nodepool-subnet-id", "", "subnet of the machines; the hosted cluster's when empty")
+	f.StringVar(&m.DiskStorageType, "disk-storage-account-type", "Premium_LRS", "Premium_LRS, PremiumV2_LRS, Standard_LRS or StandardSSD_LRS")
+	f.StringVar(&m.DiskEncryptionSetID, "disk-encryption-set-id", "", "ARM id of a disk encryption set")
+	f.BoolVar(&m.EphemeralDisk, "enable-ephemeral-disk", false, "OS disks on the host's local storage")
+	f.StringVar(&m.EncryptionAtHost, "encryption-at-host", "", "Enabled or Disabled")
+	f.StringVar(&m.Image.Generation, "image-generation", "", "generation of the image: Gen1 or Gen2 (default Gen2)")
+	f.StringVar(&m.Image.Publisher, "marketplace-publisher", "", "publisher of a marketplace image; all four or none")
+	f.StringVar(&m.Image.Offer, "marketplace-offer", "", "offer of a marketplace image")
+	f.StringVar(&m.Image.SKU, "marketplace-sku", "", "SKU of a marketplace image")
+	f.StringVar(&m.Image.Version, "marketplace-version", "", "version of a marketplace image")
+	f.StringVar(&m.DiagnosticsType, "diagnostics-storage-account-type", "", "boot diagnostics: Disabled, Managed or UserManaged")
+	f.StringVar(&m.DiagnosticsURI, "diagnostics-storage-account-uri", "", "storage account of UserManaged boot diagnostics")
+	f.StringVar(&m.Arch, "arch", "amd64", "architecture of the machines: amd64 or arm64")
+	f.BoolVar(&m.AutoRepair, "auto-repair", false, "replace unhealthy machines")
+	f.StringVar(&m.upgradeType, "node-upgrade-type", "Replace", "Replace or InPlace")
+}
+
+func (m *machineFlags) validate() error {
+	if err := m.validateImage(); err != nil {
+		return err
+	}
+	for _, v := range []struct {
+		value   string
+		allowed []string
+		cue     string
+	}{
+		{m.AvailabilityZone, []string{"", "1", "2", "3"}, "invalid value for --availability-zone"},
+		{m.EncryptionAtHost, []string{"", "Enabled", "Disabled"}, "--encryption-at-host has an invalid value"},
+		{m.DiagnosticsType, []string{"", "Disabled", "Managed", "UserManaged"}, "invalid value for --diagnostics-storage-account-type"},
+		{strings.ToLower(m.Arch), []string{"amd64", "arm64", "ppc64le", "s390x"}, "the value of --arch is not supported"},
+	} {
+		if !slices.Contains(v.allowed, v.value) {
+			return fmt.Errorf("%s: %q; use one of %s", v.cue, v.value, strings.Join(slices.DeleteFunc(v.allowed, func(s string) bool { return s == "" }), ", "))
+		}
+	}
+	if m.DiagnosticsURI != "" && m.DiagnosticsType != "UserManaged" {
+		return errors.New("--diagnostics-storage-account-uri is applicable only if --diagnostics-storage-account-type is UserManaged")
+	}
+	for _, t := range []hyperv1.UpgradeType{hyperv1.UpgradeTypeReplace, hyperv1.UpgradeTypeInPlace} {
+		if strings.EqualFold(m.upgradeType, string(t)) {
+			m.UpgradeType = t
+		}
+	}
+	if m.UpgradeType == "" {
+		return fmt.Errorf("--node-upgrade-type %q is unknown; use Replace or InPlace", m.upgradeType)
+	}
+	return nil
+}
+
+func (m *machineFlags) validateImage() error {
+	if g := m.Image.Generation; g != "" && g != "Gen1" && g != "Gen2" {
+		return fmt.Errorf("invalid value for --image-generation: %q; use exactly Gen1 or Gen2", g)
+	}
+	parts := []struct{ flag, value string }{
+		{"--marketplace-publisher", m.Image.Publisher}, {"--marketplace-offer", m.Image.Offer},
+		{"--marketplace-sku", m.Image.SKU}, {"--marketplace-version", m.Image.Version},
+	}
+	var given, missing []string
+	for _, p := range parts {
+		if p.value == "" {
+			missing = append(missing, p.flag)
+			continue
+		}
+		given = append(given, p.flag)
+	}
+	if len(given) > 0 && len(missing) > 0 {
+		return fmt.Errorf("all marketplace flags are required together: %s is empty", strings.Join(missing, ", "))
+	}
+	return nil
+}

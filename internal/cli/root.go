@@ -1,0 +1,98 @@
+// Package cli is the hypershift command: one file per verb and noun. Results go to stdout, progress and messages to stderr.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/hypershift-on-azure/hypershift/internal/version"
+)
+
+// errHelp ends a command that was given no subcommand: help was printed, and nothing was done.
+var errHelp = errors.New("a subcommand is needed")
+
+// Main runs the command line and returns the exit status.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctrllog.SetLogger(logr.Discard())
+
+	root := NewRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errHelp):
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "aborted")
+	default:
+		fmt.Fprintln(stderr, "error: "+oneLine(err))
+	}
+	return 1
+}
+
+// oneLine keeps an error that joins several others readable and greppable.
+func oneLine(err error) string {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}
+
+// NewRoot assembles the hypershift command.
+func NewRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hypershift",
+		Short: "Self-managed HyperShift on Azure: hosted control planes on your management cluster",
+		Example: `  hypershift install --pull-secret pull-secret.json --limit-crd-install Azure
+  hypershift create cluster azure --name demo --azure-creds azure-credentials.json --base-domain example.com ...
+  hypershift create kubeconfig --name demo > demo.kubeconfig`,
+		Version:          version.Version,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		TraverseChildren: true,
+		RunE:             needSubcommand,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newInstallCommand(), newCreateCommand(), newDestroyCommand(), newSandboxCommand(), newVersionCommand())
+	return root
+}
+
+func newCreateCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "create", Short: "Create issuers, identities, infrastructure, clusters, node pools and kubeconfigs", RunE: needSubcommand}
+	cmd.AddCommand(
+		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateInfraCommand(),
+		newCreateClusterCommand(), newCreateNodePoolCommand(), newCreateKubeconfigCommand(),
+	)
+	return cmd
+}
+
+func newDestroyCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "destroy", Short: "Destroy clusters, infrastructure and identities", RunE: needSubcommand}
+	cmd.AddCommand(newDestroyClusterCommand(), newDestroyInfraCommand(), newDestroyIAMCommand())
+	return cmd
+}
+
+func needSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown command %q for %q; see `%s -h`", args[0], cmd.CommandPath(), cmd.CommandPath())
+	}
+	if err := cmd.Help(); err != nil {
+		return err
+	}
+	return errHelp
+}

@@ -1,0 +1,150 @@
+// Package component is the framework of hosted control planes: what a component is, the defaults every workload carries,
+// how it is applied, and how its rollout becomes the status of a ControlPlaneComponent.
+package component
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+// APIServer is the component nearly everything depends on.
+const APIServer = "kube-apiserver"
+
+// Labels and annotations of pods and workloads (spec api.md 7.2).
+const (
+	LabelApp              = "app"
+	LabelComponent        = hyperv1.ControlPlaneComponentLabel
+	LabelControlPlane     = hyperv1.HostedControlPlaneLabel
+	LabelManagementAccess = hyperv1.NeedManagementKASAccessLabel
+	LabelRequestServing   = hyperv1.RequestServingComponentLabel
+	LabelManagedBy        = hyperv1.ManagedByLabel
+
+	AnnotationConfigHash   = hyperv1.ComponentConfigHashAnnotation
+	AnnotationRestartDate  = hyperv1.RestartDateAnnotation
+	AnnotationReleaseImage = hyperv1.ReleaseImageAnnotation
+	// AnnotationRelease on a workload is the release version its desired state was made for: the order of an upgrade reads it.
+	AnnotationRelease = "component.hypershift.openshift.io/release-version"
+
+	annotationRequestOverride = hyperv1.ResourceRequestOverridePrefix + "/"
+)
+
+// FieldManager of everything the control-plane-operator applies.
+const FieldManager = "control-plane-operator"
+
+// PullSecret is the copy of the user's pull secret in the control-plane namespace.
+const PullSecret = "pull-secret"
+
+// Priority is the class of a workload; annotations of the hosted control plane replace each of them.
+type Priority string
+
+// The priority classes that install creates.
+const (
+	PriorityControlPlane Priority = "hypershift-control-plane"
+	PriorityAPICritical  Priority = "hypershift-api-critical"
+	PriorityEtcd         Priority = "hypershift-etcd"
+)
+
+// Traits are the facts from which the defaults of a workload follow.
+type Traits struct {
+	// Replicas when the control plane is HighlyAvailable; SingleReplica always means one. Zero means one.
+	Replicas int32
+	// Priority defaults to PriorityControlPlane.
+	Priority Priority
+	// RequestServing marks what end users' requests pass through; three replicas then roll one at a time without surge.
+	RequestServing bool
+	// ManagementAccess mounts the pod's own service account token.
+	ManagementAccess bool
+	// ReachesCloud stamps the proxy and the trust bundle on every container.
+	ReachesCloud bool
+	// Recreate stops the old pod before the new one starts.
+	Recreate bool
+	// WaitFor prepends an init container that waits until the named endpoint answers; empty means none.
+	WaitFor WaitTarget
+}
+
+// Component is one workload of the control plane with the objects around it.
+type Component struct {
+	Name string
+	// ImageKeys are the payload images without which the component cannot exist.
+	ImageKeys []string
+	// DependsOn names components that must have rolled out the desired version before an existing workload moves to it.
+	DependsOn []string
+	// Enabled, when set, decides whether the component exists at all.
+	Enabled func(*Context) bool
+	Traits
+	// Objects returns everything the component owns; its workload is the Deployment or StatefulSet of the component's name.
+	Objects func(*Context) ([]client.Object, error)
+}
+
+// Decorator changes a pod template: internal/kube/proxyenv in production.
+type Decorator func(*corev1.PodTemplateSpec)
+
+// Settings are facts of the process, the same for every pass.
+type Settings struct {
+	// Image runs the in-pod helpers: the control-plane-operator's own.
+	Image string
+	// UID is what pods run as on a management cluster without SecurityContextConstraints; nil leaves it to the cluster.
+	UID *int64
+	// Cloud stamps proxy and trust on components that reach the cloud; nil stamps nothing.
+	Cloud Decorator
+}
+
+// Context is what a component sees of one reconcile pass.
+type Context struct {
+	context.Context
+	Client   client.Client
+	HCP      *hyperv1.HostedControlPlane
+	Version  string
+	Images   map[string]string
+	Settings Settings
+	// Inputs holds the Secrets and ConfigMaps this pass already knows.
+	Inputs *Inputs
+}
+
+// Namespace is the control-plane namespace.
+func (c *Context) Namespace() string { return c.HCP.Namespace }
+
+// Image returns the pull spec of a payload key; Reconcile has checked the declared keys before Objects runs.
+func (c *Context) Image(key string) string { return c.Images[key] }
+
+// HighlyAvailable tells the availability policy of the control plane; the API defaults to highly available.
+func (c *Context) HighlyAvailable() bool { return HighlyAvailable(c.HCP) }
+
+// HighlyAvailable tells the availability policy of a control plane; the API defaults to highly available.
+func HighlyAvailable(hcp *hyperv1.HostedControlPlane) bool {
+	return hcp.Spec.ControllerAvailabilityPolicy != hyperv1.SingleReplica
+}
+
+// ReplicasOf is the replica count of a workload with these traits.
+func (t Traits) ReplicasOf(hcp *hyperv1.HostedControlPlane) int32 {
+	if !HighlyAvailable(hcp) || t.Replicas == 0 {
+		return 1
+	}
+	return t.Replicas
+}
+
+// MissingImages lists the component's keys that the payload lacks.
+func (c Component) MissingImages(images map[string]string) []string {
+	var missing []string
+	for _, key := range c.ImageKeys {
+		if images[key] == "" {
+			missing = append(missing, key)
+		}
+	}
+	return missing
+}
+
+// workloadOf picks the workload out of a component's objects.
+func (c Component) workloadOf(objects []client.Object) (client.Object, error) {
+	for _, obj := range objects {
+		if _, err := templateOf(obj); err == nil && obj.GetName() == c.Name {
+			return obj, nil
+		}
+	}
+	return nil, fmt.Errorf("component %s declares no Deployment or StatefulSet of its name", c.Name)
+}

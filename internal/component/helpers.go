@@ -1,0 +1,183 @@
+package component
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+// Binary is the control-plane-operator inside its image; the image has no shell.
+const Binary = "/usr/bin/control-plane-operator"
+
+// Names that helpers and components share.
+const (
+	// AdminKubeconfigSecret reaches the hosted API server by its Service, as system:admin.
+	AdminKubeconfigSecret = "service-network-admin-kubeconfig"
+	// RootCAConfigMap holds what signs the serving certificates of the control plane.
+	RootCAConfigMap = "root-ca"
+	// EtcdClientSecret and EtcdCAConfigMap are what an etcd client needs.
+	EtcdClientSecret = "etcd-client-tls"
+	EtcdCAConfigMap  = "etcd-ca"
+
+	// CloudTokenDir holds the token that Azure clients exchange; its file name is CloudTokenFile.
+	CloudTokenDir  = "/var/run/secrets/openshift/serviceaccount"
+	CloudTokenFile = CloudTokenDir + "/token"
+	// CloudAudience is the audience of the federated credentials.
+	CloudAudience = "openshift"
+
+	// CipherSuites of TLS 1.2 under the Intermediate profile; TLS 1.3 chooses its own.
+	CipherSuites = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256," +
+		"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384," +
+		"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
+
+	cloudTokenVolume = "cloud-token"
+	proberMount      = "/etc/availability-prober"
+)
+
+// WaitTarget is what a pod waits for before its containers start.
+type WaitTarget string
+
+// Targets of the availability prober.
+const (
+	WaitForAPIServer WaitTarget = "https://kube-apiserver:6443/readyz"
+	WaitForEtcd      WaitTarget = "https://etcd-client:2379/health"
+)
+
+func (t WaitTarget) volumes() []corev1.Volume {
+	if t == WaitForEtcd {
+		return []corev1.Volume{ConfigMapVolume("prober-ca", EtcdCAConfigMap), SecretVolume("prober-client", EtcdClientSecret)}
+	}
+	return []corev1.Volume{ConfigMapVolume("prober-ca", RootCAConfigMap)}
+}
+
+// AvailabilityProber is the init container that ends when the target answers; Stamp adds it, with its volumes, for Traits.WaitFor.
+func AvailabilityProber(image string, target WaitTarget) corev1.Container {
+	c := corev1.Container{
+		Name: "availability-prober", Image: image,
+		Command:      []string{Binary, "availability-prober", "--target=" + string(target), "--ca-file=" + proberMount + "/ca/ca.crt"},
+		Resources:    Requests("10m", "10Mi"),
+		VolumeMounts: []corev1.VolumeMount{{Name: "prober-ca", MountPath: proberMount + "/ca", ReadOnly: true}},
+	}
+	if target == WaitForEtcd {
+		c.Command = append(c.Command, "--cert-file="+proberMount+"/client/etcd-client.crt", "--key-file="+proberMount+"/client/etcd-client.key")
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "prober-client", MountPath: proberMount + "/client", ReadOnly: true})
+	}
+	return c
+}
+
+// Token names a service account of the hosted cluster whose token a pod of the control plane needs.
+type Token struct {
+	Namespace      string
+	ServiceAccount string
+	// Audience defaults to CloudAudience.
+	Audience string
+}
+
+// AddTokenMinter adds the native side-car that keeps the token fresh, its volumes, and the token's mount on every container.
+func AddTokenMinter(spec *corev1.PodSpec, image string, token Token) {
+	addVolumes(spec,
+		corev1.Volume{Name: cloudTokenVolume, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+		SecretVolume("token-minter-kubeconfig", AdminKubeconfigSecret))
+	for i := range spec.Containers {
+		spec.Containers[i].VolumeMounts = append(spec.Containers[i].VolumeMounts,
+			corev1.VolumeMount{Name: cloudTokenVolume, MountPath: CloudTokenDir, ReadOnly: true})
+	}
+	spec.InitContainers = append(spec.InitContainers, TokenMinter(image, token))
+}
+
+// TokenMinter is the side-car alone: it expects the volumes "cloud-token" and "token-minter-kubeconfig".
+func TokenMinter(image string, token Token) corev1.Container {
+	audience := token.Audience
+	if audience == "" {
+		audience = CloudAudience
+	}
+	return corev1.Container{
+		Name: "cloud-token-minter", Image: image,
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Command: []string{Binary, "token-minter",
+			"--service-account-namespace=" + token.Namespace, "--service-account-name=" + token.ServiceAccount,
+			"--token-audience=" + audience, "--token-file=" + CloudTokenFile,
+			"--kubeconfig=/etc/kubernetes/token-minter/kubeconfig"},
+		Resources: Requests("10m", "30Mi"),
+		StartupProbe: &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 30, ProbeHandler: corev1.ProbeHandler{
+			Exec: &corev1.ExecAction{Command: []string{Binary, "token-minter", "--check", "--token-file=" + CloudTokenFile}}}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: cloudTokenVolume, MountPath: CloudTokenDir},
+			{Name: "token-minter-kubeconfig", MountPath: "/etc/kubernetes/token-minter", ReadOnly: true}},
+	}
+}
+
+// TLSFlags are the serving options that the Kubernetes programs share.
+func TLSFlags(dir string) []string {
+	return []string{
+		"--tls-cert-file=" + dir + "/tls.crt", "--tls-private-key-file=" + dir + "/tls.key",
+		"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + CipherSuites,
+	}
+}
+
+// ProfilingDisabled tells whether the user switched profiling off for a component.
+func ProfilingDisabled(hcp *hyperv1.HostedControlPlane, name string) bool {
+	return slices.Contains(strings.Split(hcp.Annotations[hyperv1.DisableProfilingAnnotation], ","), name)
+}
+
+// HTTPSProbe probes a TLS port; the kubelet does not verify the certificate.
+func HTTPSProbe(path string, port, period, timeout, failures int32) *corev1.Probe {
+	return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(port), Scheme: corev1.URISchemeHTTPS}}}
+}
+
+// SecretVolume mounts a whole Secret.
+func SecretVolume(name, secret string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To(secretMode)}}}
+}
+
+// ConfigMapVolume mounts a whole ConfigMap.
+func ConfigMapVolume(name, configMap string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, DefaultMode: ptr.To(configMapMode)}}}
+}
+
+// EmptyDirVolume is scratch space on the node.
+func EmptyDirVolume(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+// Requests is a container's resource requests; the quantities are literals of the caller.
+func Requests(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}
+}
+
+// Mount is a read-only volume mount written "volume:path".
+func Mount(spec string) corev1.VolumeMount {
+	name, path, _ := strings.Cut(spec, ":")
+	return corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: true}
+}
+
+// Access is a Role and its binding to the service account of the same name, in the control-plane namespace.
+func Access(name, namespace string, rules ...rbacv1.PolicyRule) []client.Object {
+	return []client.Object{
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}},
+		},
+	}
+}
+
+// Rule allows verbs, separated by commas, on resources of one group.
+func Rule(group, verbs string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: strings.Split(verbs, ",")}
+}

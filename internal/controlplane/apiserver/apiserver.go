@@ -1,0 +1,159 @@
+// Package apiserver is the hosted kube-apiserver with the konnectivity server beside it.
+package apiserver
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+)
+
+// Name of the component and its Deployment.
+const Name = component.APIServer
+
+// DefaultAdvertiseAddress is where nodes find the API: their own proxy answers there.
+const DefaultAdvertiseAddress = "172.20.0.1"
+
+const (
+	certDir   = "/etc/kubernetes/certs"
+	configDir = "/etc/kubernetes/config"
+	auditDir  = "/var/log/kube-apiserver"
+
+	egressConfigMap = "kas-egress-selector-config"
+	auditConfigMap  = "kas-audit-config"
+
+	// The 70 s of the shutdown delay, the requests and watches after it, and some air.
+	terminationGrace = 135
+)
+
+var traits = component.Traits{
+	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, WaitFor: component.WaitForEtcd,
+}
+
+// Component is kube-apiserver.
+func Component() component.Component {
+	return component.Component{
+		Name:      Name,
+		ImageKeys: []string{"hyperkube", "apiserver-network-proxy"},
+		DependsOn: []string{"etcd"},
+		Traits:    traits,
+		Objects:   objects,
+	}
+}
+
+// AdvertiseAddress of a control plane inside its guest.
+func AdvertiseAddress(hcp *hyperv1.HostedControlPlane) string {
+	if n := hcp.Spec.Networking.APIServer; n != nil && n.AdvertiseAddress != nil && *n.AdvertiseAddress != "" {
+		return *n.AdvertiseAddress
+	}
+	return DefaultAdvertiseAddress
+}
+
+func objects(ctx *component.Context) ([]client.Object, error) {
+	if len(ctx.HCP.Spec.Networking.ServiceNetwork) == 0 {
+		return nil, fmt.Errorf("HostedControlPlane %s has no spec.networking.serviceNetwork; the API server needs one", ctx.HCP.Name)
+	}
+	return []client.Object{
+		configMap(egressConfigMap, "config.yaml", egressConfig),
+		configMap(auditConfigMap, "policy.yaml", auditPolicy),
+		deployment(ctx),
+	}, nil
+}
+
+func configMap(name, key, content string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{key: content}}
+}
+
+func deployment(ctx *component.Context) *appsv1.Deployment {
+	cert := func(name, secret string) corev1.Volume { return component.SecretVolume(name, secret) }
+	bundle := func(name, configMap string) corev1.Volume { return component.ConfigMapVolume(name, configMap) }
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: Name},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: ptr.To[int64](terminationGrace),
+			// Each API server uses the konnectivity server of its own pod: no DNS, and no detour through the Service.
+			HostAliases: []corev1.HostAlias{{IP: "127.0.0.1", Hostnames: []string{publish.KonnectivityLocalService}}},
+			Containers:  []corev1.Container{apiServer(ctx), konnectivityServer(ctx)},
+			Volumes: []corev1.Volume{
+				cert("server", "kas-server-crt"), cert("server-private", "kas-server-private-crt"),
+				cert("kubelet-client", "kas-kubelet-client-crt"), cert("aggregator", "kas-aggregator-crt"),
+				cert("etcd-client", component.EtcdClientSecret), cert("konnectivity-client", "konnectivity-client"),
+				cert("service-account-key", "sa-signing-key"),
+				bundle("client-ca", "client-ca"), bundle("etcd-ca", component.EtcdCAConfigMap), bundle("kubelet-ca", "kubelet-ca"),
+				bundle("aggregator-ca", "aggregator-client-ca"), bundle("konnectivity-ca", "konnectivity-ca-bundle"),
+				bundle("egress", egressConfigMap), bundle("audit-policy", auditConfigMap),
+				component.EmptyDirVolume("audit-logs"),
+				cert("konnectivity-server", "konnectivity-server"), cert("konnectivity-cluster", "konnectivity-cluster"),
+			},
+		}}},
+	}
+}
+
+func apiServer(ctx *component.Context) corev1.Container {
+	c := corev1.Container{
+		Name: Name, Image: ctx.Image("hyperkube"),
+		Command:      append([]string{"/bin/kube-apiserver"}, Args(ctx)...),
+		Ports:        []corev1.ContainerPort{{Name: "https", ContainerPort: publish.APIServerPort, Protocol: corev1.ProtocolTCP}},
+		Resources:    component.Requests("350m", "2Gi"),
+		StartupProbe: component.HTTPSProbe("/readyz", publish.APIServerPort, 1, 10, 300),
+		// An API server without etcd must not be restarted: it would not come back before etcd does.
+		LivenessProbe:  component.HTTPSProbe("/livez?exclude=etcd", publish.APIServerPort, 180, 160, 6),
+		ReadinessProbe: component.HTTPSProbe("/readyz", publish.APIServerPort, 10, 10, 18),
+		VolumeMounts: []corev1.VolumeMount{
+			component.Mount("server:" + certDir + "/server"), component.Mount("server-private:" + certDir + "/server-private"),
+			component.Mount("kubelet-client:" + certDir + "/kubelet-client"), component.Mount("aggregator:" + certDir + "/aggregator"),
+			component.Mount("etcd-client:" + certDir + "/etcd-client"), component.Mount("konnectivity-client:" + certDir + "/konnectivity-client"),
+			component.Mount("service-account-key:" + certDir + "/service-account"),
+			component.Mount("client-ca:" + certDir + "/client-ca"), component.Mount("etcd-ca:" + certDir + "/etcd-ca"),
+			component.Mount("kubelet-ca:" + certDir + "/kubelet-ca"), component.Mount("aggregator-ca:" + certDir + "/aggregator-ca"),
+			component.Mount("konnectivity-ca:" + certDir + "/konnectivity-ca"),
+			component.Mount("egress:" + configDir + "/egress"), component.Mount("audit-policy:" + configDir + "/audit"),
+			{Name: "audit-logs", MountPath: auditDir},
+		},
+	}
+	for _, tuning := range []struct{ annotation, variable string }{{gogcAnnotation, "GOGC"}, {memLimitAnnotation, "GOMEMLIMIT"}} {
+		if value := ctx.HCP.Annotations[tuning.annotation]; value != "" {
+			c.Env = append(c.Env, corev1.EnvVar{Name: tuning.variable, Value: value})
+		}
+	}
+	return c
+}
+
+func konnectivityServer(ctx *component.Context) corev1.Container {
+	image := ctx.HCP.Annotations[hyperv1.KonnectivityServerImageAnnotation]
+	if image == "" {
+		image = ctx.Image("apiserver-network-proxy")
+	}
+	return corev1.Container{
+		Name: "konnectivity-server", Image: image,
+		Command: []string{"/bin/proxy-server",
+			"--mode=http-connect",
+			fmt.Sprintf("--server-port=%d", publish.KonnectivityLocalPort), fmt.Sprintf("--agent-port=%d", publish.KonnectivityPort),
+			"--health-port=2041", "--admin-port=8093",
+			"--server-cert=/etc/konnectivity/server/tls.crt", "--server-key=/etc/konnectivity/server/tls.key",
+			"--server-ca-cert=/etc/konnectivity/ca/ca.crt",
+			"--cluster-cert=/etc/konnectivity/cluster/tls.crt", "--cluster-key=/etc/konnectivity/cluster/tls.key",
+			"--cluster-ca-cert=/etc/konnectivity/ca/ca.crt",
+			"--proxy-strategies=destHost,defaultRoute",
+			"--keepalive-time=30s", "--frontend-keepalive-time=30s",
+			fmt.Sprintf("--server-count=%d", traits.ReplicasOf(ctx.HCP)),
+			"--cipher-suites=" + component.CipherSuites,
+		},
+		Ports: []corev1.ContainerPort{
+			{Name: "server", ContainerPort: publish.KonnectivityLocalPort, Protocol: corev1.ProtocolTCP},
+			{Name: "agent", ContainerPort: publish.KonnectivityPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources: component.Requests("10m", "50Mi"),
+		VolumeMounts: []corev1.VolumeMount{
+			component.Mount("konnectivity-server:/etc/konnectivity/server"), component.Mount("konnectivity-cluster:/etc/konnectivity/cluster"),
+			component.Mount("konnectivity-ca:/etc/konnectivity/ca"),
+		},
+	}
+}

@@ -1,0 +1,170 @@
+package controlplane
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+)
+
+const group = "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/"
+
+func plane() *hyperv1.HostedControlPlane {
+	route := func(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategyMapping {
+		return hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}}
+	}
+	return &hyperv1.HostedControlPlane{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "clusters-demo"},
+		Spec: hyperv1.HostedControlPlaneSpec{
+			ReleaseImage: "quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64", InfraID: "demo-x1", IssuerURL: "https://acct.blob.core.windows.net/demo",
+			ControllerAvailabilityPolicy: hyperv1.SingleReplica, DNS: hyperv1.DNSSpec{BaseDomain: "hypershift.test"},
+			Networking: hyperv1.ClusterNetworking{
+				NetworkType:    hyperv1.OtherNetwork,
+				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14", HostPrefix: 23}},
+				ServiceNetwork: []hyperv1.NetworkEntry{{CIDR: "172.31.0.0/16"}},
+			},
+			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
+				Storage: hyperv1.ManagedEtcdStorageSpec{Type: "PersistentVolume"}}},
+			Services: []hyperv1.ServicePublishingStrategyMapping{
+				{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}},
+				route(hyperv1.OAuthServer), route(hyperv1.Konnectivity), route(hyperv1.Ignition)},
+			Platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{
+				Cloud: "AzurePublicCloud", Location: "eastus", ResourceGroupName: "demo", TenantID: "tenant", SubscriptionID: "subscription",
+				VnetID:          group + "net/providers/Microsoft.Network/virtualNetworks/vnet",
+				SubnetID:        group + "net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/default",
+				SecurityGroupID: group + "nsgs/providers/Microsoft.Network/networkSecurityGroups/nsg",
+				AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{
+					AzureAuthenticationConfigType: hyperv1.AzureWorkloadIdentities, WorkloadIdentities: workloadIdentities()},
+			}},
+		},
+	}
+}
+
+func workloadIdentities() *hyperv1.AzureWorkloadIdentitySet {
+	id := hyperv1.WorkloadIdentity{ClientID: "11111111-2222-4333-8444-555555555555"}
+	return &hyperv1.AzureWorkloadIdentitySet{ImageRegistry: id, Ingress: id, File: id, Disk: id, NodePoolManagement: id, CloudProvider: id, Network: id}
+}
+
+func viewOf(hcp *hyperv1.HostedControlPlane) *component.Context {
+	return &component.Context{HCP: hcp, Version: "4.21.0", Images: images(), Inputs: &component.Inputs{}}
+}
+
+func images() map[string]string {
+	all := map[string]string{}
+	for _, key := range []string{"etcd", "hyperkube", "apiserver-network-proxy", "azure-cloud-controller-manager", "flannel"} {
+		all[key] = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + key
+	}
+	return all
+}
+
+func mustContain(t *testing.T, args []string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !slices.Contains(args, w) {
+			t.Errorf("argument %s is missing from\n%s", w, strings.Join(args, "\n"))
+		}
+	}
+}
+
+func TestAPIServerArguments(t *testing.T) {
+	hcp := plane()
+	mustContain(t, apiserver.Args(viewOf(hcp)),
+		"--advertise-address=172.20.0.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=172.31.0.0/16",
+		"--service-account-issuer=https://acct.blob.core.windows.net/demo", "--api-audiences=https://acct.blob.core.windows.net/demo",
+		"--service-account-jwks-uri=https://acct.blob.core.windows.net/demo/openid/v1/jwks",
+		"--etcd-servers=https://etcd-client.clusters-demo.svc:2379", "--authorization-mode=Node,RBAC",
+		"--kubelet-preferred-address-types=InternalIP", "--goaway-chance=0", "--shutdown-delay-duration=70s",
+		"--egress-selector-config-file=/etc/kubernetes/config/egress/config.yaml", "--audit-policy-file=/etc/kubernetes/config/audit/policy.yaml")
+	hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	hcp.Annotations = map[string]string{"hypershift.openshift.io/kube-apiserver-max-requests-inflight": "7"}
+	address := "10.9.9.9"
+	hcp.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: &address}
+	mustContain(t, apiserver.Args(viewOf(hcp)), "--goaway-chance=0.001", "--max-requests-inflight=7", "--advertise-address=10.9.9.9")
+}
+
+func TestEtcdArguments(t *testing.T) {
+	hcp := plane()
+	mustContain(t, etcd.Args(viewOf(hcp)), "--initial-cluster=etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380", "--client-cert-auth=true",
+		"--peer-client-cert-auth=true", "--quota-backend-bytes=8589934592")
+	for _, arg := range etcd.Args(viewOf(hcp)) {
+		if strings.Contains(arg, "fsync") {
+			t.Errorf("%s: etcd of a hosted cluster always syncs", arg)
+		}
+	}
+	hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	mustContain(t, etcd.Args(viewOf(hcp)), "--initial-cluster=etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380,"+
+		"etcd-1=https://etcd-1.etcd-discovery.clusters-demo.svc:2380,etcd-2=https://etcd-2.etcd-discovery.clusters-demo.svc:2380")
+}
+
+func TestControllerManagerArguments(t *testing.T) {
+	view := viewOf(plane())
+	mustContain(t, controllermanager.Args(view), "--allocate-node-cidrs=true", "--cluster-cidr=10.132.0.0/14", "--node-cidr-mask-size=23",
+		"--cluster-signing-duration=17520h", "--controllers=*,-ttl,-bootstrapsigner,-tokencleaner,selinux-warning-controller")
+	view.Images["cluster-network-operator"] = "x"
+	mustContain(t, controllermanager.Args(view), "--allocate-node-cidrs=false")
+}
+
+func TestCloudConfig(t *testing.T) {
+	hcp := plane()
+	text, err := cloudprovider.Config(hcp, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config map[string]any
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"cloud": "AzurePublicCloud", "tenantId": "tenant", "resourceGroup": "demo", "vnetName": "vnet", "vnetResourceGroup": "net", "subnetName": "default",
+		"securityGroupName": "nsg", "securityGroupResourceGroup": "nsgs", "routeTableName": "", "loadBalancerSku": "standard", "loadBalancerName": "demo-x1",
+		"useFederatedWorkloadIdentityExtension": true, "aadFederatedTokenFile": "/var/run/secrets/openshift/serviceaccount/token",
+		"aadClientId": "11111111-2222-4333-8444-555555555555", "aadClientSecret": "", "useManagedIdentityExtension": false,
+		"cloudProviderBackoffDuration": float64(6), "clusterServiceLoadBalancerHealthProbeMode": "shared",
+	} {
+		if got, ok := config[key]; !ok || got != want {
+			t.Errorf("%s = %v, want %v", key, got, want)
+		}
+	}
+	if _, there := config["clusterServiceSharedLoadBalancerHealthProbePort"]; there {
+		t.Error("the probe's port is written without annotation")
+	}
+	for annotation, value := range map[string]string{
+		"hypershift.openshift.io/azure-load-balancer-health-probe-mode": "sometimes", "hypershift.openshift.io/shared-load-balancer-health-probe-port": "70000",
+	} {
+		hcp.Annotations = map[string]string{annotation: value}
+		if _, err := cloudprovider.Config(hcp, false); err == nil {
+			t.Errorf("%s=%s passes", annotation, value)
+		}
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	hcp := plane()
+	hosts := map[string]string{}
+	for _, obj := range publish.Objects(hcp, "apps.mgmt.hypershift.test") {
+		if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
+			hosts[obj.GetName()], _ = u.UnstructuredContent()["spec"].(map[string]any)["host"].(string)
+		}
+	}
+	if len(hosts) != 2 || hosts["ignition-server"] != "ignition-server-clusters-demo.apps.mgmt.hypershift.test" ||
+		hosts["konnectivity-server"] != "konnectivity-server-clusters-demo.apps.mgmt.hypershift.test" {
+		t.Errorf("routes %v", hosts)
+	}
+	hcp.Spec.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route,
+		Route: &hyperv1.RoutePublishingStrategy{Hostname: "api-demo.hypershift.test"}}
+	for _, obj := range publish.Objects(hcp, "") {
+		if obj.GetName() == publish.APIServerLoadBalancer {
+			t.Error("an API server published by Route has a load balancer")
+		}
+	}
+}

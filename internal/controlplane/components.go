@@ -1,0 +1,53 @@
+package controlplane
+
+import (
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/configoperator"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineapprover"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
+)
+
+// components in the order of spec control-plane.md 3. The rows between them are OpenShift's own; see openShiftOnly.
+func components(endpoints publish.Endpoints) []component.Component {
+	return []component.Component{
+		etcd.Component(),
+		apiserver.Component(),
+		controllermanager.Component(),
+		scheduler.Component(),
+		configoperator.Component(endpoints),
+		cloudprovider.Component(),
+		machineapprover.Component(),
+		ignitionserver.Component(),
+	}
+}
+
+// openShiftOnly are the payload images of components that exist only on OpenShift payloads: a Kubernetes payload runs
+// without them, and the condition ValidReleaseInfo says so.
+var openShiftOnly = []string{
+	"cluster-config-api",
+	"openshift-apiserver",
+	"oauth-apiserver",
+	"oauth-server",
+	"cluster-autoscaler",
+	clusterVersionOperatorImage,
+	"openshift-controller-manager",
+	"route-controller-manager",
+	"cluster-policy-controller",
+	"cluster-storage-operator",
+	"cluster-network-operator",
+	"cluster-node-tuning-operator",
+	"cluster-dns-operator",
+	"cluster-ingress-operator",
+	"cluster-csi-snapshot-controller-operator",
+	"cluster-image-registry-operator",
+	"operator-lifecycle-manager",
+}
+
+// clusterVersionOperatorImage tells payloads whose version status comes from inside the guest.
+const clusterVersionOperatorImage = "cluster-version-operator"

@@ -1,0 +1,89 @@
+// Package configoperator is the hosted-cluster-config-operator, which keeps the inside of the guest.
+package configoperator
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+)
+
+// Name of the component and its Deployment.
+const Name = "hosted-cluster-config-operator"
+
+// AccessBinding is the ClusterRoleBinding in the guest that gives this operator its rights; its pods wait for it.
+const AccessBinding = "hypershift:hosted-cluster-config-operator"
+
+// Component is the hosted-cluster-config-operator; agents in the guest dial the published konnectivity endpoint.
+func Component(endpoints publish.Endpoints) component.Component {
+	return component.Component{
+		Name:      Name,
+		DependsOn: []string{component.APIServer},
+		// It reads release payloads from the registry.
+		Traits: component.Traits{ManagementAccess: true, ReachesCloud: true, Recreate: true},
+		Objects: func(ctx *component.Context) ([]client.Object, error) {
+			return append(access(ctx), deployment(ctx, endpoints)), nil
+		},
+	}
+}
+
+func access(ctx *component.Context) []client.Object {
+	return component.Access(Name, ctx.Namespace(),
+		component.Rule("hypershift.openshift.io", "get,list,watch", "hostedcontrolplanes"),
+		component.Rule("hypershift.openshift.io", "get,update,patch", "hostedcontrolplanes/status"),
+		component.Rule("", "get,list,watch,create,update,patch,delete", "configmaps", "secrets"),
+		component.Rule("", "get,list,watch", "services", "pods"),
+		component.Rule("", "create,patch", "events"),
+		component.Rule("events.k8s.io", "create,patch", "events"),
+		component.Rule("coordination.k8s.io", "get,list,watch,create,update,patch,delete", "leases"),
+		component.Rule("route.openshift.io", "get,list,watch", "routes"),
+		component.Rule("cluster.x-k8s.io", "get,list,watch,update,patch", "machines", "machinesets", "machinedeployments"),
+	)
+}
+
+func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Deployment {
+	probe := func(path string) *corev1.Probe {
+		p := component.HTTPSProbe(path, 6060, 10, 5, 3)
+		p.HTTPGet.Scheme = corev1.URISchemeHTTP
+		return p
+	}
+	startup := probe("/readyz")
+	startup.PeriodSeconds, startup.FailureThreshold = 1, 120
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: Name},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{waitForAccess(ctx)},
+			Containers: []corev1.Container{{
+				Name: Name, Image: ctx.Settings.Image,
+				Command: []string{component.Binary, Name,
+					"--namespace=" + ctx.Namespace(), "--target-kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig",
+					"--konnectivity-address=" + endpoints.Konnectivity.Host,
+					fmt.Sprintf("--konnectivity-port=%d", endpoints.Konnectivity.Port)},
+				Env: []corev1.EnvVar{{Name: "OPERATE_ON_RELEASE_IMAGE", Value: ctx.HCP.Spec.ReleaseImage}},
+				Ports: []corev1.ContainerPort{
+					{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {Name: "health", ContainerPort: 6060, Protocol: corev1.ProtocolTCP},
+				},
+				Resources:    component.Requests("60m", "80Mi"),
+				StartupProbe: startup, LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
+				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
+			}},
+			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", "hcco-kubeconfig")},
+		}}},
+	}
+}
+
+// waitForAccess ends when the guest's API answers and grants the operator its rights.
+func waitForAccess(ctx *component.Context) corev1.Container {
+	return corev1.Container{
+		Name: "availability-prober", Image: ctx.Settings.Image,
+		Command: []string{component.Binary, "availability-prober",
+			"--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig", "--wait-for-cluster-rolebinding=" + AccessBinding},
+		Resources:    component.Requests("10m", "10Mi"),
+		VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
+	}
+}

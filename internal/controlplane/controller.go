@@ -1,0 +1,168 @@
+// Package controlplane is the controller of HostedControlPlane: from one object to the pods of a Kubernetes control plane.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+const (
+	steadyPeriod = time.Minute
+	// Everything that changes is watched; what is not an object, the answer of the load balancer, is asked for this often.
+	waitingPeriod = time.Second
+	behindPeriod  = 100 * time.Millisecond
+	releaseLimit  = 2 * time.Minute
+)
+
+// Reconciler keeps the control planes of one namespace.
+type Reconciler struct {
+	Client   client.Client
+	Releases release.Provider
+	Settings component.Settings
+	// ReleaseImage, when set, is the only release this process works on: an upgrade hands over from process to process.
+	ReleaseImage string
+	// IngressDomain is where the management cluster serves Routes; empty leaves the host names to its ingress.
+	IngressDomain string
+	Certificates  pki.Policy
+	Now           func() time.Time
+	// Guest makes a client of the hosted API server out of a kubeconfig.
+	Guest func(kubeconfig []byte) (client.Client, error)
+	// Probe asks whether the published API server answers; nil means by HTTPS.
+	Probe func(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) error
+
+	granted grants
+}
+
+// errBehind means the cache has not seen our own last write yet; the next pass does.
+var errBehind = errors.New("the cache is behind the last write")
+
+// Setup registers the controller.
+func (r *Reconciler) Setup(manager ctrl.Manager) error {
+	changed := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+		predicate.LabelChangedPredicate{})
+	b := ctrl.NewControllerManagedBy(manager).Named("hostedcontrolplane").
+		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(changed)).
+		Owns(&appsv1.Deployment{}).
+		Owns(&appsv1.StatefulSet{}).
+		Owns(&corev1.Service{}).
+		Owns(&corev1.Secret{}).
+		Owns(&corev1.ConfigMap{}).
+		WithOptions(controller.Options{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 10*time.Second),
+		})
+	_, err := manager.GetRESTMapper().RESTMapping(publish.RouteKind.GroupKind(), publish.RouteKind.Version)
+	switch {
+	case err == nil:
+		route := &unstructured.Unstructured{}
+		route.SetGroupVersionKind(publish.RouteKind)
+		b = b.Owns(route)
+	case !meta.IsNoMatchError(err):
+		return fmt.Errorf("look for the Route API: %w", err)
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("set up the HostedControlPlane controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile does, in this order:
+//
+//  1. leave alone what another release's operator owns, what is paused; let go of what is deleted
+//  2. publish endpoints and read their addresses
+//  3. certificates and kubeconfigs, as far as addresses are known
+//  4. read the release, at the same time
+//  5. the core ignition configuration
+//  6. components
+//  7. the first rights inside the guest, and the probe of the published API
+//  8. one status update from what the steps learned
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := r.Client.Get(ctx, request.NamespacedName, hcp); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !hcp.DeletionTimestamp.IsZero() {
+		// The objects go with the namespace, or by owner reference.
+		return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.Client, hcp, hyperv1.Finalizer)
+	}
+	if r.ReleaseImage != "" && r.ReleaseImage != managementRelease(hcp) {
+		ctrl.LoggerFrom(ctx).Info("another release's operator owns this control plane", "release", managementRelease(hcp), "ours", r.ReleaseImage)
+		return ctrl.Result{}, nil
+	}
+	if err := kube.AddFinalizer(ctx, r.Client, hcp, hyperv1.Finalizer); err != nil {
+		return ctrl.Result{}, ignoreConflict(err)
+	}
+	if paused, again := pausedUntil(hcp.Spec.PausedUntil, r.Now()); paused {
+		return ctrl.Result{RequeueAfter: again}, nil
+	}
+	p := &pass{Reconciler: r, hcp: hcp, inputs: &component.Inputs{}}
+	err := p.run(ctx)
+	if errors.Is(err, errBehind) {
+		return ctrl.Result{RequeueAfter: behindPeriod}, nil
+	}
+	before := hcp.DeepCopy()
+	p.setStatus(ctx, err)
+	if statusErr := p.writeStatus(ctx, before); statusErr != nil {
+		err = errors.Join(err, statusErr)
+	}
+	switch {
+	case errors.Is(err, errBehind) || apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: behindPeriod}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	case hcp.Status.Ready:
+		return ctrl.Result{RequeueAfter: steadyPeriod}, nil
+	}
+	return ctrl.Result{RequeueAfter: waitingPeriod}, nil
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// managementRelease is the release of what runs on the management side.
+func managementRelease(hcp *hyperv1.HostedControlPlane) string {
+	if image := hcp.Spec.ControlPlaneReleaseImage; image != nil && *image != "" {
+		return *image
+	}
+	return hcp.Spec.ReleaseImage
+}
+
+// pausedUntil reads `true` or a time; anything else counts as not paused. again is zero when only a change ends the pause.
+func pausedUntil(value *string, now time.Time) (paused bool, again time.Duration) {
+	if value == nil {
+		return false, 0
+	}
+	if *value == "true" || *value == "True" {
+		return true, 0
+	}
+	until, err := time.Parse(time.RFC3339, *value)
+	if err != nil || !until.After(now) {
+		return false, 0
+	}
+	return true, until.Sub(now)
+}

@@ -1,0 +1,288 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+type oneRelease struct{ images map[string]string }
+
+func (r oneRelease) Lookup(_ context.Context, image string, access release.Access) (*release.Release, error) {
+	if len(access.PullSecret) == 0 {
+		return nil, errors.New("no pull secret")
+	}
+	return &release.Release{Image: image, Version: "4.21.0", Images: r.images}, nil
+}
+
+type fixture struct {
+	*testing.T
+	client     client.Client
+	reconciler *Reconciler
+	hcp        *hyperv1.HostedControlPlane
+	writes     atomic.Int64
+}
+
+func newFixture(t *testing.T) *fixture {
+	config := kubetest.Start(t)
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	installRoutes(t, config)
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{T: t, hcp: plane()}
+	f.client = f.counting(c)
+	f.reconciler = &Reconciler{
+		Client: f.client, Releases: oneRelease{images()}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
+		IngressDomain: "apps.mgmt.hypershift.test", Certificates: pki.DefaultPolicy(), Now: time.Now,
+		// The guest of this test is the management cluster itself.
+		Guest: func([]byte) (client.Client, error) { return c, nil },
+		Probe: func(context.Context, publish.Endpoint, []byte) error { return nil },
+	}
+	return f
+}
+
+func (f *fixture) counting(c client.WithWatch) client.Client {
+	count := func() { f.writes.Add(1) }
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			count()
+			return c.Create(ctx, obj, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			count()
+			return c.Update(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			count()
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			count()
+			return c.Apply(ctx, obj, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			count()
+			return c.SubResource(sub).Update(ctx, obj, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			count()
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	})
+}
+
+// installRoutes adds the one OpenShift API the controller needs.
+func installRoutes(t *testing.T, config *rest.Config) {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "routes.route.openshift.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "route.openshift.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "routes", Singular: "route", Kind: "Route", ListKind: "RouteList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true)}}}},
+		},
+	}
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) create(objects ...client.Object) {
+	f.Helper()
+	for _, obj := range objects {
+		if err := f.client.Create(context.Background(), obj); err != nil {
+			f.Fatalf("%T %s: %v", obj, obj.GetName(), err)
+		}
+	}
+}
+
+// pass reconciles once and reads the object back.
+func (f *fixture) pass() {
+	f.Helper()
+	key := client.ObjectKeyFromObject(f.hcp)
+	if _, err := f.reconciler.Reconcile(context.Background(), ctrl.Request{NamespacedName: key}); err != nil {
+		f.Fatal(err)
+	}
+	f.get(f.hcp, f.hcp.Name)
+}
+
+func (f *fixture) get(obj client.Object, name string) {
+	f.Helper()
+	if err := f.client.Get(context.Background(), client.ObjectKey{Namespace: "clusters-demo", Name: name}, obj); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) condition(kind string, status metav1.ConditionStatus, reason string) {
+	f.Helper()
+	c := kube.Find(f.hcp.Status.Conditions, kind)
+	if c == nil || c.Status != status || c.Reason != reason {
+		f.Errorf("condition %s is %+v, want %s %s", kind, c, status, reason)
+	}
+}
+
+// roll plays the controllers of the management cluster: everything created is running.
+func (f *fixture) roll() {
+	f.Helper()
+	ctx := context.Background()
+	deployments := &appsv1.DeploymentList{}
+	if err := f.client.List(ctx, deployments, client.InNamespace("clusters-demo")); err != nil {
+		f.Fatal(err)
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}}
+		if err := f.client.Status().Update(ctx, d); err != nil {
+			f.Fatal(err)
+		}
+	}
+	s := &appsv1.StatefulSet{}
+	f.get(s, "etcd")
+	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	if err := f.client.Status().Update(ctx, s); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func TestControlPlane(t *testing.T) {
+	f := newFixture(t)
+	f.create(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull-secret", Namespace: "clusters-demo"}, Type: corev1.SecretTypeDockerConfigJson,
+			Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths":{}}`)}},
+		f.hcp)
+
+	f.pass()
+	f.condition(hyperv1.InfrastructureReady, metav1.ConditionFalse, hyperv1.WaitingOnInfrastructureReadyReason)
+	f.get(&appsv1.StatefulSet{}, "etcd")
+	entry := &hyperv1.ControlPlaneComponent{}
+	f.get(entry, "kube-apiserver")
+	if c := kube.Find(entry.Status.Conditions, "Available"); c == nil || c.Reason != hyperv1.WaitingForDependenciesReason {
+		t.Errorf("kube-apiserver before its address is known: %+v", c)
+	}
+
+	lb := &corev1.Service{}
+	f.get(lb, publish.APIServerLoadBalancer)
+	lb.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.16.3"}}
+	if err := f.client.Status().Update(context.Background(), lb); err != nil {
+		t.Fatal(err)
+	}
+	f.pass()
+	f.condition(hyperv1.InfrastructureReady, metav1.ConditionTrue, hyperv1.AsExpectedReason)
+	f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionFalse, hyperv1.EtcdWaitingForQuorumReason)
+	if e := f.hcp.Status.ControlPlaneEndpoint; e.Host != "198.18.16.3" || e.Port != 7443 {
+		t.Errorf("endpoint %+v", e)
+	}
+	f.checkPods()
+	f.checkPublished()
+
+	f.roll()
+	f.pass()
+	f.condition(hyperv1.EtcdAvailable, metav1.ConditionTrue, hyperv1.EtcdQuorumAvailableReason)
+	f.condition(hyperv1.KubeAPIServerAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason)
+	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionTrue, hyperv1.AsExpectedReason)
+	f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason)
+	f.condition(hyperv1.HostedControlPlaneDegraded, metav1.ConditionFalse, hyperv1.AsExpectedReason)
+	s := f.hcp.Status
+	if !s.Ready || !s.Initialized || s.VersionStatus.History[0].State != hyperv1.CompletedUpdate || s.ControlPlaneVersion.History[0].State != hyperv1.CompletedUpdate {
+		t.Errorf("status %+v", s)
+	}
+	f.get(&rbacv1.ClusterRoleBinding{}, "hypershift:hosted-cluster-config-operator")
+
+	before := f.writes.Load()
+	f.pass()
+	if made := f.writes.Load() - before; made != 0 {
+		t.Errorf("a pass with nothing to do makes %d writes", made)
+	}
+
+	f.reconciler.Releases = oneRelease{map[string]string{"etcd": "quay.io/x@sha256:etcd"}}
+	f.pass()
+	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionFalse, hyperv1.MissingReleaseImagesReason)
+}
+
+// checkPods looks for what makes pods wait forever or a security context refuse them.
+func (f *fixture) checkPods() {
+	f.Helper()
+	list := &appsv1.DeploymentList{}
+	if err := f.client.List(context.Background(), list, client.InNamespace("clusters-demo")); err != nil {
+		f.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, d := range list.Items {
+		names[d.Name] = true
+		spec := d.Spec.Template.Spec
+		f.get(&corev1.ServiceAccount{}, spec.ServiceAccountName)
+		for _, v := range spec.Volumes {
+			switch {
+			case v.Secret != nil:
+				f.get(&corev1.Secret{}, v.Secret.SecretName)
+			case v.ConfigMap != nil:
+				f.get(&corev1.ConfigMap{}, v.ConfigMap.Name)
+			}
+		}
+		for _, c := range append(spec.InitContainers, spec.Containers...) {
+			if strings.Contains(c.Image, "@") && c.SecurityContext.ReadOnlyRootFilesystem != nil && *c.SecurityContext.ReadOnlyRootFilesystem {
+				continue
+			}
+			f.Errorf("%s/%s: image %q, security %+v", d.Name, c.Name, c.Image, c.SecurityContext)
+		}
+	}
+	for _, want := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "azure-cloud-controller-manager",
+		"hosted-cluster-config-operator", "machine-approver", "ignition-server"} {
+		if !names[want] {
+			f.Errorf("Deployment %s is missing", want)
+		}
+	}
+}
+
+func (f *fixture) checkPublished() {
+	f.Helper()
+	for _, name := range []string{"admin-kubeconfig", "bootstrap-kubeconfig", "demo-x1-kubeconfig", "ignition-server-ca-cert", "azure-cloud-config", "sa-signing-key"} {
+		f.get(&corev1.Secret{}, name)
+	}
+	capi := &corev1.Secret{}
+	f.get(capi, "demo-x1-kubeconfig")
+	if capi.Labels["cluster.x-k8s.io/cluster-name"] != "demo-x1" || len(capi.Data["value"]) == 0 {
+		f.Errorf("Cluster API's kubeconfig: %v", capi.Labels)
+	}
+	for _, name := range []string{"root-ca", "client-ca", "kubelet-client-ca", "azure-cloud-config", "ignition-config-fips", "ignition-config-worker-ssh"} {
+		f.get(&corev1.ConfigMap{}, name)
+	}
+	route := &unstructured.Unstructured{}
+	route.SetGroupVersionKind(publish.RouteKind)
+	f.get(route, publish.IgnitionService)
+}

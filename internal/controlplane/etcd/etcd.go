@@ -1,0 +1,174 @@
+// Package etcd is the database of a hosted control plane.
+package etcd
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+)
+
+// Name of the component, its StatefulSet and its pods' prefix.
+const Name = "etcd"
+
+const (
+	clientService    = "etcd-client"
+	discoveryService = "etcd-discovery"
+
+	clientPort  = 2379
+	peerPort    = 2380
+	metricsPort = 2382
+
+	dataDir = "/var/lib/data"
+)
+
+var defaultSize = resource.MustParse("8Gi")
+
+// Component is etcd unless the user brings one.
+func Component() component.Component {
+	return component.Component{
+		Name:      Name,
+		ImageKeys: []string{"etcd"},
+		Enabled:   func(ctx *component.Context) bool { return ctx.HCP.Spec.Etcd.ManagementType != hyperv1.Unmanaged },
+		Traits:    component.Traits{Replicas: 3, Priority: component.PriorityEtcd},
+		Objects:   objects,
+	}
+}
+
+func objects(ctx *component.Context) ([]client.Object, error) {
+	return []client.Object{
+		service(clientService, false, clientPort),
+		service(discoveryService, true, clientPort, peerPort),
+		statefulSet(ctx),
+	}, nil
+}
+
+func service(name string, headless bool, ports ...int32) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Selector: map[string]string{component.LabelApp: Name}}}
+	if headless {
+		s.Spec.ClusterIP = corev1.ClusterIPNone
+		// Members must find each other before any of them is ready.
+		s.Spec.PublishNotReadyAddresses = true
+	}
+	for _, port := range ports {
+		portName := "client"
+		if port == peerPort {
+			portName = "peer"
+		}
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: portName, Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)})
+	}
+	return s
+}
+
+func statefulSet(ctx *component.Context) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: Name},
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName:          discoveryService,
+			PodManagementPolicy:  appsv1.ParallelPodManagement,
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim(ctx.HCP)},
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Containers: []corev1.Container{container(ctx)},
+				Volumes: []corev1.Volume{
+					component.SecretVolume("server-tls", "etcd-server-tls"),
+					component.SecretVolume("peer-tls", "etcd-peer-tls"),
+					component.ConfigMapVolume("ca", component.EtcdCAConfigMap),
+				},
+			}},
+		},
+	}
+}
+
+func claim(hcp *hyperv1.HostedControlPlane) corev1.PersistentVolumeClaim {
+	size := defaultSize
+	var class *string
+	if m := hcp.Spec.Etcd.Managed; m != nil && m.Storage.PersistentVolume != nil {
+		class = m.Storage.PersistentVolume.StorageClassName
+		if m.Storage.PersistentVolume.Size != nil {
+			size = *m.Storage.PersistentVolume.Size
+		}
+	}
+	return corev1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: class,
+			VolumeMode:       ptr.To(corev1.PersistentVolumeFilesystem),
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
+		},
+	}
+}
+
+func container(ctx *component.Context) corev1.Container {
+	fieldEnv := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	}
+	probe := func(path string, period, timeout, failures int32) *corev1.Probe {
+		return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(metricsPort), Scheme: corev1.URISchemeHTTP}}}
+	}
+	return corev1.Container{
+		Name: Name, Image: ctx.Image("etcd"),
+		Command: append([]string{"/bin/etcd"}, Args(ctx)...),
+		Env: []corev1.EnvVar{
+			fieldEnv("POD_NAME", "metadata.name"), fieldEnv("NAMESPACE", "metadata.namespace"), fieldEnv("POD_IP", "status.podIP"),
+		},
+		Ports: []corev1.ContainerPort{
+			{Name: "client", ContainerPort: clientPort, Protocol: corev1.ProtocolTCP},
+			{Name: "peer", ContainerPort: peerPort, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: metricsPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:      component.Requests("300m", "600Mi"),
+		StartupProbe:   probe("/readyz", 1, 10, 180),
+		LivenessProbe:  probe("/livez", 5, 30, 5),
+		ReadinessProbe: probe("/readyz", 5, 10, 15),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "data", MountPath: dataDir},
+			component.Mount("server-tls:/etc/etcd/tls/server"), component.Mount("peer-tls:/etc/etcd/tls/peer"), component.Mount("ca:/etc/etcd/tls/ca"),
+		},
+	}
+}
+
+// Args are etcd's arguments (spec control-plane.md 5).
+func Args(ctx *component.Context) []string {
+	var members []string
+	for i := range (component.Traits{Replicas: 3}).ReplicasOf(ctx.HCP) {
+		members = append(members, fmt.Sprintf("%s-%d=https://%s-%d.%s.%s.svc:%d", Name, i, Name, i, discoveryService, ctx.Namespace(), peerPort))
+	}
+	return []string{
+		"--name=$(POD_NAME)",
+		"--data-dir=" + dataDir,
+		"--listen-client-urls=" + fmt.Sprintf("https://$(POD_IP):%d,https://localhost:%d", clientPort, clientPort),
+		"--advertise-client-urls=" + fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, clientPort),
+		"--listen-peer-urls=" + fmt.Sprintf("https://$(POD_IP):%d", peerPort),
+		"--initial-advertise-peer-urls=" + fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, peerPort),
+		"--initial-cluster=" + strings.Join(members, ","),
+		"--initial-cluster-state=new",
+		"--initial-cluster-token=" + ctx.Namespace(),
+		"--listen-metrics-urls=" + fmt.Sprintf("http://0.0.0.0:%d", metricsPort),
+		"--metrics=extensive",
+		"--quota-backend-bytes=8589934592",
+		"--snapshot-count=10000",
+		"--client-cert-auth=true",
+		"--trusted-ca-file=/etc/etcd/tls/ca/ca.crt",
+		"--cert-file=/etc/etcd/tls/server/server.crt",
+		"--key-file=/etc/etcd/tls/server/server.key",
+		"--peer-client-cert-auth=true",
+		"--peer-trusted-ca-file=/etc/etcd/tls/ca/ca.crt",
+		"--peer-cert-file=/etc/etcd/tls/peer/peer.crt",
+		"--peer-key-file=/etc/etcd/tls/peer/peer.key",
+		"--tls-min-version=TLS1.2",
+		"--cipher-suites=" + component.CipherSuites,
+		"--log-level=warn",
+	}
+}

@@ -1,0 +1,112 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+const (
+	// grantPeriod is how often the first rights are looked at again once they were written.
+	grantPeriod  = 5 * time.Minute
+	probeTimeout = 10 * time.Second
+)
+
+// grants remembers when the rights in a guest were last written.
+type grants struct {
+	mu   sync.Mutex
+	last map[types.UID]time.Time
+}
+
+func (g *grants) due(id types.UID, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return now.Sub(g.last[id]) > grantPeriod
+}
+
+func (g *grants) done(id types.UID, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.last == nil {
+		g.last = map[types.UID]time.Time{}
+	}
+	g.last[id] = now
+}
+
+// grantAccess writes into the guest what must be there before anybody else can work in it.
+func (p *pass) grantAccess(ctx context.Context) error {
+	if !p.apiServerAvailable() || !p.granted.due(p.hcp.UID, p.Now()) {
+		return nil
+	}
+	admin, err := p.Guest(p.kubeconfig())
+	if err != nil {
+		return fmt.Errorf("reach the hosted API server: %w", err)
+	}
+	if err := guest.Bootstrap(ctx, admin); err != nil {
+		return err
+	}
+	// The cloud-controller-manager's lease lives here, and it starts as soon as the API answers.
+	lease := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cloudprovider.LeaseNamespace}}
+	if err := kube.Apply(ctx, admin, component.FieldManager, lease); err != nil {
+		return err
+	}
+	p.granted.done(p.hcp.UID, p.Now())
+	return nil
+}
+
+func (p *pass) kubeconfig() []byte {
+	data, _ := p.inputs.Data("Secret", component.AdminKubeconfigSecret)
+	return data["kubeconfig"]
+}
+
+// probeAPI asks the published API server for its health, from where it is published.
+func (p *pass) probeAPI(ctx context.Context) {
+	if !p.apiServerAvailable() || !p.endpoints.APIServer.Known() {
+		return
+	}
+	probe := p.Probe
+	if probe == nil {
+		probe = probeHTTPS
+	}
+	p.probed = probe(ctx, p.endpoints.APIServer, p.secrets["root-ca"]["ca.crt"])
+	p.reachable = p.probed == nil
+}
+
+func probeHTTPS(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(rootCA)
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}
+	defer transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint.URL()+"/healthz", nil)
+	if err != nil {
+		return fmt.Errorf("probe %s: %w", endpoint.URL(), err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("the published API server does not answer at %s: %w", endpoint.URL(), err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the published API server answers %s/healthz with %s", endpoint.URL(), response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// Package machineapprover approves the certificate requests of machines that really exist.
+package machineapprover
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+)
+
+// Name of the component and its Deployment.
+const Name = "machine-approver"
+
+// Component is the machine approver of the control-plane-operator's image.
+func Component() component.Component {
+	return component.Component{
+		Name:      Name,
+		DependsOn: []string{component.APIServer},
+		Enabled: func(ctx *component.Context) bool {
+			_, disabled := ctx.HCP.Annotations[hyperv1.DisableMachineManagementAnnotation]
+			return !disabled
+		},
+		Traits:  component.Traits{ManagementAccess: true, Recreate: true, WaitFor: component.WaitForAPIServer},
+		Objects: objects,
+	}
+}
+
+func objects(ctx *component.Context) ([]client.Object, error) {
+	access := component.Access(Name, ctx.Namespace(),
+		component.Rule("cluster.x-k8s.io", "get,list,watch", "machines"),
+		component.Rule("", "get,list,watch", "configmaps"),
+	)
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: Name},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: Name, Image: ctx.Settings.Image,
+				Command: []string{component.Binary, "machine-approver",
+					"--namespace=" + ctx.Namespace(), "--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig"},
+				Resources:    component.Requests("10m", "50Mi"),
+				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
+			}},
+			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", component.AdminKubeconfigSecret)},
+		}}},
+	}
+	return append(access, d), nil
+}

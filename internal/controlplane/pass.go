@@ -1,0 +1,168 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// pass is one reconcile: what its steps learn from each other.
+type pass struct {
+	*Reconciler
+	hcp       *hyperv1.HostedControlPlane
+	inputs    *component.Inputs
+	release   *release.Release
+	endpoints publish.Endpoints
+	secrets   pki.Secrets
+	results   []component.Result
+	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
+	reachable bool
+	probed    error
+}
+
+// run takes the steps. The release is read from a registry while the certificates' keys are made; a step that fails keeps
+// only those from running that build on it, and the workloads are looked at in any case.
+func (p *pass) run(ctx context.Context) error {
+	read := errgroup.Group{}
+	read.Go(func() error { return named("read release", p.readRelease(ctx)) })
+	err := named("publish endpoints", p.publish(ctx))
+	if err == nil {
+		err = named("certificates", p.certify(ctx))
+	}
+	if err = errors.Join(err, read.Wait()); err == nil {
+		err = errors.Join(
+			named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcileComponents(ctx),
+			named("access to the guest", p.grantAccess(ctx)))
+	} else if !errors.Is(err, errBehind) {
+		err = errors.Join(err, p.observeComponents(ctx))
+	}
+	p.probeAPI(ctx)
+	return err
+}
+
+func named(step string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", step, err)
+	}
+	return nil
+}
+
+func (p *pass) readRelease(ctx context.Context) error {
+	pull := &corev1.Secret{}
+	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: component.PullSecret}, pull); err != nil {
+		return fmt.Errorf("read the copy of the pull secret: %w", err)
+	}
+	trust := &corev1.ConfigMap{}
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: "user-ca-bundle"}, trust)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the user's trust bundle: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	p.release, err = p.Releases.Lookup(limited, managementRelease(p.hcp), release.Access{
+		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+	})
+	return err
+}
+
+func (p *pass) publish(ctx context.Context) error {
+	if err := kube.Apply(ctx, p.Client, component.FieldManager, publish.Objects(p.hcp, p.IngressDomain)...); err != nil {
+		return err
+	}
+	var err error
+	p.endpoints, err = publish.Read(ctx, p.Client, p.hcp)
+	return err
+}
+
+func (p *pass) ignitionConfiguration(ctx context.Context) error {
+	key := &corev1.Secret{}
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: "ssh-key"}, key)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the copy of the SSH key: %w", err)
+	}
+	maps, err := ignition.CoreConfigMaps(p.hcp.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]))
+	if err != nil {
+		return err
+	}
+	for _, m := range maps {
+		component.Own(p.hcp, m)
+		if err := kube.Apply(ctx, p.Client, component.FieldManager, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) view(ctx context.Context) *component.Context {
+	view := &component.Context{Context: ctx, Client: p.Client, HCP: p.hcp, Settings: p.Settings, Inputs: p.inputs}
+	if p.release != nil {
+		view.Version, view.Images = p.release.Version, p.release.Images
+	}
+	return view
+}
+
+// reconcileComponents does not stop at a failure: a broken component must not keep the others from their repair.
+func (p *pass) reconcileComponents(ctx context.Context) error {
+	var errs []error
+	for _, c := range components(p.endpoints) {
+		result, err := component.Reconcile(p.view(ctx), c)
+		p.results = append(p.results, result)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// observeComponents only reads, when the pass lacks what it would need to write.
+func (p *pass) observeComponents(ctx context.Context) error {
+	var errs []error
+	for _, c := range components(p.endpoints) {
+		result, err := component.Observe(p.view(ctx), c)
+		p.results = append(p.results, result)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// result of a component; an unknown one is not available.
+func (p *pass) result(name string) component.Result {
+	for _, r := range p.results {
+		if r.Name == name {
+			return r
+		}
+	}
+	return component.Result{Name: name}
+}
+
+func (p *pass) apiServerAvailable() bool {
+	return p.result(component.APIServer).Available.Status == metav1.ConditionTrue
+}
+
+func (p *pass) writeStatus(ctx context.Context, before *hyperv1.HostedControlPlane) error {
+	if statusEqual(before, p.hcp) {
+		return nil
+	}
+	// An update, not a merge patch: it locks on the version, because the config operator writes conditions of the same list, and it
+	// keeps the nulls that the version status requires.
+	err := p.Client.Status().Update(ctx, p.hcp)
+	if apierrors.IsConflict(err) {
+		return errBehind
+	}
+	if err != nil {
+		return fmt.Errorf("write the status of HostedControlPlane %s: %w", p.hcp.Name, err)
+	}
+	return nil
+}

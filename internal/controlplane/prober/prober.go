@@ -1,0 +1,195 @@
+// Package prober waits, in an init container, for what a pod needs; it replaces crash loops.
+package prober
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	// interval is short because every pod of a control plane waits behind a prober.
+	interval       = 200 * time.Millisecond
+	attemptTimeout = 5 * time.Second
+	// reportEvery keeps the log readable while something takes its time.
+	reportEvery = 10 * time.Second
+)
+
+// Options say what to wait for; every one that is set must hold once.
+type Options struct {
+	// Target is a URL that must answer 200.
+	Target string
+	// CAFile, CertFile and KeyFile are for Target.
+	CAFile, CertFile, KeyFile string
+	// Kubeconfig is for the conditions below.
+	Kubeconfig string
+	// RequiredAPIs are "group,version,Kind"; the core group is empty.
+	RequiredAPIs []string
+	// ClusterRoleBinding must exist, and the kubeconfig's user must be able to read it.
+	ClusterRoleBinding string
+}
+
+// AddFlags registers the options.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Target, "target", "", "URL to wait for")
+	flags.StringVar(&o.CAFile, "ca-file", "", "certificate authorities to trust at the target")
+	flags.StringVar(&o.CertFile, "cert-file", "", "client certificate for the target")
+	flags.StringVar(&o.KeyFile, "key-file", "", "key of the client certificate")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to look into")
+	flags.StringArrayVar(&o.RequiredAPIs, "required-api", nil, "group,version,Kind that the cluster must serve; may be repeated")
+	flags.StringVar(&o.ClusterRoleBinding, "wait-for-cluster-rolebinding", "", "ClusterRoleBinding that the cluster must have")
+}
+
+// Run returns when everything holds, or with ctx's error.
+func Run(ctx context.Context, options Options) error {
+	checks, err := options.checks()
+	if err != nil {
+		return err
+	}
+	for name, check := range checks {
+		if err := wait(ctx, name, check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type check func(context.Context) error
+
+func (o Options) checks() (map[string]check, error) {
+	checks := map[string]check{}
+	if o.Target != "" {
+		probe, err := o.targetCheck()
+		if err != nil {
+			return nil, err
+		}
+		checks[o.Target] = probe
+	}
+	if (len(o.RequiredAPIs) > 0 || o.ClusterRoleBinding != "") && o.Kubeconfig == "" {
+		return nil, errors.New("--required-api and --wait-for-cluster-rolebinding need --kubeconfig")
+	}
+	for _, api := range o.RequiredAPIs {
+		parts := strings.Split(api, ",")
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("--required-api=%q is not of the form group,version,Kind", api)
+		}
+		checks["API "+api] = func(context.Context) error { return o.requireAPI(parts[0], parts[1], parts[2]) }
+	}
+	if o.ClusterRoleBinding != "" {
+		checks["ClusterRoleBinding "+o.ClusterRoleBinding] = o.requireBinding
+	}
+	if len(checks) == 0 {
+		return nil, errors.New("nothing to wait for: pass --target, --required-api or --wait-for-cluster-rolebinding")
+	}
+	return checks, nil
+}
+
+func wait(ctx context.Context, name string, try check) error {
+	logger := log.FromContext(ctx).WithValues("waitingFor", name)
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	start, reported := time.Now(), time.Time{}
+	for {
+		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := try(attempt)
+		cancel()
+		if err == nil {
+			logger.Info("available", "after", time.Since(start).Round(time.Millisecond).String())
+			return nil
+		}
+		if time.Since(reported) > reportEvery {
+			logger.Info("not available yet", "reason", err.Error())
+			reported = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("gave up waiting for %s: %w", name, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+func (o Options) targetCheck() (check, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		text, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read --ca-file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--ca-file %s holds no certificate", o.CAFile)
+		}
+	}
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("load the client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	// No proxy: what a control plane waits for is in its own namespace.
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Target, nil)
+		if err != nil {
+			return err
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("answers %s", response.Status)
+		}
+		return nil
+	}, nil
+}
+
+func (o Options) client() (*kubernetes.Clientset, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read --kubeconfig: %w", err)
+	}
+	config.Timeout = attemptTimeout
+	return kubernetes.NewForConfig(config)
+}
+
+func (o Options) requireAPI(group, version, kind string) error {
+	c, err := o.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Discovery().ServerResourcesForGroupVersion(strings.TrimPrefix(group+"/"+version, "/"))
+	if err != nil {
+		return err
+	}
+	for _, resource := range list.APIResources {
+		if resource.Kind == kind {
+			return nil
+		}
+	}
+	return fmt.Errorf("the cluster serves no %s of %s/%s", kind, group, version)
+}
+
+func (o Options) requireBinding(ctx context.Context) error {
+	c, err := o.client()
+	if err != nil {
+		return err
+	}
+	_, err = c.RbacV1().ClusterRoleBindings().Get(ctx, o.ClusterRoleBinding, metav1.GetOptions{})
+	return err
+}

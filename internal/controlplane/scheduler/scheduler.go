@@ -1,0 +1,90 @@
+// Package scheduler is the hosted kube-scheduler.
+package scheduler
+
+import (
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+)
+
+// Name of the component, its Deployment and its ConfigMap.
+const Name = "kube-scheduler"
+
+const (
+	port       = 10259
+	kubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
+)
+
+// Component is kube-scheduler.
+func Component() component.Component {
+	return component.Component{
+		Name:      Name,
+		ImageKeys: []string{"hyperkube"},
+		DependsOn: []string{component.APIServer},
+		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
+		Objects:   objects,
+	}
+}
+
+func objects(ctx *component.Context) ([]client.Object, error) {
+	config, err := configuration(!component.ProfilingDisabled(ctx.HCP, Name))
+	if err != nil {
+		return nil, err
+	}
+	return []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: Name}, Data: map[string]string{"config.json": config}},
+		deployment(ctx),
+	}, nil
+}
+
+func configuration(profiling bool) (string, error) {
+	text, err := json.MarshalIndent(map[string]any{
+		"apiVersion":       "kubescheduler.config.k8s.io/v1",
+		"kind":             "KubeSchedulerConfiguration",
+		"enableProfiling":  profiling,
+		"clientConnection": map[string]any{"kubeconfig": kubeconfig},
+		"leaderElection": map[string]any{
+			"leaderElect": true, "leaseDuration": "2m17s", "renewDeadline": "1m47s", "retryPeriod": "26s",
+		},
+	}, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("render the scheduler's configuration: %w", err)
+	}
+	return string(text), nil
+}
+
+func deployment(ctx *component.Context) *appsv1.Deployment {
+	args := append([]string{"/bin/kube-scheduler",
+		"--config=/etc/kubernetes/config/config.json",
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		fmt.Sprintf("--secure-port=%d", port),
+		"--v=2",
+	}, component.TLSFlags("/etc/kubernetes/certs/server")...)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: Name},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: Name, Image: ctx.Image("hyperkube"), Command: args,
+				Ports:          []corev1.ContainerPort{{Name: "client", ContainerPort: port, Protocol: corev1.ProtocolTCP}},
+				Resources:      component.Requests("25m", "150Mi"),
+				StartupProbe:   component.HTTPSProbe("/livez", port, 1, 5, 120),
+				LivenessProbe:  component.HTTPSProbe("/livez", port, 60, 5, 5),
+				ReadinessProbe: component.HTTPSProbe("/readyz", port, 10, 5, 3),
+				VolumeMounts: []corev1.VolumeMount{
+					component.Mount("kubeconfig:/etc/kubernetes/kubeconfig"), component.Mount("config:/etc/kubernetes/config"),
+					component.Mount("server:/etc/kubernetes/certs/server"),
+				},
+			}},
+			Volumes: []corev1.Volume{
+				component.SecretVolume("kubeconfig", "kube-scheduler-kubeconfig"), component.ConfigMapVolume("config", Name),
+				component.SecretVolume("server", "scheduler-server"),
+			},
+		}}},
+	}
+}

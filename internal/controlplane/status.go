@@ -1,0 +1,210 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+const lookupTimeout = 5 * time.Second
+
+func statusEqual(a, b *hyperv1.HostedControlPlane) bool {
+	return equality.Semantic.DeepEqual(a.Status, b.Status)
+}
+
+// setStatus writes what the steps learned into the object in memory.
+func (p *pass) setStatus(ctx context.Context, failed error) {
+	status := &p.hcp.Status
+	status.ExternalManagedControlPlane = ptr.To(true)
+	if p.endpoints.APIServer.Known() {
+		status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: p.endpoints.APIServer.Host, Port: p.endpoints.APIServer.Port}
+		// Written by the certificates step, which comes after the endpoints.
+		if p.secrets["system-admin-client"] != nil {
+			status.KubeConfig = &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: hyperv1.KubeconfigKey}
+		}
+	}
+	p.setVersions()
+	p.setConditions(ctx, failed)
+	available := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable)
+	status.Ready = available
+	if failed == nil && p.apiServerAvailable() && status.KubeConfig != nil {
+		status.Initialized = true
+	}
+}
+
+// setConditions keeps the order of spec control-plane.md 1, step 2.
+func (p *pass) setConditions(ctx context.Context, failed error) {
+	set := kube.Conditions(&p.hcp.Status.Conditions, p.hcp.Generation)
+	set.True(hyperv1.ValidHostedControlPlaneConfig, hyperv1.AsExpectedReason, "")
+	p.setReleaseInfo(set)
+	p.setEtcd(set)
+	set.Unknown(hyperv1.ValidAzureKMSConfig, hyperv1.StatusUnknownReason, "Azure KMS is not configured")
+	p.setAPIServer(set)
+	p.setDegraded(ctx, set)
+	p.setInfrastructure(set)
+	p.setExternalDNS(ctx, set)
+	p.setAvailable(set, failed)
+}
+
+// setReleaseInfo names required images the payload lacks, and what is absent because it is OpenShift's own.
+func (p *pass) setReleaseInfo(set kube.ConditionSetter) {
+	if p.release == nil {
+		set.Unknown(hyperv1.ValidReleaseInfo, hyperv1.StatusUnknownReason, "the release has not been read yet")
+		return
+	}
+	var missing []string
+	for _, r := range p.results {
+		missing = append(missing, r.MissingImages...)
+	}
+	if len(missing) > 0 {
+		set.False(hyperv1.ValidReleaseInfo, hyperv1.MissingReleaseImagesReason, "the release lacks required images: "+strings.Join(missing, ", "))
+		return
+	}
+	message := ""
+	if absent := p.release.Missing(openShiftOnly...); len(absent) > 0 {
+		message = "absent, because the release has no image for them: " + strings.Join(absent, ", ")
+	}
+	set.True(hyperv1.ValidReleaseInfo, hyperv1.AsExpectedReason, message)
+}
+
+func (p *pass) setEtcd(set kube.ConditionSetter) {
+	if p.hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+		set.True(hyperv1.EtcdAvailable, hyperv1.EtcdQuorumAvailableReason, "etcd is managed by the user")
+		return
+	}
+	switch available := p.result(etcd.Name).Available; {
+	case available.Status == metav1.ConditionTrue:
+		set.True(hyperv1.EtcdAvailable, hyperv1.EtcdQuorumAvailableReason, "")
+	case available.Reason == hyperv1.NotFoundReason || available.Type == "":
+		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdStatefulSetNotFoundReason, "the etcd StatefulSet is not there yet")
+	default:
+		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, available.Message)
+	}
+}
+
+func (p *pass) setAPIServer(set kube.ConditionSetter) {
+	available := p.result(component.APIServer).Available
+	switch {
+	case available.Type == "" || available.Reason == hyperv1.NotFoundReason:
+		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.NotFoundReason, "the kube-apiserver Deployment is not there yet")
+	case available.Status != metav1.ConditionTrue:
+		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, available.Message)
+	default:
+		set.True(hyperv1.KubeAPIServerAvailable, hyperv1.AsExpectedReason, "")
+	}
+}
+
+func (p *pass) setDegraded(ctx context.Context, set kube.ConditionSetter) {
+	list := &appsv1.DeploymentList{}
+	if err := p.Client.List(ctx, list, client.InNamespace(p.hcp.Namespace)); err != nil {
+		set.Unknown(hyperv1.HostedControlPlaneDegraded, hyperv1.StatusUnknownReason, "list Deployments: "+err.Error())
+		return
+	}
+	var lacking []string
+	for _, d := range list.Items {
+		if d.Status.UnavailableReplicas > 0 {
+			lacking = append(lacking, fmt.Sprintf("%s deployment has %d unavailable replicas", d.Name, d.Status.UnavailableReplicas))
+		}
+	}
+	if len(lacking) > 0 {
+		set.True(hyperv1.HostedControlPlaneDegraded, hyperv1.UnavailableReplicasReason, strings.Join(lacking, ", "))
+		return
+	}
+	set.False(hyperv1.HostedControlPlaneDegraded, hyperv1.AsExpectedReason, "")
+}
+
+func (p *pass) setInfrastructure(set kube.ConditionSetter) {
+	switch {
+	case len(p.endpoints.Waiting) > 0:
+		set.False(hyperv1.InfrastructureReady, hyperv1.WaitingOnInfrastructureReadyReason, strings.Join(p.endpoints.Waiting, "; "))
+	case !p.endpoints.APIServer.Known():
+		set.Unknown(hyperv1.InfrastructureReady, hyperv1.StatusUnknownReason, "the endpoints have not been published yet")
+	default:
+		set.True(hyperv1.InfrastructureReady, hyperv1.AsExpectedReason, "")
+	}
+}
+
+func (p *pass) setExternalDNS(ctx context.Context, set kube.ConditionSetter) {
+	host := externalHost(publish.Strategy(p.hcp, hyperv1.APIServer))
+	if host == "" {
+		set.Unknown(hyperv1.ExternalDNSReachable, hyperv1.StatusUnknownReason, "External DNS is not configured")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
+		set.False(hyperv1.ExternalDNSReachable, hyperv1.ExternalDNSHostNotReachable, err.Error())
+		return
+	}
+	set.True(hyperv1.ExternalDNSReachable, hyperv1.AsExpectedReason, "")
+}
+
+func externalHost(s hyperv1.ServicePublishingStrategy) string {
+	switch {
+	case s.LoadBalancer != nil:
+		return string(s.LoadBalancer.Hostname)
+	case s.Route != nil:
+		return string(s.Route.Hostname)
+	}
+	return ""
+}
+
+// setAvailable is False for the first of: infrastructure, kubeconfig, etcd, API server, its published endpoint, and, until the
+// first success only, the components.
+func (p *pass) setAvailable(set kube.ConditionSetter, failed error) {
+	status := p.hcp.Status
+	no := func(reason, message string) { set.False(hyperv1.HostedControlPlaneAvailable, reason, message) }
+	for _, needed := range []string{hyperv1.InfrastructureReady, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable} {
+		if c := kube.Find(status.Conditions, needed); c.Status != metav1.ConditionTrue {
+			message := c.Message
+			if failed != nil {
+				message = strings.TrimPrefix(message+": "+failed.Error(), ": ")
+			}
+			no(c.Reason, message)
+			return
+		}
+		if needed == hyperv1.InfrastructureReady && status.KubeConfig == nil {
+			no("KubeconfigUnavailable", "the admin kubeconfig has not been written yet")
+			return
+		}
+	}
+	if !p.reachable {
+		message := "the published API server has not been probed yet"
+		if p.probed != nil {
+			message = p.probed.Error()
+		}
+		no(hyperv1.KASLoadBalancerNotReachable, message)
+		return
+	}
+	if was := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable); !was {
+		if waiting := p.waitingComponents(); waiting != "" {
+			no("ComponentsNotAvailable", "waits for components to be available: "+waiting)
+			return
+		}
+	}
+	set.True(hyperv1.HostedControlPlaneAvailable, hyperv1.AsExpectedReason, "")
+}
+
+func (p *pass) waitingComponents() string {
+	var waiting []string
+	for _, r := range p.results {
+		if !r.Absent && r.Available.Status != metav1.ConditionTrue {
+			waiting = append(waiting, r.Name)
+		}
+	}
+	return strings.Join(waiting, ", ")
+}

@@ -1,0 +1,78 @@
+package controlplane
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+)
+
+const historyLimit = 100
+
+// setVersions keeps the two histories. An OpenShift payload's own version operator tells when the guest has the version; any
+// other payload has it when the components that run on the management side have.
+func (p *pass) setVersions() {
+	if p.release == nil {
+		return
+	}
+	status, now := &p.hcp.Status, metav1.NewTime(p.Now().Truncate(1e9))
+	if image := p.hcp.Spec.ReleaseImage; status.ReleaseImage != image {
+		status.ReleaseImage, status.Version = image, p.release.Version
+		status.LastReleaseImageTransitionTime = &now
+	}
+	done := p.rolledOut()
+	p.setControlPlaneVersion(now, done)
+	if p.release.Images[clusterVersionOperatorImage] == "" {
+		p.setGuestVersion(now, done)
+	}
+}
+
+func (p *pass) rolledOut() bool {
+	return len(p.results) > 0 && !slices.ContainsFunc(p.results, func(r component.Result) bool { return !r.Ready() })
+}
+
+func (p *pass) setGuestVersion(now metav1.Time, done bool) {
+	desired := hyperv1.VersionRelease{Version: p.release.Version, Image: p.hcp.Spec.ReleaseImage}
+	version := p.hcp.Status.VersionStatus
+	if version == nil {
+		version = &hyperv1.ClusterVersionStatus{}
+		p.hcp.Status.VersionStatus = version
+	}
+	version.Desired, version.ObservedGeneration = desired, p.hcp.Generation
+	if len(version.History) == 0 || version.History[0].Image != desired.Image {
+		if len(version.History) > 0 && version.History[0].CompletionTime == nil {
+			version.History[0].CompletionTime = &now
+		}
+		entry := hyperv1.UpdateHistory{State: hyperv1.PartialUpdate, StartedTime: now, Version: desired.Version, Image: desired.Image}
+		version.History = append([]hyperv1.UpdateHistory{entry}, version.History...)
+		version.History = version.History[:min(len(version.History), historyLimit)]
+	}
+	if newest := &version.History[0]; done && newest.State == hyperv1.PartialUpdate {
+		newest.State, newest.CompletionTime = hyperv1.CompletedUpdate, ptr.To(now)
+	}
+}
+
+func (p *pass) setControlPlaneVersion(now metav1.Time, done bool) {
+	desired := hyperv1.VersionRelease{Version: p.release.Version, Image: managementRelease(p.hcp)}
+	version := p.hcp.Status.ControlPlaneVersion
+	if version == nil {
+		version = &hyperv1.ControlPlaneVersionStatus{}
+		p.hcp.Status.ControlPlaneVersion = version
+	}
+	version.Desired, version.ObservedGeneration = desired, p.hcp.Generation
+	if len(version.History) == 0 || version.History[0].Image != desired.Image {
+		entry := hyperv1.ControlPlaneUpdateHistory{State: hyperv1.PartialUpdate, StartedTime: now, Version: desired.Version, Image: desired.Image}
+		version.History = append([]hyperv1.ControlPlaneUpdateHistory{entry}, version.History...)
+		version.History = version.History[:min(len(version.History), historyLimit)]
+	}
+	if newest := &version.History[0]; done && newest.State == hyperv1.PartialUpdate {
+		newest.State, newest.CompletionTime = hyperv1.CompletedUpdate, ptr.To(now)
+		// The former entry is closed at the moment its successor is complete.
+		if len(version.History) > 1 && version.History[1].CompletionTime == nil {
+			version.History[1].CompletionTime = ptr.To(now)
+		}
+	}
+}

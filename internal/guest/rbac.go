@@ -1,0 +1,77 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+// Identities that client certificates of the control plane carry.
+const (
+	configOperatorUser = "system:hosted-cluster-config"
+	apiServerUser      = "system:kube-apiserver"
+	bootstrapNamespace = "openshift-machine-config-operator"
+	bootstrapAccount   = "node-bootstrapper"
+)
+
+// Bootstrap gives the config operator its rights in the guest. The control-plane-operator calls it with an administrator's client
+// once the API server answers: the operator itself never holds that credential.
+func Bootstrap(ctx context.Context, admin client.Client) error {
+	binding := bind("hypershift:hosted-cluster-config-operator", "cluster-admin", user(configOperatorUser))
+	if err := kube.Apply(ctx, admin, "control-plane-operator", binding); err != nil {
+		return fmt.Errorf("let the config operator into the guest: %w", err)
+	}
+	return nil
+}
+
+// clusterRBAC lets nodes in, renews their certificates, and lets the API server reach kubelets.
+func clusterRBAC(*Facts) []client.Object {
+	bootstrapper := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: bootstrapNamespace, Name: bootstrapAccount}
+	return []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kubeSystem, Labels: map[string]string{
+			"pod-security.kubernetes.io/enforce":             "privileged",
+			"pod-security.kubernetes.io/audit":               "privileged",
+			"pod-security.kubernetes.io/warn":                "privileged",
+			"security.openshift.io/scc.podSecurityLabelSync": "false",
+		}}},
+		bind("create-csrs-for-bootstrapping", "system:node-bootstrapper", bootstrapper),
+		bind("system-bootstrap-node-renewal", "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", group("system:nodes")),
+		bind("hypershift:kube-apiserver-to-kubelet", "system:kubelet-api-admin", user(apiServerUser)),
+	}
+}
+
+// reachability makes the Service default/kubernetes lead to the node-local proxies: the API server's own reconciler is off, its
+// address means nothing to a guest. The mirror label keeps the controller manager from making a second slice.
+func reachability(facts *Facts) []client.Object {
+	name := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  name,
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{facts.APIAddress}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
+		}},
+		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(facts.APIPort), Protocol: ptr.To(corev1.ProtocolTCP)}},
+	}
+	slice.Labels = map[string]string{discoveryv1.LabelServiceName: "kubernetes"}
+	//nolint:staticcheck // old clients still read Endpoints, and the conformance suite does
+	endpoints := &corev1.Endpoints{
+		ObjectMeta: name,
+		//nolint:staticcheck // as above
+		Subsets: []corev1.EndpointSubset{{
+			//nolint:staticcheck // as above
+			Addresses: []corev1.EndpointAddress{{IP: facts.APIAddress}},
+			//nolint:staticcheck // as above
+			Ports: []corev1.EndpointPort{{Name: "https", Port: facts.APIPort, Protocol: corev1.ProtocolTCP}},
+		}},
+	}
+	endpoints.Labels = map[string]string{discoveryv1.LabelSkipMirror: "true"}
+	return []client.Object{slice, endpoints}
+}

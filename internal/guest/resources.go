@@ -1,0 +1,202 @@
+package guest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// Sources in the control-plane namespace.
+const (
+	agentSecret    = "konnectivity-agent"
+	agentCABundle  = "konnectivity-ca-bundle"
+	pullSecretName = "pull-secret"
+	userCABundle   = "user-ca-bundle"
+)
+
+var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true}
+
+// managedKinds are what Objects makes; their metadata is watched, only of objects that carry our label.
+func managedKinds() []client.Object {
+	return []client.Object{
+		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{},
+		&corev1.Endpoints{}, //nolint:staticcheck // see reachability
+		&discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
+	}
+}
+
+func managedObjects() map[client.Object]cache.ByObject {
+	ours := labels.SelectorFromSet(labels.Set{hyperv1.ManagedByLabel: managedBy})
+	out := map[client.Object]cache.ByObject{}
+	for _, kind := range managedKinds() {
+		out[kind] = cache.ByObject{Label: ours}
+	}
+	return out
+}
+
+// applied is what an object looked like after it was written: as long as both hold, nothing has to be done.
+type applied struct{ desired, live string }
+
+// resourceReconciler holds the objects of the guest in place:
+//  1. read the facts: hosted control plane, payload, tunnel credentials
+//  2. apply every object whose desired state changed or that somebody changed in the guest
+//  3. report the outcome in ConfigOperatorReconciliationSucceeded
+type resourceReconciler struct {
+	guest, management client.Client
+	options           Options
+	releases          release.Provider
+	// applied is only touched by the one worker.
+	applied map[string]applied
+}
+
+func (r *resourceReconciler) setup(manager ctrl.Manager, management cluster.Cluster) error {
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool { return sourceNames[obj.GetName()] })
+	build := ctrl.NewControllerManagedBy(manager).Named("resources").
+		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &hyperv1.HostedControlPlane{}, once, predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.Secret{}, once, isSource)).
+		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.ConfigMap{}, once, isSource))
+	for _, kind := range managedKinds() {
+		build = build.WatchesMetadata(kind, once, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}))
+	}
+	return build.Complete(r)
+}
+
+func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
+	hcp, err := controlPlane(ctx, r.management, r.options.Namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	applyErr := r.applyAll(ctx, hcp)
+	condition := metav1.Condition{
+		Type: hyperv1.ConfigOperatorReconcileSucceeded, Status: metav1.ConditionTrue, Reason: hyperv1.ReconcileSucceededReason,
+		ObservedGeneration: hcp.Generation,
+	}
+	if applyErr != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, hyperv1.ReconcileFailedReason, applyErr.Error()
+	}
+	if err := errors.Join(applyErr, setCondition(ctx, r.management, hcp, condition)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: resync}, nil
+}
+
+func (r *resourceReconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPlane) error {
+	facts, err := r.facts(ctx, hcp)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, obj := range Objects(facts) {
+		if err := r.ensure(ctx, obj); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// controlPlane is the one hosted control plane of the namespace.
+func controlPlane(ctx context.Context, management client.Client, namespace string) (*hyperv1.HostedControlPlane, error) {
+	var list hyperv1.HostedControlPlaneList
+	if err := management.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list hosted control planes: %w", err)
+	}
+	if len(list.Items) != 1 {
+		return nil, fmt.Errorf("namespace %s has %d HostedControlPlanes; it must have exactly one", namespace, len(list.Items))
+	}
+	return &list.Items[0], nil
+}
+
+func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*Facts, error) {
+	facts, err := factsOf(hcp)
+	if err != nil {
+		return nil, err
+	}
+	facts.KonnectivityHost, facts.KonnectivityPort = r.options.KonnectivityAddress, r.options.KonnectivityPort
+	agent, authority, pull, trust := &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.ConfigMap{}
+	for name, obj := range map[string]client.Object{agentSecret: agent, agentCABundle: authority, pullSecretName: pull} {
+		if err := r.management.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, obj); err != nil {
+			return nil, fmt.Errorf("read %s of the control plane: %w", name, err)
+		}
+	}
+	if err := r.management.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: userCABundle}, trust); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read %s of the control plane: %w", userCABundle, err)
+	}
+	facts.KonnectivityCert, facts.KonnectivityKey = string(agent.Data[corev1.TLSCertKey]), string(agent.Data[corev1.TLSPrivateKeyKey])
+	facts.KonnectivityCA = authority.Data["ca.crt"]
+	if facts.KonnectivityCert == "" || facts.KonnectivityKey == "" || facts.KonnectivityCA == "" {
+		return nil, errors.New("the control plane's konnectivity credentials are not complete yet")
+	}
+	payload, err := r.releases.Lookup(ctx, hcp.Spec.ReleaseImage, release.Access{
+		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+	})
+	if err != nil {
+		return nil, err
+	}
+	facts.Images = payload.Images
+	return facts, nil
+}
+
+// ensure applies an object unless it is as this process left it. After a restart every object is applied once, which changes nothing.
+func (r *resourceReconciler) ensure(ctx context.Context, obj client.Object) error {
+	desired, err := kube.ToApply(r.guest.Scheme(), obj)
+	if err != nil {
+		return err
+	}
+	encoded, err := json.Marshal(desired.Object)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", kube.Describe(desired), err)
+	}
+	sum := sha256.Sum256(encoded)
+	hash := hex.EncodeToString(sum[:])
+	key := desired.GroupVersionKind().String() + "/" + desired.GetNamespace() + "/" + desired.GetName()
+
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(desired.GroupVersionKind())
+	err = r.guest.Get(ctx, types.NamespacedName{Namespace: desired.GetNamespace(), Name: desired.GetName()}, live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read %s: %w", kube.Describe(desired), err)
+	}
+	if err == nil && r.applied[key] == (applied{hash, fingerprint(live)}) {
+		return nil
+	}
+	err = r.guest.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(FieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", kube.Describe(desired), err)
+	}
+	r.applied[key] = applied{hash, fingerprint(desired)}
+	return nil
+}
+
+// fingerprint changes with the specification: the status of a workload moves its resource version all the time.
+func fingerprint(obj client.Object) string {
+	if generation := obj.GetGeneration(); generation > 0 {
+		return strconv.FormatInt(generation, 10)
+	}
+	return obj.GetResourceVersion()
+}

@@ -1,0 +1,143 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// Options configure the hosted-cluster-config-operator. On the management side it uses its service account: HostedControlPlanes (and
+// their status), Secrets, ConfigMaps and Machines of the namespace. In the guest it is system:hosted-cluster-config; see Bootstrap.
+type Options struct {
+	// Namespace is the control-plane namespace.
+	Namespace string
+	// TargetKubeconfig leads to the guest.
+	TargetKubeconfig string
+	// KonnectivityAddress and KonnectivityPort are the published endpoint that agents dial.
+	KonnectivityAddress string
+	KonnectivityPort    int32
+	// MetricsAddr and HealthAddr are plain listeners ("0": none).
+	MetricsAddr, HealthAddr string
+}
+
+// AddFlags registers the flags of the subcommand.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Namespace, "namespace", "", "control-plane namespace")
+	flags.StringVar(&o.TargetKubeconfig, "target-kubeconfig", "", "kubeconfig of the hosted cluster")
+	flags.StringVar(&o.KonnectivityAddress, "konnectivity-address", "", "host at which konnectivity agents reach their server")
+	flags.Int32Var(&o.KonnectivityPort, "konnectivity-port", 443, "port at which konnectivity agents reach their server")
+	flags.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of the metrics listener, 0 for none")
+	flags.StringVar(&o.HealthAddr, "health-addr", ":6060", "address of the health listener, 0 for none")
+}
+
+func (o *Options) validate() error {
+	for flag, value := range map[string]string{
+		"--namespace": o.Namespace, "--target-kubeconfig": o.TargetKubeconfig, "--konnectivity-address": o.KonnectivityAddress,
+	} {
+		if value == "" {
+			return fmt.Errorf("hosted-cluster-config-operator: %s is missing", flag)
+		}
+	}
+	return nil
+}
+
+// Run works until ctx ends.
+func Run(ctx context.Context, options Options) error {
+	if err := options.validate(); err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("hosted-cluster-config-operator: %w", err)
+		}
+	}
+	guestConfig, err := clientcmd.BuildConfigFromFlags("", options.TargetKubeconfig)
+	if err != nil {
+		return fmt.Errorf("hosted-cluster-config-operator: read %s: %w", options.TargetKubeconfig, err)
+	}
+	manager, err := guestManager(guestConfig, scheme, options)
+	if err != nil {
+		return err
+	}
+	management, err := Management(scheme, options.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := manager.Add(management); err != nil {
+		return fmt.Errorf("hosted-cluster-config-operator: %w", err)
+	}
+	if err := setupControllers(manager, management, guestConfig, options); err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+func guestManager(config *rest.Config, scheme *runtime.Scheme, options Options) (ctrl.Manager, error) {
+	config.QPS, config.Burst = 50, 100
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: options.MetricsAddr},
+		HealthProbeBindAddress: options.HealthAddr,
+		Cache:                  cache.Options{ByObject: managedObjects()},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("hosted-cluster-config-operator: reach the hosted cluster: %w", err)
+	}
+	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
+}
+
+// Management is the management cluster seen through one control-plane namespace; Machines are read through its cache.
+func Management(scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the management cluster: %w", err)
+	}
+	management, err := cluster.New(config, func(o *cluster.Options) {
+		o.Scheme = scheme
+		o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+		o.Client.Cache = &client.CacheOptions{Unstructured: true}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reach the management cluster: %w", err)
+	}
+	return management, nil
+}
+
+func setupControllers(manager ctrl.Manager, management cluster.Cluster, guestConfig *rest.Config, options Options) error {
+	resources := &resourceReconciler{
+		guest: manager.GetClient(), management: management.GetClient(), options: options,
+		releases: release.NewProvider(), applied: map[string]applied{},
+	}
+	if err := resources.setup(manager, management); err != nil {
+		return fmt.Errorf("set up the resources controller: %w", err)
+	}
+	nodes := &nodeReconciler{guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace}
+	if err := nodes.setup(manager, management); err != nil {
+		return fmt.Errorf("set up the node controller: %w", err)
+	}
+	status, err := newStatusReporter(manager, management, guestConfig, options.Namespace)
+	if err != nil {
+		return err
+	}
+	return manager.Add(status)
+}
+
+// resync is how long a change that no watch reports may stay.
+const resync = 30 * time.Second

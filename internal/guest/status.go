@@ -1,0 +1,134 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+const (
+	fastProbe = 2 * time.Second
+	slowProbe = 30 * time.Second
+)
+
+// setCondition writes one condition of the hosted control plane. The list has other writers: the lock and the retry keep theirs.
+func setCondition(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, condition metav1.Condition) error {
+	return mutateStatus(ctx, management, hcp, func(status *hyperv1.HostedControlPlaneStatus) {
+		apimeta.SetStatusCondition(&status.Conditions, condition)
+	})
+}
+
+func mutateStatus(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, mutate func(*hyperv1.HostedControlPlaneStatus)) error {
+	current := hcp.DeepCopy()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		before := current.DeepCopy()
+		mutate(&current.Status)
+		if apiequality.Semantic.DeepEqual(before.Status, current.Status) {
+			return nil
+		}
+		err := management.Status().Patch(ctx, current, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if apierrors.IsConflict(err) {
+			if readErr := management.Get(ctx, client.ObjectKeyFromObject(hcp), current); readErr != nil {
+				return readErr
+			}
+		}
+		return err
+	})
+	if err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("write the status of HostedControlPlane %s: %w", hcp.Name, err)
+	}
+	return err
+}
+
+// statusReporter tells the control plane what only a look into the guest shows: how many nodes there are, and whether the tunnel
+// carries traffic (by reading a log line of an agent through the API server).
+type statusReporter struct {
+	guest, management client.Client
+	logs              kubernetes.Interface
+	namespace         string
+}
+
+func newStatusReporter(manager ctrl.Manager, management cluster.Cluster, config *rest.Config, namespace string) (*statusReporter, error) {
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("hosted-cluster-config-operator: %w", err)
+	}
+	return &statusReporter{guest: manager.GetClient(), management: management.GetClient(), logs: clientset, namespace: namespace}, nil
+}
+
+// Start reports until ctx ends; quickly until the tunnel works, then seldom.
+func (s *statusReporter) Start(ctx context.Context) error {
+	for {
+		wait := slowProbe
+		healthy, err := s.report(ctx)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "report the state of the guest")
+		}
+		if err != nil || !healthy {
+			wait = fastProbe
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (s *statusReporter) report(ctx context.Context) (bool, error) {
+	hcp, err := controlPlane(ctx, s.management, s.namespace)
+	if err != nil {
+		return false, err
+	}
+	var nodes corev1.NodeList
+	if err := s.guest.List(ctx, &nodes); err != nil {
+		return false, fmt.Errorf("list nodes: %w", err)
+	}
+	condition := s.dataPlane(ctx, len(nodes.Items))
+	condition.ObservedGeneration = hcp.Generation
+	err = mutateStatus(ctx, s.management, hcp, func(status *hyperv1.HostedControlPlaneStatus) {
+		status.NodeCount = ptr.To(len(nodes.Items))
+		apimeta.SetStatusCondition(&status.Conditions, condition)
+	})
+	return condition.Status == metav1.ConditionTrue, err
+}
+
+func (s *statusReporter) dataPlane(ctx context.Context, nodes int) metav1.Condition {
+	condition := metav1.Condition{Type: hyperv1.DataPlaneConnectionAvailable, Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason}
+	if nodes == 0 {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, hyperv1.NoWorkerNodesAvailableReason, "No worker nodes exist"
+		return condition
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	pods, err := s.logs.CoreV1().Pods(kubeSystem).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + konnectivityAgentName, FieldSelector: "status.phase=Running"})
+	if err != nil || len(pods.Items) == 0 {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, hyperv1.KonnectivityAgentPodsNotFound, "no konnectivity agent runs in the guest"
+		return condition
+	}
+	var failure error
+	for _, pod := range pods.Items {
+		_, failure = s.logs.CoreV1().Pods(kubeSystem).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: ptr.To[int64](1)}).DoRaw(ctx)
+		if failure == nil {
+			return condition
+		}
+	}
+	condition.Status, condition.Reason = metav1.ConditionFalse, "KonnectivityTunnelFailed"
+	condition.Message = "the control plane cannot read logs from nodes through the tunnel: " + failure.Error()
+	return condition
+}

@@ -1,0 +1,300 @@
+package hostedcluster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/install"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
+)
+
+// fixture is a management cluster with a registry, and the reconciler on a client that counts writes.
+type fixture struct {
+	client     client.Client
+	reconciler *Reconciler
+	request    ctrl.Request
+	image      string
+	writes     atomic.Int64
+	config     *rest.Config
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	restConfig := kubetest.Start(t)
+	installRoutes(t, restConfig)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	direct, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{client: direct, image: releasetest.Serve(t, "4.21.0"), config: restConfig}
+	f.request.Namespace, f.request.Name = "clusters", "demo"
+	counting := interceptor.NewClient(f.asOperator(t, scheme), f.countWrites())
+	f.reconciler = &Reconciler{
+		Options: Options{
+			Releases:      release.NewProvider(),
+			Capabilities:  Capabilities{Routes: true},
+			OperatorImage: "quay.io/hypershift/hypershift-operator:test",
+			Proxy:         proxyenv.Proxy{HTTPSProxy: "http://proxy.test:8888", TrustBundle: proxyenv.TrustBundleName},
+			Now:           time.Now,
+		},
+		Client: counting, Live: counting, Events: events.NewFakeRecorder(100),
+	}
+	f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	return f
+}
+
+// asOperator is a client with the rights that install gives the operator: what it may not do, or not grant, fails here.
+func (f *fixture) asOperator(t *testing.T, scheme *runtime.Scheme) client.WithWatch {
+	t.Helper()
+	options := install.Options{Namespace: "hypershift"}
+	f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: options.Namespace}})
+	for _, obj := range options.Objects() {
+		switch obj.(type) {
+		case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding, *schedulingv1.PriorityClass:
+			f.create(t, obj)
+		}
+	}
+	impersonated := rest.CopyConfig(f.config)
+	impersonated.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:hypershift:operator",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:hypershift", "system:authenticated"},
+	}
+	operator, err := client.NewWithWatch(impersonated, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operator
+}
+
+func (f *fixture) countWrites() interceptor.Funcs {
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+			f.writes.Add(1)
+			return c.Create(ctx, obj, o...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+			f.writes.Add(1)
+			return c.Apply(ctx, obj, o...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			f.writes.Add(1)
+			return c.Patch(ctx, obj, p, o...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
+			f.writes.Add(1)
+			return c.Update(ctx, obj, o...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			f.writes.Add(1)
+			return c.Delete(ctx, obj, o...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, o ...client.SubResourceUpdateOption) error {
+			f.writes.Add(1)
+			return c.SubResource(sub).Update(ctx, obj, o...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
+			f.writes.Add(1)
+			return c.SubResource(sub).Patch(ctx, obj, p, o...)
+		},
+	}
+}
+
+func (f *fixture) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		status := statusOf(obj)
+		if err := f.client.Create(t.Context(), obj); err != nil {
+			t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
+		}
+		if status != nil {
+			obj.(*unstructured.Unstructured).Object["status"] = status
+			if err := f.client.Status().Update(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func statusOf(obj client.Object) any {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.Object["status"]
+	}
+	return nil
+}
+
+func (f *fixture) reconcile(t *testing.T) {
+	t.Helper()
+	if _, err := f.reconciler.Reconcile(t.Context(), f.request); err != nil {
+		t.Fatalf("reconcile: %v", err)
+	}
+}
+
+func (f *fixture) read(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatalf("read %T %s: %v", obj, obj.GetName(), err)
+	}
+}
+
+func (f *fixture) get(t *testing.T) *hyperv1.HostedCluster {
+	t.Helper()
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
+	f.read(t, hc)
+	return hc
+}
+
+func (f *fixture) controlPlane(t *testing.T) *hyperv1.HostedControlPlane {
+	t.Helper()
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
+	f.read(t, hcp)
+	return hcp
+}
+
+func (f *fixture) deployment(t *testing.T, name string) *appsv1.Deployment {
+	t.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: name}}
+	f.read(t, deployment)
+	return deployment
+}
+
+func (f *fixture) pullSecret() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo-pull-secret", Namespace: "clusters"},
+		Data:       map[string][]byte{".dockerconfigjson": []byte(`{"auths":{}}`)},
+	}
+}
+
+func (f *fixture) madeSecret() *corev1.Secret {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "demosa-token-issuer-key", Namespace: "clusters", Labels: map[string]string{hyperv1.DeleteWithClusterLabel: "true"},
+		},
+		Data: map[string][]byte{"key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})},
+	}
+}
+
+func (f *fixture) cluster() *hyperv1.HostedCluster {
+	const network = "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/rg/providers/Microsoft.Network/"
+	identity := hyperv1.WorkloadIdentity{ClientID: "11111111-2222-4333-8444-555555555555"}
+	publish := func(service hyperv1.ServiceType, how hyperv1.PublishingStrategyType) hyperv1.ServicePublishingStrategyMapping {
+		return hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: how}}
+	}
+	hc := &hyperv1.HostedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "clusters"},
+		Spec: hyperv1.HostedClusterSpec{
+			Release:                      hyperv1.Release{Image: f.image},
+			PullSecret:                   corev1.LocalObjectReference{Name: "demo-pull-secret"},
+			IssuerURL:                    "https://account.blob.core.windows.net/demo",
+			ServiceAccountSigningKey:     &corev1.LocalObjectReference{Name: "demosa-token-issuer-key"},
+			ControllerAvailabilityPolicy: hyperv1.SingleReplica,
+			DNS:                          hyperv1.DNSSpec{BaseDomain: "hypershift.test"},
+			Networking: hyperv1.ClusterNetworking{
+				NetworkType:    hyperv1.OtherNetwork,
+				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
+				ServiceNetwork: []hyperv1.NetworkEntry{{CIDR: "172.31.0.0/16"}},
+			},
+			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
+				Storage: hyperv1.ManagedEtcdStorageSpec{Type: "PersistentVolume"}}},
+			Services: []hyperv1.ServicePublishingStrategyMapping{
+				publish(hyperv1.APIServer, hyperv1.LoadBalancer), publish(hyperv1.Ignition, hyperv1.Route),
+				publish(hyperv1.Konnectivity, hyperv1.Route), publish(hyperv1.OAuthServer, hyperv1.Route),
+			},
+			Platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{
+				Location: "eastus", ResourceGroupName: "rg", TenantID: "7e0a1d00-0000-4000-8000-000000000001",
+				SubscriptionID:  "5a2d0b0e-0000-4000-8000-000000000001",
+				VnetID:          network + "virtualNetworks/vnet",
+				SubnetID:        network + "virtualNetworks/vnet/subnets/default",
+				SecurityGroupID: network + "networkSecurityGroups/nsg",
+				AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{
+					AzureAuthenticationConfigType: "WorkloadIdentities",
+					WorkloadIdentities: &hyperv1.AzureWorkloadIdentitySet{
+						ImageRegistry: identity, Ingress: identity, File: identity, Disk: identity,
+						NodePoolManagement: identity, CloudProvider: identity, Network: identity,
+					},
+				},
+			}},
+		},
+	}
+	return hc
+}
+
+// installRoutes adds the part of route.openshift.io that this package reads.
+func installRoutes(t *testing.T, restConfig *rest.Config) {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "routes.route.openshift.io"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "route.openshift.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Route", ListKind: "RouteList", Plural: "routes", Singular: "route"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
+	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func admittedRoute(name, host string) *unstructured.Unstructured {
+	route := newObject(routeKind, "clusters-demo", name, object{"to": object{"kind": "Service", "name": name}})
+	route.Object["status"] = object{"ingress": []any{object{
+		"host": host, "conditions": []any{object{"type": "Admitted", "status": "True"}},
+	}}}
+	return route
+}
+
+func ignitionDeployment() *appsv1.Deployment {
+	labels := map[string]string{"app": ignitionServer}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: ignitionServer, Namespace: "clusters-demo"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
+			},
+		},
+	}
+}

@@ -1,0 +1,91 @@
+package hostedcluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+const defaultIssuer = "https://kubernetes.default.svc"
+
+// ensureMetadata writes finalizer and identity back in one patch. It comes before everything else: whatever is created afterwards
+// carries the infraID, and must be found again by it.
+func (p *pass) ensureMetadata(ctx context.Context) error {
+	before := p.hc.DeepCopy()
+	controllerutil.AddFinalizer(p.hc, hyperv1.Finalizer)
+	if p.hc.Spec.InfraID == "" {
+		p.hc.Spec.InfraID = infraID(p.hc.Name, rand.IntN)
+	}
+	if p.hc.Spec.ClusterID == "" {
+		p.hc.Spec.ClusterID = uuid.NewString()
+	}
+	if p.hc.Spec.IssuerURL == "" {
+		p.hc.Spec.IssuerURL = defaultIssuer
+	}
+	p.names = namesOf(p.hc)
+	if equality.Semantic.DeepEqual(before.Spec, p.hc.Spec) && len(before.Finalizers) == len(p.hc.Finalizers) {
+		return nil
+	}
+	if err := p.Patch(ctx, p.hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write finalizer and identifiers: %w", err)
+	}
+	return nil
+}
+
+// pauseState reads spec.pausedUntil and reports it in ReconciliationActive.
+func (p *pass) pauseState() bool {
+	conditions := p.conditions()
+	value := p.hc.Spec.PausedUntil
+	if value == nil || *value == "" {
+		conditions.True(hyperv1.ReconciliationActive, hyperv1.AsExpectedReason, "Reconciliation is active.")
+		return false
+	}
+	if paused, err := strconv.ParseBool(*value); err == nil {
+		if !paused {
+			conditions.True(hyperv1.ReconciliationActive, hyperv1.AsExpectedReason, "Reconciliation is active.")
+			return false
+		}
+		conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Paused until spec.pausedUntil is removed.")
+		return true
+	}
+	until, err := time.Parse(time.RFC3339, *value)
+	if err != nil {
+		conditions.False(hyperv1.ReconciliationActive, hyperv1.InvalidPausedUntilReason,
+			fmt.Sprintf("spec.pausedUntil %q is neither a boolean nor a time like 2026-01-31T12:00:00Z; the cluster is not paused.", *value))
+		return false
+	}
+	if remaining := until.Sub(p.Now()); remaining > 0 {
+		p.requeue(remaining)
+		conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Paused until "+*value+".")
+		return true
+	}
+	conditions.True(hyperv1.ReconciliationActive, hyperv1.AsExpectedReason, "Reconciliation is active.")
+	return false
+}
+
+// pause hands the pause down and changes nothing else.
+func (p *pass) pause(ctx context.Context) error {
+	if p.hcp != nil && !equality.Semantic.DeepEqual(p.hcp.Spec.PausedUntil, p.hc.Spec.PausedUntil) {
+		before := p.hcp.DeepCopy()
+		p.hcp.Spec.PausedUntil = p.hc.Spec.PausedUntil
+		// As the owner of the field: the next apply must find it its own, or it could never remove it.
+		if err := p.Patch(ctx, p.hcp, client.MergeFrom(before), client.FieldOwner(fieldManager)); err != nil {
+			return fmt.Errorf("pause the HostedControlPlane: %w", err)
+		}
+	}
+	return p.setCAPIPaused(ctx, true)
+}
+
+func (p *pass) conditions() kube.ConditionSetter {
+	return kube.Conditions(&p.hc.Status.Conditions, p.hc.Generation)
+}

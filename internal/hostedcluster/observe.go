@@ -1,0 +1,231 @@
+package hostedcluster
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+const (
+	publicHTTPSPort = 443
+	// ignitionServer names the Deployment that machines fetch their configuration from, and its Route.
+	ignitionServer = "ignition-server"
+)
+
+// reported are the conditions that the HostedControlPlane knows and the HostedCluster repeats.
+var reported = []hyperv1.ConditionType{
+	hyperv1.HostedClusterAvailable,
+	hyperv1.HostedClusterDegraded,
+	hyperv1.InfrastructureReady,
+	hyperv1.EtcdAvailable,
+	hyperv1.KubeAPIServerAvailable,
+	hyperv1.ExternalDNSReachable,
+	hyperv1.ValidReleaseInfo,
+	hyperv1.ValidHostedControlPlaneConfig,
+	hyperv1.ValidAzureKMSConfig,
+	hyperv1.ClusterVersionSucceeding,
+	hyperv1.ClusterVersionAvailable,
+	hyperv1.ClusterVersionProgressing,
+	hyperv1.ClusterVersionReleaseAccepted,
+	hyperv1.ClusterVersionUpgradeable,
+	hyperv1.ConfigOperatorReconcileSucceeded,
+	hyperv1.DataPlaneConnectionAvailable,
+	hyperv1.ControlPlaneConnectionAvailable,
+}
+
+// reportedIfKnown are repeated only once they exist: before, they would say nothing.
+var reportedIfKnown = []hyperv1.ConditionType{
+	hyperv1.ValidIDPConfiguration,
+	hyperv1.ClusterVersionRetrievedUpdates,
+	hyperv1.EtcdDataEncryptionUpToDate,
+	hyperv1.UnmanagedEtcdAvailable,
+	hyperv1.CVOScaledDown,
+	hyperv1.CloudResourcesDestroyed,
+}
+
+// observe computes the status from the control plane's.
+func (p *pass) observe(ctx context.Context) error {
+	status := &p.hc.Status
+	p.observeConditions()
+	p.observeVersion()
+	if err := p.observeIgnition(ctx); err != nil || p.hcp == nil {
+		return err
+	}
+	status.ControlPlaneEndpoint = p.hcp.Status.ControlPlaneEndpoint
+	if status.ControlPlaneEndpoint.Host != "" && p.strategyOf(hyperv1.APIServer).Type == hyperv1.Route {
+		status.ControlPlaneEndpoint.Port = publicHTTPSPort
+	}
+	status.OAuthCallbackURLTemplate = p.hcp.Status.OAuthCallbackURLTemplate
+	status.ControlPlaneVersion = p.hcp.Status.ControlPlaneVersion
+	status.Platform = p.hcp.Status.Platform
+	status.Configuration = p.hcp.Status.Configuration
+	status.SecretEncryption = p.hcp.Status.SecretEncryption
+	endpoint, err := p.ignitionEndpoint(ctx)
+	if err != nil {
+		return err
+	}
+	status.IgnitionEndpoint = endpoint
+	return nil
+}
+
+func (p *pass) observeConditions() {
+	conditions := p.conditions()
+	var known []metav1.Condition
+	missing := "The hosted control plane does not exist yet."
+	if p.hcp != nil {
+		known = p.hcp.Status.Conditions
+		missing = "The hosted control plane has not reported it yet."
+	}
+	for _, kind := range reported {
+		conditions.Copy(known, kind, hyperv1.StatusUnknownReason, missing)
+	}
+	for _, kind := range reportedIfKnown {
+		for _, condition := range known {
+			if condition.Type == kind {
+				conditions.Set(kind, condition.Status, condition.Reason, condition.Message)
+			}
+		}
+	}
+}
+
+// observeIgnition reports whether the ignition server can answer machines.
+func (p *pass) observeIgnition(ctx context.Context) error {
+	server := &appsv1.Deployment{}
+	err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: ignitionServer}, server)
+	if apierrors.IsNotFound(err) {
+		p.conditions().False(hyperv1.IgnitionEndpointAvailable, hyperv1.NotFoundReason, "The ignition server does not exist yet.")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Deployment %s: %w", ignitionServer, err)
+	}
+	for _, condition := range server.Status.Conditions {
+		if condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionTrue {
+			p.conditions().True(hyperv1.IgnitionEndpointAvailable, hyperv1.AsExpectedReason, "The ignition server is available.")
+			return nil
+		}
+	}
+	p.conditions().False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason, "The ignition server is not available yet.")
+	return nil
+}
+
+// observeVersion takes the history over from the control plane; before the first report it says what is being installed.
+func (p *pass) observeVersion() {
+	status := &p.hc.Status
+	switch {
+	case p.hcp != nil && p.hcp.Status.VersionStatus != nil:
+		status.Version = p.hcp.Status.VersionStatus.DeepCopy()
+	case status.Version == nil:
+		status.Version = &hyperv1.ClusterVersionStatus{
+			Desired: hyperv1.VersionRelease{Image: p.hc.Spec.Release.Image},
+			History: []hyperv1.UpdateHistory{{
+				State: hyperv1.PartialUpdate, StartedTime: metav1.NewTime(p.Now().Truncate(1e9)), Image: p.hc.Spec.Release.Image,
+			}},
+			ObservedGeneration: p.hc.Generation,
+		}
+	}
+	if p.release != nil && status.Version.Desired.Version == "" && status.Version.Desired.Image == p.release.Image {
+		status.Version.Desired.Version = p.release.Version
+		if len(status.Version.History) == 1 && status.Version.History[0].Version == "" {
+			status.Version.History[0].Version = p.release.Version
+		}
+	}
+	p.observeProgress()
+}
+
+func (p *pass) observeProgress() {
+	conditions, version := p.conditions(), p.hc.Status.Version
+	rolling := len(version.History) == 0 || version.History[0].State != hyperv1.CompletedUpdate
+	switch {
+	case p.blockedUpgrade != "":
+		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason, p.blockedUpgrade)
+	case version.Desired.Image != p.hc.Spec.Release.Image:
+		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason,
+			fmt.Sprintf("Moving from %s to %s.", version.Desired.Image, p.hc.Spec.Release.Image))
+	case rolling:
+		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason, "Rolling out "+version.Desired.Image+".")
+	default:
+		conditions.False(hyperv1.HostedClusterProgressing, hyperv1.AsExpectedReason, "The cluster runs the desired release.")
+	}
+}
+
+func (p *pass) strategyOf(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
+	for _, mapping := range p.hc.Spec.Services {
+		if mapping.Service == service {
+			return mapping.ServicePublishingStrategy
+		}
+	}
+	return hyperv1.ServicePublishingStrategy{}
+}
+
+// ignitionEndpoint is where machines fetch their configuration: the hostname the user chose, else what the router admitted.
+func (p *pass) ignitionEndpoint(ctx context.Context) (string, error) {
+	strategy := p.strategyOf(hyperv1.Ignition)
+	if strategy.NodePort != nil {
+		return fmt.Sprintf("%s:%d", strategy.NodePort.Address, strategy.NodePort.Port), nil
+	}
+	if host := publishedHost(strategy); host != "" {
+		return host, nil
+	}
+	if strategy.Type != hyperv1.Route || !p.Capabilities.Routes {
+		return "", nil
+	}
+	route, err := p.readKind(ctx, routeKind, ignitionServer)
+	if err != nil || route == nil {
+		return "", err
+	}
+	return admittedHost(route), nil
+}
+
+// admittedHost reads the host a router serves the Route under. A host that was only asked for may lead nowhere.
+func admittedHost(route *unstructured.Unstructured) string {
+	ingresses, _, err := unstructured.NestedSlice(route.Object, "status", "ingress")
+	if err != nil {
+		return ""
+	}
+	for _, entry := range ingresses {
+		ingress, ok := entry.(object)
+		if !ok {
+			continue
+		}
+		host, _, _ := unstructured.NestedString(ingress, "host")
+		conditions, _, _ := unstructured.NestedSlice(ingress, "conditions")
+		for _, item := range conditions {
+			condition, ok := item.(object)
+			if ok && condition["type"] == "Admitted" && condition["status"] == "True" {
+				return host
+			}
+		}
+	}
+	return ""
+}
+
+// setReconciliation reports the pass itself.
+func (p *pass) setReconciliation(err error) {
+	before := p.reconciliationMessage()
+	if err == nil {
+		p.conditions().True(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationSucceededReason, "The last reconciliation succeeded.")
+		return
+	}
+	p.conditions().False(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationErrorReason, err.Error())
+	if before != err.Error() {
+		p.event(corev1.EventTypeWarning, hyperv1.ReconciliationErrorReason, err.Error())
+	}
+}
+
+func (p *pass) reconciliationMessage() string {
+	for _, condition := range p.hc.Status.Conditions {
+		if condition.Type == hyperv1.ReconciliationSucceeded {
+			return condition.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,96 @@
+package hostedcluster
+
+import (
+	"context"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+)
+
+const operatorHealthPort = 6060
+
+// ensureControlPlaneOperator runs the operator of this one control plane.
+func (p *pass) ensureControlPlaneOperator(ctx context.Context) error {
+	if err := p.apply(ctx, p.workloadAccess(controlPlaneOperatorName, controlPlaneOperatorRules())...); err != nil {
+		return err
+	}
+	return p.applyWorkload(ctx, p.controlPlaneOperatorDeployment(), component.Traits{
+		ManagementAccess: true, ReachesCloud: true, Recreate: true,
+	})
+}
+
+func (p *pass) controlPlaneOperatorDeployment() *appsv1.Deployment {
+	probe := func(path string) *corev1.Probe {
+		return &corev1.Probe{PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 6, ProbeHandler: corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(operatorHealthPort)}}}
+	}
+	operator := corev1.Container{
+		Name: controlPlaneOperatorName, Image: p.helperImage,
+		Command: []string{component.Binary, "run"},
+		Args: []string{
+			"--namespace", "$(MY_NAMESPACE)",
+			"--deployment-name", controlPlaneOperatorName,
+			"--metrics-addr", "0.0.0.0:8080",
+		},
+		Env:            p.controlPlaneOperatorEnv(),
+		Ports:          []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080}, {Name: "healthz", ContainerPort: operatorHealthPort}},
+		LivenessProbe:  probe("/healthz"),
+		ReadinessProbe: probe("/readyz"),
+		Resources:      component.Requests("10m", "80Mi"),
+	}
+	return p.deployment(controlPlaneOperatorName, corev1.PodSpec{Containers: []corev1.Container{operator}})
+}
+
+// controlPlaneOperatorEnv tells the operator which images to run and which release it is responsible for: an object of another
+// release belongs to the operator before or after it.
+func (p *pass) controlPlaneOperatorEnv() []corev1.EnvVar {
+	env := []corev1.EnvVar{
+		{Name: "MY_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}},
+		{Name: "OPERATE_ON_RELEASE_IMAGE", Value: p.controlPlaneImage()},
+	}
+	for _, name := range []string{
+		"CONTROL_PLANE_OPERATOR_IMAGE", "HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE", "AVAILABILITY_PROBER_IMAGE", "TOKEN_MINTER_IMAGE",
+	} {
+		env = append(env, corev1.EnvVar{Name: name, Value: p.helperImage})
+	}
+	optional := map[string]string{
+		"CERTIFICATE_VALIDITY": p.hc.Annotations[hyperv1.CertificateValidityAnnotation],
+		"CERTIFICATE_RENEWAL":  p.hc.Annotations[hyperv1.CertificateRenewalAnnotation],
+		// Routes without a hostname get theirs below this domain.
+		"DEFAULT_INGRESS_DOMAIN": p.IngressDomain,
+	}
+	if p.userID != nil {
+		optional["DEFAULT_SECURITY_CONTEXT_UID"] = strconv.FormatInt(*p.userID, 10)
+	}
+	for _, name := range []string{"CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID"} {
+		if optional[name] != "" {
+			env = append(env, corev1.EnvVar{Name: name, Value: optional[name]})
+		}
+	}
+	return env
+}
+
+// applyWorkload gives a Deployment of this operator the defaults every control-plane workload has.
+func (p *pass) applyWorkload(ctx context.Context, deployment *appsv1.Deployment, traits component.Traits) error {
+	settings := component.Settings{Image: p.helperImage, UID: p.userID, Cloud: func(template *corev1.PodTemplateSpec) {
+		proxyenv.Stamp(&template.Spec, p.Proxy)
+	}}
+	// Stamped from what is wanted, not from what is stored: a change of the HostedCluster needs no second pass.
+	hcp := p.desiredControlPlane()
+	hcp.UID = p.hcp.UID
+	if err := component.Stamp(hcp, settings, deployment.Name, traits, deployment); err != nil {
+		return err
+	}
+	deployment.Labels[hyperv1.ManagedByLabel] = fieldManager
+	// No owner: these workloads must outlive the HostedControlPlane, or nothing would finish the deletion of its machines.
+	// They end with the namespace.
+	deployment.OwnerReferences = []metav1.OwnerReference{}
+	return p.apply(ctx, deployment)
+}

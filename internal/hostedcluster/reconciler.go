@@ -1,0 +1,175 @@
+// Package hostedcluster turns a HostedCluster into a control-plane namespace with a HostedControlPlane, the operators that run it,
+// and the Cluster API objects its machines hang on; and turns what those report into the HostedCluster's status.
+package hostedcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// Capabilities are the optional APIs of the management cluster; a missing one switches behaviour off.
+type Capabilities struct {
+	// Routes: route.openshift.io is served, so services can be published by Route.
+	Routes bool
+	// SecurityContextConstraints: the cluster chooses the user id of pods; without it this operator does.
+	SecurityContextConstraints bool
+}
+
+// Options of the controller.
+type Options struct {
+	Releases     release.Provider
+	Capabilities Capabilities
+	// OperatorImage is this operator's own image: it runs a control plane whose payload has no `hypershift` image.
+	OperatorImage string
+	// ControlPlaneOperatorImage, when set, replaces the payload's image for every cluster.
+	ControlPlaneOperatorImage string
+	// ClusterAPIImage and AzureProviderImage, when set, replace the payload's images for every cluster.
+	ClusterAPIImage, AzureProviderImage string
+	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
+	IngressDomain string
+	// ClusterMonitoring lets the management cluster's monitoring scrape control planes.
+	ClusterMonitoring bool
+	// Proxy is the way out of the management cluster for pods that need one.
+	Proxy proxyenv.Proxy
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Reconciler of HostedClusters.
+type Reconciler struct {
+	Options
+	client.Client
+	// Live reads past the cache.
+	Live   client.Reader
+	Events events.EventRecorder
+
+	users userIDs
+}
+
+// pass is one reconcile of one HostedCluster: the steps read and extend it.
+type pass struct {
+	*Reconciler
+	names
+	hc *hyperv1.HostedCluster
+	// hcp is nil until it exists.
+	hcp        *hyperv1.HostedControlPlane
+	pullSecret []byte
+	release    *release.Release
+	// helperImage is the image of the control-plane operator and of the helpers in pods.
+	helperImage string
+	userID      *int64
+	// blockedUpgrade says why the desired release is not rolled out; empty when it is.
+	blockedUpgrade string
+	// again is when to look again without an event; zero means never.
+	again time.Duration
+}
+
+// waiting is a step's way to say that nothing is wrong but something is not there yet, or forbidden until the user acts.
+// It ends the steps that need this one without counting as an error.
+type waiting struct {
+	what  string
+	after time.Duration
+}
+
+func (w *waiting) Error() string { return w.what }
+
+// Reconcile:
+//
+//  1. read the HostedCluster and its HostedControlPlane;
+//  2. when deleted: take everything down in order, then drop the finalizer;
+//  3. else run the steps in order: a failed step stops what needs it and nothing else;
+//  4. compute the status from what is there, and write it once if it changed.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	hc := &hyperv1.HostedCluster{}
+	if err := r.Get(ctx, request.NamespacedName, hc); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	p := &pass{Reconciler: r, hc: hc, names: namesOf(hc)}
+	before := hc.DeepCopy()
+	var err error
+	if p.hcp, err = p.readControlPlane(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	if !hc.DeletionTimestamp.IsZero() {
+		err = p.tearDown(ctx)
+	} else {
+		err = p.build(ctx)
+	}
+	writeErr := p.writeStatus(ctx, before)
+	if apierrors.IsConflict(writeErr) || (writeErr != nil && apierrors.IsNotFound(writeErr)) {
+		// The cache was behind, or the object is gone: the event that says so brings the next pass.
+		writeErr = nil
+	}
+	return ctrl.Result{RequeueAfter: p.again}, errors.Join(err, writeErr)
+}
+
+func (p *pass) readControlPlane(ctx context.Context) (*hyperv1.HostedControlPlane, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	err := p.Get(ctx, types.NamespacedName{Namespace: p.namespace, Name: p.cluster}, hcp)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read HostedControlPlane %s/%s: %w", p.namespace, p.cluster, err)
+	}
+	return hcp, nil
+}
+
+func (p *pass) build(ctx context.Context) error {
+	if err := p.ensureMetadata(ctx); err != nil {
+		return fmt.Errorf("identify the cluster: %w", err)
+	}
+	paused := p.pauseState()
+	var err error
+	if paused {
+		err = p.pause(ctx)
+	} else {
+		err = p.runSteps(ctx, buildSteps)
+	}
+	if p.hcp != nil {
+		// Later steps wrote to it; the status is computed from what is stored.
+		if hcp, readErr := p.readControlPlane(ctx); readErr == nil && hcp != nil {
+			p.hcp = hcp
+		}
+	}
+	err = errors.Join(err, p.observe(ctx))
+	p.setReconciliation(err)
+	return err
+}
+
+func (p *pass) writeStatus(ctx context.Context, before *hyperv1.HostedCluster) error {
+	if equality.Semantic.DeepEqual(before.Status, p.hc.Status) {
+		return nil
+	}
+	// Not a merge patch: that removes the nulls which version history and availableUpdates require.
+	if err := p.Status().Update(ctx, p.hc); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	return nil
+}
+
+func (p *pass) requeue(after time.Duration) {
+	if after > 0 && (p.again == 0 || after < p.again) {
+		p.again = after
+	}
+}
+
+func (p *pass) event(kind, reason, message string) {
+	p.Events.Eventf(p.hc, nil, kind, reason, reason, "%s", message)
+}
+
+func (p *pass) warn(reason, message string) { p.event(corev1.EventTypeWarning, reason, message) }

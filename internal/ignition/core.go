@@ -1,0 +1,46 @@
+package ignition
+
+import (
+	"strings"
+
+	"github.com/coreos/ignition/v2/config/v3_4/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+// CoreConfigMaps are the configurations every node of a hosted cluster gets, as ConfigMaps of the control-plane namespace.
+// The control-plane-operator writes them; the node pool controller waits for all of them.
+func CoreConfigMaps(namespace, sshPublicKey string) ([]*corev1.ConfigMap, error) {
+	ssh := types.Config{Ignition: types.Ignition{Version: specVersion}}
+	if key := strings.TrimSpace(sshPublicKey); key != "" {
+		ssh.Passwd.Users = []types.PasswdUser{{Name: "core", SSHAuthorizedKeys: []types.SSHAuthorizedKey{types.SSHAuthorizedKey(key)}}}
+	}
+	documents := []struct {
+		name, machineConfig string
+		config              types.Config
+	}{
+		{"ignition-config-fips", "30-fips", types.Config{Ignition: types.Ignition{Version: specVersion}}},
+		{"ignition-config-worker-ssh", "99-worker-ssh", ssh},
+	}
+	var out []*corev1.ConfigMap
+	for _, document := range documents {
+		text, err := machineConfig(document.machineConfig, document.config)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: document.name,
+				Labels: map[string]string{hyperv1.CoreIgnitionConfigLabel: "true"},
+			},
+			Data: map[string]string{hyperv1.NodePoolConfigKey: text},
+		})
+	}
+	return out, nil
+}
+
+// CoreConfigMapCount is how many core ConfigMaps a complete control-plane namespace has.
+const CoreConfigMapCount = 2

@@ -1,0 +1,124 @@
+package ignition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// Objects of the control-plane namespace that a node's configuration is made of.
+const (
+	bootstrapKubeconfigSecret = "bootstrap-kubeconfig"
+	pullSecretName            = "pull-secret"
+	kubeletClientCAConfigMap  = "kubelet-client-ca"
+	cloudConfigMap            = "azure-cloud-config"
+	cloudConfigKey            = "cloud.conf"
+	userCAConfigMap           = "user-ca-bundle"
+	certificateAuthorityKey   = "ca.crt"
+)
+
+// sources are the names whose change rebuilds every payload.
+var sources = map[string]bool{
+	bootstrapKubeconfigSecret: true, pullSecretName: true, kubeletClientCAConfigMap: true, cloudConfigMap: true, userCAConfigMap: true,
+}
+
+var errNoControlPlane = errors.New("the namespace has no HostedControlPlane yet")
+
+func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*Input, error) {
+	manifests, err := Decompress(secret.Data[TokenConfigKey])
+	if err != nil {
+		return nil, &invalidError{cause: err}
+	}
+	_, pool, _ := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/")
+	input := &Input{Manifests: manifests, NodePool: pool}
+	for _, step := range []func(context.Context, *Input) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
+		if err := step(ctx, input); err != nil {
+			return nil, err
+		}
+	}
+	access := release.Access{PullSecret: input.PullSecret, TrustBundle: []byte(input.TrustBundle)}
+	payload, err := r.releases.Lookup(ctx, string(secret.Data[TokenReleaseKey]), access)
+	if err != nil {
+		return nil, releaseError(err)
+	}
+	input.Images = payload.Images
+	return input, nil
+}
+
+// releaseError tells apart what a retry may mend.
+func releaseError(err error) error {
+	var known *release.Error
+	if errors.As(err, &known) && !known.Transient() {
+		return &invalidError{cause: err}
+	}
+	return err
+}
+
+func (r *tokenReconciler) gatherCluster(ctx context.Context, input *Input) error {
+	var planes hyperv1.HostedControlPlaneList
+	if err := r.client.List(ctx, &planes, client.InNamespace(r.namespace)); err != nil {
+		return fmt.Errorf("list hosted control planes: %w", err)
+	}
+	if len(planes.Items) == 0 {
+		return errNoControlPlane
+	}
+	input.ServiceCIDR, input.Proxy = clusterFacts(&planes.Items[0])
+	return nil
+}
+
+func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error {
+	for _, wanted := range []struct {
+		name, key string
+		into      *[]byte
+	}{
+		{bootstrapKubeconfigSecret, hyperv1.KubeconfigKey, &input.BootstrapKubeconfig},
+		{pullSecretName, hyperv1.PullSecretKey, &input.PullSecret},
+	} {
+		secret := &corev1.Secret{}
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: wanted.name}, secret); err != nil {
+			return fmt.Errorf("read secret %s: %w", wanted.name, err)
+		}
+		if len(secret.Data[wanted.key]) == 0 {
+			return fmt.Errorf("secret %s has no key %q", wanted.name, wanted.key)
+		}
+		*wanted.into = secret.Data[wanted.key]
+	}
+	return nil
+}
+
+func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *Input) error {
+	authority, err := r.configMapKey(ctx, kubeletClientCAConfigMap, certificateAuthorityKey)
+	if err != nil {
+		return err
+	}
+	input.KubeletClientCA = []byte(authority)
+	cloud, err := r.configMapKey(ctx, cloudConfigMap, cloudConfigKey)
+	if apierrors.IsNotFound(err) {
+		return errCloudConfigPending
+	}
+	if err != nil {
+		return err
+	}
+	input.CloudConfig = []byte(cloud)
+	input.TrustBundle, err = r.configMapKey(ctx, userCAConfigMap, hyperv1.TrustBundleKey)
+	return client.IgnoreNotFound(err)
+}
+
+func (r *tokenReconciler) configMapKey(ctx context.Context, name, key string) (string, error) {
+	config := &corev1.ConfigMap{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, config); err != nil {
+		return "", err
+	}
+	if config.Data[key] == "" {
+		return "", fmt.Errorf("ConfigMap %s has no key %q", name, key)
+	}
+	return config.Data[key], nil
+}

@@ -1,0 +1,181 @@
+package ignition
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// ServerOptions configure the ignition server. It runs in a control-plane namespace with its service account's rights there:
+// Secrets get, list, watch, update, patch, delete; ConfigMaps and HostedControlPlanes get, list, watch; events create, patch.
+type ServerOptions struct {
+	// Namespace is the control-plane namespace.
+	Namespace string
+	// Addr is the HTTPS listener, MetricsAddr the plain one for metrics ("0": none).
+	Addr, MetricsAddr string
+	// CertFile and KeyFile are the serving certificate; a changed file is picked up.
+	CertFile, KeyFile string
+}
+
+// AddFlags registers the flags of the subcommand.
+func (o *ServerOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Namespace, "namespace", "", "control-plane namespace")
+	flags.StringVar(&o.Addr, "addr", ":9090", "address of the HTTPS listener")
+	flags.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of the metrics listener, 0 for none")
+	flags.StringVar(&o.CertFile, "cert-file", "/var/run/secrets/ignition/serving-cert/tls.crt", "serving certificate")
+	flags.StringVar(&o.KeyFile, "key-file", "/var/run/secrets/ignition/serving-cert/tls.key", "key of the serving certificate")
+}
+
+// RunServer serves until ctx ends.
+func RunServer(ctx context.Context, options ServerOptions) error {
+	if options.Namespace == "" {
+		return errors.New("ignition server: --namespace is missing; pass the control-plane namespace")
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("ignition server: %w", err)
+		}
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("ignition server: find the management cluster: %w", err)
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: options.MetricsAddr},
+		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{options.Namespace: {}}},
+	})
+	if err != nil {
+		return fmt.Errorf("ignition server: %w", err)
+	}
+	tokens := newStore()
+	measured := newMetrics(ctrlmetrics.Registry, tokens)
+	reconciler := &tokenReconciler{
+		client: manager.GetClient(), namespace: options.Namespace, releases: release.NewProvider(),
+		store: tokens, metrics: measured, now: time.Now,
+	}
+	if err := reconciler.setup(manager); err != nil {
+		return err
+	}
+	served := &recorder{client: manager.GetClient(), namespace: options.Namespace, events: manager.GetEventRecorder("ignition-server")}
+	server := &listener{options: options, handler: &protocol{store: tokens, served: served.record, metrics: measured}}
+	if err := manager.Add(server); err != nil {
+		return fmt.Errorf("ignition server: %w", err)
+	}
+	return manager.Start(ctx)
+}
+
+func (r *tokenReconciler) setup(manager ctrl.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(r.allTokens)
+	named := builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool { return sources[obj.GetName()] }))
+	err := ctrl.NewControllerManagedBy(manager).Named("ignition-token").
+		For(&corev1.Secret{}, builder.WithPredicates(predicate.NewPredicateFuncs(isToken))).
+		Watches(&corev1.Secret{}, all, named).
+		Watches(&corev1.ConfigMap{}, all, named).
+		Watches(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("ignition server: set up the token controller: %w", err)
+	}
+	return nil
+}
+
+func (r *tokenReconciler) allTokens(ctx context.Context, _ client.Object) []reconcile.Request {
+	var secrets corev1.SecretList
+	if err := r.client.List(ctx, &secrets, client.InNamespace(r.namespace)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list token secrets")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range secrets.Items {
+		if isToken(&secrets.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&secrets.Items[i])})
+		}
+	}
+	return requests
+}
+
+// listener serves TLS; as a runnable of the manager it starts once the caches are filled.
+type listener struct {
+	options ServerOptions
+	handler http.Handler
+}
+
+func (l *listener) Start(ctx context.Context) error {
+	certificate, err := certwatcher.New(l.options.CertFile, l.options.KeyFile)
+	if err != nil {
+		return fmt.Errorf("ignition server: load the serving certificate: %w", err)
+	}
+	server := &http.Server{
+		Handler: l.handler, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.GetCertificate},
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	socket, err := net.Listen("tcp", l.options.Addr)
+	if err != nil {
+		return fmt.Errorf("ignition server: %w", err)
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- certificate.Start(ctx) }()
+	go func() { failed <- server.ServeTLS(socket, "", "") }()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(stop))
+}
+
+// recorder leaves the traces of a served payload: an event, and the annotation from which the pool learns it was reached.
+type recorder struct {
+	client    client.Client
+	namespace string
+	events    events.EventRecorder
+}
+
+func (r *recorder) record(ctx context.Context, e entry, failed error) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: e.secret}}
+	if failed != nil {
+		r.events.Eventf(secret, nil, corev1.EventTypeWarning, "GetPayloadFailed", "GetPayload", "payload of %s was not sent: %v", e.nodePool, failed)
+		return
+	}
+	r.events.Eventf(secret, nil, corev1.EventTypeNormal, "GetPayload", "GetPayload", "payload of %s sent", e.nodePool)
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "read the token secret", "secret", e.secret)
+		return
+	}
+	if secret.Annotations[hyperv1.IgnitionReachedAnnotation] == "True" {
+		return
+	}
+	changed := secret.DeepCopy()
+	changed.Annotations[hyperv1.IgnitionReachedAnnotation] = "True"
+	if err := r.client.Patch(ctx, changed, client.MergeFrom(secret)); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "mark the token secret as reached", "secret", e.secret)
+	}
+}

@@ -1,0 +1,159 @@
+package ignition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// tokenLifetime bounds how long a token opens a payload; it is replaced at half of it and stays valid for the other half.
+const tokenLifetime = 11 * time.Hour
+
+// errCloudConfigPending: the control-plane-operator has not written the nodes' cloud configuration yet.
+var errCloudConfigPending = errors.New("the ConfigMap azure-cloud-config is not there yet")
+
+// invalidError marks what only the user can mend.
+type invalidError struct{ cause error }
+
+func (e *invalidError) Error() string { return e.cause.Error() }
+func (e *invalidError) Unwrap() error { return e.cause }
+
+// tokenReconciler turns token secrets into entries of the store:
+//  1. an expired secret is deleted
+//  2. a token in the second half of its life is replaced, the old one keeps working
+//  3. the payload is built from the secret and the data of the control-plane namespace
+//  4. the outcome is written to the secret, where the node pool's conditions read it
+type tokenReconciler struct {
+	client    client.Client
+	namespace string
+	releases  release.Provider
+	store     *store
+	metrics   *metrics
+	now       func() time.Time
+}
+
+func (r *tokenReconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
+	secret := &corev1.Secret{}
+	if err := r.client.Get(ctx, req.NamespacedName, secret); err != nil {
+		r.store.remove(req.Name)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isToken(secret) {
+		return ctrl.Result{}, nil
+	}
+	remaining, expires := r.expiry(secret)
+	if !secret.DeletionTimestamp.IsZero() || (expires && remaining <= 0) {
+		r.store.remove(secret.Name)
+		return ctrl.Result{}, client.IgnoreNotFound(r.client.Delete(ctx, secret))
+	}
+	rotateIn := r.untilRotation(secret)
+	if !expires && rotateIn <= 0 {
+		return ctrl.Result{}, r.rotate(ctx, secret)
+	}
+	buildErr := r.build(ctx, secret)
+	if err := r.report(ctx, secret, buildErr); err != nil {
+		return ctrl.Result{}, err
+	}
+	var invalid *invalidError
+	if buildErr != nil && !errors.As(buildErr, &invalid) && !errors.Is(buildErr, errCloudConfigPending) {
+		return ctrl.Result{}, buildErr
+	}
+	if expires {
+		return ctrl.Result{RequeueAfter: remaining}, nil
+	}
+	return ctrl.Result{RequeueAfter: rotateIn}, nil
+}
+
+func isToken(obj client.Object) bool {
+	return obj.GetAnnotations()[hyperv1.IgnitionConfigAnnotation] == "true"
+}
+
+// expiry reads the time after which the secret goes; one that does not parse has passed.
+func (r *tokenReconciler) expiry(secret *corev1.Secret) (time.Duration, bool) {
+	text, present := secret.Annotations[hyperv1.IgnitionTokenExpirationTimestampAnnotation]
+	if !present {
+		return 0, false
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return 0, true
+	}
+	return at.Sub(r.now()), true
+}
+
+// untilRotation is what is left of the first half of the token's life; without a readable birth it is over.
+func (r *tokenReconciler) untilRotation(secret *corev1.Secret) time.Duration {
+	born, err := time.Parse(time.RFC3339Nano, secret.Annotations[hyperv1.IgnitionLastTokenGenerationTimeAnnotation])
+	if err != nil {
+		return 0
+	}
+	return born.Add(tokenLifetime / 2).Sub(r.now())
+}
+
+// rotate uses an update: two servers must not replace the same token, the loser's conflict brings it back to read the winner's.
+func (r *tokenReconciler) rotate(ctx context.Context, secret *corev1.Secret) error {
+	changed := secret.DeepCopy()
+	changed.Data[TokenOldKey] = changed.Data[TokenKey]
+	changed.Data[TokenKey] = []byte(uuid.NewString())
+	changed.Annotations[hyperv1.IgnitionLastTokenGenerationTimeAnnotation] = r.now().UTC().Format(time.RFC3339Nano)
+	if err := r.client.Update(ctx, changed); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("rotate the token in %s: %w", secret.Name, err)
+	}
+	r.metrics.rotations.Inc()
+	return nil
+}
+
+func (r *tokenReconciler) build(ctx context.Context, secret *corev1.Secret) error {
+	started := r.now()
+	input, err := r.gather(ctx, secret)
+	if err != nil {
+		r.store.remove(secret.Name)
+		return err
+	}
+	payload, err := Render(*input)
+	if err != nil {
+		r.store.remove(secret.Name)
+		return &invalidError{cause: err}
+	}
+	r.store.set(entry{secret: secret.Name, nodePool: secret.Annotations[hyperv1.NodePoolAnnotation], payload: payload},
+		string(secret.Data[TokenKey]), string(secret.Data[TokenOldKey]))
+	r.metrics.generation.Observe(r.now().Sub(started).Seconds())
+	return nil
+}
+
+// report writes the outcome; a failure that passes by itself leaves the last word as it was.
+func (r *tokenReconciler) report(ctx context.Context, secret *corev1.Secret, buildErr error) error {
+	var invalid *invalidError
+	var reason, message string
+	switch {
+	case buildErr == nil:
+		reason, message = hyperv1.AsExpectedReason, payloadGeneratedMessage
+	case errors.Is(buildErr, errCloudConfigPending):
+		reason, message = hyperv1.CloudConfigPendingReason, buildErr.Error()
+	case errors.As(buildErr, &invalid):
+		reason, message = hyperv1.InvalidConfigReason, buildErr.Error()
+	default:
+		return nil
+	}
+	if string(secret.Data[TokenReasonKey]) == reason && string(secret.Data[TokenMessageKey]) == message {
+		return nil
+	}
+	changed := secret.DeepCopy()
+	changed.Data[TokenReasonKey] = []byte(reason)
+	changed.Data[TokenMessageKey] = []byte(message)
+	if err := r.client.Patch(ctx, changed, client.MergeFrom(secret)); err != nil {
+		return fmt.Errorf("record the outcome in %s: %w", secret.Name, err)
+	}
+	return nil
+}

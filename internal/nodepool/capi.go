@@ -1,0 +1,95 @@
+package nodepool
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kinds of Cluster API and its Azure provider that a node pool writes or reads.
+const (
+	capiGroup          = "cluster.x-k8s.io"
+	infrastructureName = "infrastructure.cluster.x-k8s.io"
+)
+
+var (
+	gvkMachineDeployment  = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "MachineDeployment"}
+	gvkMachine            = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "Machine"}
+	gvkMachineHealthCheck = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "MachineHealthCheck"}
+	gvkMachineTemplate    = schema.GroupVersionKind{Group: infrastructureName, Version: "v1beta1", Kind: "AzureMachineTemplate"}
+)
+
+// The structs below are the parts of those kinds that this controller reads: the modules would pull half of Azure in.
+type (
+	machineDeployment struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			Replicas *int32 `json:"replicas"`
+			Template struct {
+				Spec struct {
+					InfrastructureRef objectName `json:"infrastructureRef"`
+					Version           string     `json:"version"`
+					Bootstrap         struct {
+						DataSecretName string `json:"dataSecretName"`
+					} `json:"bootstrap"`
+				} `json:"spec"`
+			} `json:"template"`
+		} `json:"spec"`
+		Status struct {
+			ObservedGeneration int64              `json:"observedGeneration"`
+			Replicas           int32              `json:"replicas"`
+			AvailableReplicas  int32              `json:"availableReplicas"`
+			UpToDateReplicas   int32              `json:"upToDateReplicas"`
+			Conditions         []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+
+	machineHealthCheck struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+
+	machine struct {
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			Version           string     `json:"version"`
+			InfrastructureRef objectName `json:"infrastructureRef"`
+		} `json:"spec"`
+		Status struct {
+			NodeInfo *struct {
+				KubeletVersion string `json:"kubeletVersion"`
+			} `json:"nodeInfo"`
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+
+	objectName struct {
+		Name string `json:"name"`
+	}
+)
+
+func newObject(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+func newList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	return list
+}
+
+func decode[T any](obj *unstructured.Unstructured) (*T, error) {
+	out := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out); err != nil {
+		return nil, fmt.Errorf("decode %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return out, nil
+}

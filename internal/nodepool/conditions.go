@@ -1,0 +1,282 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+)
+
+const (
+	ignitionCASecret    = "ignition-server-ca-cert"
+	messageValidVersion = "Release image version is valid"
+)
+
+// set writes a condition; its time moves only when the status changes.
+func (p *pass) set(conditionType string, status corev1.ConditionStatus, reason, message string) {
+	updated := hyperv1.NodePoolCondition{
+		Type: conditionType, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: metav1.Now().Rfc3339Copy(), ObservedGeneration: p.np.Generation,
+	}
+	for i, known := range p.np.Status.Conditions {
+		if known.Type != conditionType {
+			continue
+		}
+		if known.Status == status {
+			updated.LastTransitionTime = known.LastTransitionTime
+		}
+		p.np.Status.Conditions[i] = updated
+		return
+	}
+	p.np.Status.Conditions = append(p.np.Status.Conditions, updated)
+}
+
+func (p *pass) remove(conditionType string) {
+	kept := p.np.Status.Conditions[:0:0]
+	for _, known := range p.np.Status.Conditions {
+		if known.Type != conditionType {
+			kept = append(kept, known)
+		}
+	}
+	p.np.Status.Conditions = kept
+}
+
+// status of a condition, empty while it is not set.
+func (p *pass) status(conditionType string) corev1.ConditionStatus {
+	for _, known := range p.np.Status.Conditions {
+		if known.Type == conditionType {
+			return known.Status
+		}
+	}
+	return ""
+}
+
+func (r *Reconciler) autoscaling(_ context.Context, p *pass) (outcome, error) {
+	scaling := p.np.Spec.AutoScaling
+	switch {
+	case scaling == nil:
+		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
+	case scaling.Min == 0 && p.np.Spec.Platform.Type != hyperv1.AzurePlatform && p.np.Spec.Platform.Type != hyperv1.AWSPlatform:
+		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason,
+			"scaling from zero is not supported on platform "+string(p.np.Spec.Platform.Type)+"; set autoScaling.min to at least 1")
+	default:
+		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionTrue, hyperv1.AsExpectedReason,
+			fmt.Sprintf("Maximum nodes: %d, Minimum nodes: %d", scaling.Max, scaling.Min))
+	}
+	return next, nil
+}
+
+func (r *Reconciler) updateManagement(_ context.Context, p *pass) (outcome, error) {
+	if err := validateManagement(p.np.Spec.Management); err != nil {
+		p.set(hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
+		return stop, nil
+	}
+	p.set(hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	return next, nil
+}
+
+func validateManagement(management hyperv1.NodePoolManagement) error {
+	switch management.UpgradeType {
+	case hyperv1.UpgradeTypeInPlace:
+		return fmt.Errorf("upgradeType InPlace needs a machine-config-operator in the release payload, which is not supported; use Replace")
+	case hyperv1.UpgradeTypeReplace:
+	default:
+		return fmt.Errorf("upgradeType %q is unknown; use Replace", management.UpgradeType)
+	}
+	replace := management.Replace
+	switch {
+	case replace == nil:
+		return fmt.Errorf("management.replace is missing; upgradeType Replace needs it")
+	case replace.Strategy == hyperv1.UpgradeStrategyOnDelete:
+		return nil
+	case replace.Strategy != hyperv1.UpgradeStrategyRollingUpdate:
+		return fmt.Errorf("management.replace.strategy %q is unknown; use RollingUpdate or OnDelete", replace.Strategy)
+	case replace.RollingUpdate == nil:
+		return fmt.Errorf("management.replace.rollingUpdate is missing; strategy RollingUpdate needs it")
+	}
+	return nil
+}
+
+func (r *Reconciler) ignitionEndpoint(ctx context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.NodePoolIgnitionEndpointAvailable
+	if p.hc.Status.IgnitionEndpoint == "" {
+		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionEndpointMissingReason, "the HostedCluster has not published its ignition endpoint yet")
+		return stop, nil
+	}
+	if host := explicitIgnitionHost(p.hc); host != "" {
+		if err := r.resolve(ctx, host); err != nil {
+			p.set(condition, corev1.ConditionFalse, hyperv1.ExternalDNSHostNotReachable, fmt.Sprintf("ignition host name %s does not resolve: %v", host, err))
+			p.requeue = pendingDNSPeriod
+			return stop, nil
+		}
+	}
+	secret := &corev1.Secret{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: ignitionCASecret}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionCACertMissingReason, "secret "+ignitionCASecret+" does not exist yet")
+		return stop, nil
+	case err != nil:
+		return stop, fmt.Errorf("read secret %s: %w", ignitionCASecret, err)
+	}
+	p.ignitionCA = secret.Data[corev1.TLSCertKey]
+	if len(p.ignitionCA) == 0 {
+		p.ignitionCA = secret.Data["ca.crt"]
+	}
+	if len(p.ignitionCA) == 0 {
+		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionCACertMissingReason, "secret "+ignitionCASecret+" has no key "+corev1.TLSCertKey)
+		return stop, nil
+	}
+	p.remove(condition)
+	return next, nil
+}
+
+// explicitIgnitionHost is a host name that somebody else has to publish in DNS.
+func explicitIgnitionHost(hc *hyperv1.HostedCluster) string {
+	if hc.Spec.Platform.Azure == nil || hc.Spec.Platform.Azure.Topology == hyperv1.AzureTopologyPrivate {
+		return ""
+	}
+	for _, service := range hc.Spec.Services {
+		if service.Service == hyperv1.Ignition && service.ServicePublishingStrategy.Route != nil {
+			return string(service.ServicePublishingStrategy.Route.Hostname)
+		}
+	}
+	return ""
+}
+
+func resolveHost(ctx context.Context, host string) error {
+	_, err := net.DefaultResolver.LookupHost(ctx, host)
+	return err
+}
+
+func (r *Reconciler) archPlatform(_ context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.NodePoolValidArchPlatform
+	arch, platform := p.arch(), p.np.Spec.Platform.Type
+	if platform != hyperv1.AzurePlatform && platform != hyperv1.NonePlatform {
+		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, fmt.Sprintf("platform %s is not supported", platform))
+		return next, nil
+	}
+	if !archFits(p.release.Architecture, arch) {
+		message := fmt.Sprintf("the release payload is for %s, the node pool wants %s; use a multi-arch payload or one of that architecture", p.release.Architecture, arch)
+		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, message)
+		return stop, fmt.Errorf("%s", message)
+	}
+	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	return next, nil
+}
+
+// reconciliationActive tells of a pause; it acts only after the conditions, in pausedDeployment.
+func (r *Reconciler) reconciliationActive(_ context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.ReconciliationActive
+	paused, until, err := pauseState(p.np.Spec.PausedUntil, r.now())
+	switch {
+	case err != nil:
+		p.set(condition, corev1.ConditionTrue, hyperv1.InvalidPausedUntilReason, err.Error())
+	case paused:
+		p.set(condition, corev1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused by spec.pausedUntil: "+*p.np.Spec.PausedUntil)
+		p.requeue = until
+	default:
+		p.set(condition, corev1.ConditionTrue, hyperv1.ReconciliationActiveReason, "Reconciliation active on resource")
+	}
+	return next, nil
+}
+
+// pauseState reads spec.pausedUntil: a boolean, or the time at which the pause ends (then also how long it lasts).
+func pauseState(value *string, now time.Time) (bool, time.Duration, error) {
+	if value == nil || *value == "" {
+		return false, 0, nil
+	}
+	switch *value {
+	case "true", "True":
+		return true, 0, nil
+	case "false", "False":
+		return false, 0, nil
+	}
+	until, err := time.Parse(time.RFC3339, *value)
+	if err != nil {
+		return false, 0, fmt.Errorf("spec.pausedUntil %q is neither a boolean nor an RFC3339 time; it is treated as not paused", *value)
+	}
+	return until.After(now), until.Sub(now), nil
+}
+
+func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.NodePoolValidGeneratedPayload
+	token, reason, err := r.readToken(ctx, p)
+	if err != nil {
+		p.set(condition, corev1.ConditionFalse, reason, err.Error())
+		return next, nil
+	}
+	reported := string(token.Data[ignition.TokenReasonKey])
+	status := corev1.ConditionFalse
+	switch reported {
+	case "":
+		status = corev1.ConditionUnknown
+	case hyperv1.AsExpectedReason:
+		status = corev1.ConditionTrue
+	}
+	p.set(condition, status, reported, string(token.Data[ignition.TokenMessageKey]))
+	return next, nil
+}
+
+func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.NodePoolReachedIgnitionEndpoint
+	token, reason, err := r.readToken(ctx, p)
+	switch {
+	case err != nil:
+		p.set(condition, corev1.ConditionFalse, reason, err.Error())
+	case token.Annotations[hyperv1.IgnitionReachedAnnotation] == "True":
+		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	default:
+		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionNotReachedReason, "no machine has asked for its configuration yet")
+	}
+	return next, nil
+}
+
+// readToken reads the token secret of the target configuration; reason is for the condition when that fails.
+func (r *Reconciler) readToken(ctx context.Context, p *pass) (token *corev1.Secret, reason string, err error) {
+	token = &corev1.Secret{}
+	err = r.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: tokenName(p.np, p.config.version)}, token)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, hyperv1.NotFoundReason, fmt.Errorf("token secret %s does not exist yet", tokenName(p.np, p.config.version))
+	case err != nil:
+		return nil, hyperv1.FailedToGetReason, fmt.Errorf("read token secret: %w", err)
+	}
+	return token, "", nil
+}
+
+func (r *Reconciler) platformConfig(_ context.Context, p *pass) (outcome, error) {
+	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid")
+	return next, nil
+}
+
+// pausedDeployment stops Cluster API from moving machines while the pool is paused, and lets it go on afterwards.
+func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) (outcome, error) {
+	paused, _, err := pauseState(p.np.Spec.PausedUntil, r.now())
+	paused = paused && err == nil
+	result := next
+	if paused {
+		result = stop
+	}
+	if p.deployment == nil || paused == (p.deployment.Annotations[capiPausedAnnotation] == "true") {
+		return result, nil
+	}
+	value := `null`
+	if paused {
+		value = `"true"`
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+capiPausedAnnotation+`":`+value+`}}}`))
+	if err := r.client.Patch(ctx, newObject(gvkMachineDeployment, p.namespace, p.np.Name), patch); client.IgnoreNotFound(err) != nil {
+		return stop, fmt.Errorf("pause or resume the MachineDeployment: %w", err)
+	}
+	return result, nil
+}

@@ -1,0 +1,222 @@
+// Package nodepool turns a NodePool into machines: it renders the pool's configuration, hands it to new machines by user data,
+// and keeps the Cluster API objects that create, replace and repair them.
+package nodepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// FieldManager owns what this controller applies.
+const FieldManager = "hypershift-nodepool"
+
+const (
+	waitForCluster   = 30 * time.Second
+	waitForMachines  = 5 * time.Second
+	pendingDNSPeriod = 10 * time.Second
+)
+
+// Options configure the controller.
+type Options struct {
+	// Releases looks payloads up; nil means the registry.
+	Releases release.Provider
+	// Concurrency is how many pools are worked on at a time; zero means ten.
+	Concurrency int
+}
+
+// Reconciler brings one NodePool to its desired state:
+//  1. find the HostedCluster and become its child
+//  2. when deleted: machines first, then secrets, then the finalizer
+//  3. evaluate the conditions in the order of spec node-pool.md 2; one may end the pass
+//  4. write token and user-data secrets
+//  5. write machine template, MachineDeployment and MachineHealthCheck
+//  6. advance version and "current" annotations when the rollout is complete
+//  7. one patch of annotations and one of the status, each only when something changed
+type Reconciler struct {
+	client   client.Client
+	releases release.Provider
+	now      func() time.Time
+	newToken func() string
+	resolve  func(ctx context.Context, host string) error
+}
+
+// pass is what one reconcile knows.
+type pass struct {
+	np *hyperv1.NodePool
+	hc *hyperv1.HostedCluster
+	// namespace is the control-plane namespace.
+	namespace string
+
+	release    *release.Release
+	access     release.Access
+	ignitionCA []byte
+	config     *config
+	template   string
+	deployment *machineDeployment
+	machines   []machine
+	requeue    time.Duration
+}
+
+// outcome of a step.
+type outcome int
+
+const (
+	next outcome = iota
+	stop
+)
+
+type step struct {
+	name string
+	run  func(*Reconciler, context.Context, *pass) (outcome, error)
+}
+
+// The order is the contract: a condition that stops the pass freezes those after it.
+var steps = []step{
+	{"read machines", (*Reconciler).readMachines},
+	{"autoscaling", (*Reconciler).autoscaling},
+	{"update management", (*Reconciler).updateManagement},
+	{"release image", (*Reconciler).releaseImage},
+	{"ignition endpoint", (*Reconciler).ignitionEndpoint},
+	{"architecture", (*Reconciler).archPlatform},
+	{"pause", (*Reconciler).reconciliationActive},
+	{"version skew", (*Reconciler).versionSkew},
+	{"machine config", (*Reconciler).machineConfig},
+	{"updating config", (*Reconciler).updatingConfig},
+	{"updating version", (*Reconciler).updatingVersion},
+	{"generated payload", (*Reconciler).generatedPayload},
+	{"ignition reached", (*Reconciler).reachedIgnition},
+	{"machines ready", (*Reconciler).machinesReady},
+	{"nodes healthy", (*Reconciler).nodesHealthy},
+	{"platform config", (*Reconciler).platformConfig},
+	{"paused deployment", (*Reconciler).pausedDeployment},
+	{"secrets", (*Reconciler).secrets},
+	{"machine template", (*Reconciler).machineTemplate},
+	{"machine deployment", (*Reconciler).machineDeployment},
+	{"machine health check", (*Reconciler).machineHealthCheck},
+	{"rollout", (*Reconciler).rollout},
+	{"sweep", (*Reconciler).sweep},
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
+	np := &hyperv1.NodePool{}
+	if err := r.client.Get(ctx, req.NamespacedName, np); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	before := np.DeepCopy()
+	p := &pass{np: np, namespace: controlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
+	if !np.DeletionTimestamp.IsZero() {
+		return r.delete(ctx, p)
+	}
+	if found, err := r.findCluster(ctx, p); err != nil || !found {
+		return ctrl.Result{RequeueAfter: waitForCluster}, errors.Join(err, r.patchStatus(ctx, before, np))
+	}
+	if err := r.adopt(ctx, before, p); err != nil {
+		return ctrl.Result{}, err
+	}
+	before = np.DeepCopy()
+	runErr := r.run(ctx, p)
+	if err := errors.Join(runErr, r.patchAnnotations(ctx, before, np), r.patchStatus(ctx, before, np)); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: p.requeue}, nil
+}
+
+func (r *Reconciler) run(ctx context.Context, p *pass) error {
+	for _, step := range steps {
+		result, err := step.run(r, ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		if result == stop {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) findCluster(ctx context.Context, p *pass) (bool, error) {
+	hc := &hyperv1.HostedCluster{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: p.np.Namespace, Name: p.np.Spec.ClusterName}, hc)
+	switch {
+	case apierrors.IsNotFound(err):
+		message := fmt.Sprintf("HostedCluster %q does not exist in namespace %q", p.np.Spec.ClusterName, p.np.Namespace)
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.NotFoundReason, message)
+		return false, nil
+	case err != nil:
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.FailedToGetReason, err.Error())
+		return false, fmt.Errorf("read HostedCluster %q: %w", p.np.Spec.ClusterName, err)
+	}
+	p.hc = hc
+	return true, nil
+}
+
+// adopt makes the cluster the owner and holds the pool until its machines are gone.
+func (r *Reconciler) adopt(ctx context.Context, before *hyperv1.NodePool, p *pass) error {
+	if err := controllerutil.SetOwnerReference(p.hc, p.np, r.client.Scheme()); err != nil {
+		return fmt.Errorf("make HostedCluster %q the owner: %w", p.hc.Name, err)
+	}
+	controllerutil.AddFinalizer(p.np, hyperv1.Finalizer)
+	if apiequality.Semantic.DeepEqual(before.ObjectMeta, p.np.ObjectMeta) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	status := p.np.Status
+	if err := r.client.Patch(ctx, p.np, patch); err != nil {
+		return fmt.Errorf("write owner and finalizer: %w", err)
+	}
+	p.np.Status = status
+	return nil
+}
+
+func (r *Reconciler) patchAnnotations(ctx context.Context, before, np *hyperv1.NodePool) error {
+	if apiequality.Semantic.DeepEqual(before.Annotations, np.Annotations) {
+		return nil
+	}
+	target := before.DeepCopy()
+	target.Annotations = np.Annotations
+	if err := r.client.Patch(ctx, target, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write annotations of the node pool: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) patchStatus(ctx context.Context, before, np *hyperv1.NodePool) error {
+	if apiequality.Semantic.DeepEqual(before.Status, np.Status) {
+		return nil
+	}
+	target := before.DeepCopy()
+	target.Status = np.Status
+	if err := r.client.Status().Patch(ctx, target, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write the status of the node pool: %w", err)
+	}
+	return nil
+}
+
+func newReconciler(c client.Client, options Options) *Reconciler {
+	releases := options.Releases
+	if releases == nil {
+		releases = release.NewProvider()
+	}
+	return &Reconciler{client: c, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost}
+}
+
+// apply writes an object when its desired state changed.
+func (r *Reconciler) apply(ctx context.Context, obj client.Object) error {
+	return kube.Apply(ctx, r.client, FieldManager, obj)
+}

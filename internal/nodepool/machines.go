@@ -1,0 +1,298 @@
+package nodepool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+const (
+	minSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	maxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+	// unhealthySeconds and startupSeconds are the patience of auto-repair (spec node-pool.md 7).
+	unhealthySeconds  = 8 * 60
+	startupSeconds    = 20 * 60
+	maxUnhealthyNodes = 2
+)
+
+func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) (outcome, error) {
+	if p.template == "" {
+		return next, nil
+	}
+	desired, err := desiredDeployment(p)
+	if err != nil {
+		return stop, err
+	}
+	write := kube.Apply
+	if p.deployment != nil && !inPlace(p, desired) {
+		write = kube.ApplyAlways
+	}
+	if err := write(ctx, r.client, FieldManager, desired); err != nil {
+		return stop, err
+	}
+	return next, nil
+}
+
+// inPlace tells whether the fields that others like to change still are as this controller wrote them.
+func inPlace(p *pass, desired *unstructured.Unstructured) bool {
+	replicas, _, _ := unstructured.NestedInt64(desired.Object, "spec", "replicas")
+	live := p.deployment.Spec
+	return live.Replicas != nil && int64(*live.Replicas) == replicas &&
+		live.Template.Spec.InfrastructureRef.Name == p.template &&
+		live.Template.Spec.Bootstrap.DataSecretName == userDataName(p.np, p.config.version)
+}
+
+func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
+	np := p.np
+	selector := resourceLabel(p.hc.Spec.InfraID, p.hc.Name, np.Name)
+	metadata, err := machineMetadata(p, selector)
+	if err != nil {
+		return nil, err
+	}
+	template := map[string]any{
+		"clusterName":       p.hc.Spec.InfraID,
+		"bootstrap":         map[string]any{"dataSecretName": userDataName(np, p.config.version)},
+		"infrastructureRef": map[string]any{"apiGroup": infrastructureName, "kind": gvkMachineTemplate.Kind, "name": p.template},
+		"version":           p.release.Version,
+	}
+	if deletion := deletionTimeouts(np); len(deletion) > 0 {
+		template["deletion"] = deletion
+	}
+	deployment := newObject(gvkMachineDeployment, p.namespace, np.Name)
+	deployment.SetLabels(map[string]string{clusterNameLabel: p.hc.Spec.InfraID})
+	annotations := map[string]string{hyperv1.NodePoolAnnotation: reference(np), hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version}
+	if scaling := np.Spec.AutoScaling; scaling != nil {
+		annotations[minSizeAnnotation] = fmt.Sprint(max(scaling.Min, 1))
+		annotations[maxSizeAnnotation] = fmt.Sprint(scaling.Max)
+	}
+	deployment.SetAnnotations(annotations)
+	deployment.Object["spec"] = map[string]any{
+		"clusterName": p.hc.Spec.InfraID,
+		"replicas":    int64(desiredReplicas(np, p.deployment)),
+		"selector":    map[string]any{"matchLabels": map[string]any{selector: selector}},
+		"rollout":     map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)},
+		"template":    map[string]any{"metadata": metadata, "spec": template},
+	}
+	return deployment, nil
+}
+
+// machineMetadata carries what nodes inherit: Cluster API copies changes onto living machines without replacing them.
+func machineMetadata(p *pass, selector string) (map[string]any, error) {
+	labels := map[string]any{selector: selector, clusterNameLabel: p.hc.Spec.InfraID}
+	for key, value := range p.np.Spec.NodeLabels {
+		labels[hyperv1.ManagedNodeLabelPrefix+"."+key] = value
+	}
+	annotations := map[string]any{
+		hyperv1.NodePoolAnnotation:               reference(p.np),
+		hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version,
+	}
+	if len(p.np.Spec.Taints) > 0 {
+		encoded, err := json.Marshal(p.np.Spec.Taints)
+		if err != nil {
+			return nil, fmt.Errorf("encode spec.taints: %w", err)
+		}
+		annotations[hyperv1.NodePoolTaintsAnnotation] = string(encoded)
+	}
+	return map[string]any{"labels": labels, "annotations": annotations}, nil
+}
+
+func deletionTimeouts(np *hyperv1.NodePool) map[string]any {
+	out := map[string]any{}
+	for key, timeout := range map[string]*metav1.Duration{
+		"nodeDrainTimeoutSeconds": np.Spec.NodeDrainTimeout, "nodeVolumeDetachTimeoutSeconds": np.Spec.NodeVolumeDetachTimeout,
+	} {
+		if timeout != nil {
+			out[key] = int64(timeout.Seconds())
+		}
+	}
+	return out
+}
+
+// desiredReplicas is the user's number, or with autoscaling the present one within its bounds.
+func desiredReplicas(np *hyperv1.NodePool, live *machineDeployment) int32 {
+	if np.Spec.AutoScaling == nil {
+		if np.Spec.Replicas == nil {
+			return 0
+		}
+		return *np.Spec.Replicas
+	}
+	var current int32
+	if live != nil && live.Spec.Replicas != nil {
+		current = *live.Spec.Replicas
+	}
+	return min(max(current, np.Spec.AutoScaling.Min, 1), np.Spec.AutoScaling.Max)
+}
+
+func rolloutStrategy(replace *hyperv1.ReplaceUpgrade) map[string]any {
+	if replace.Strategy == hyperv1.UpgradeStrategyOnDelete {
+		return map[string]any{"type": "OnDelete"}
+	}
+	surge, unavailable := intstr.FromInt32(1), intstr.FromInt32(0)
+	if update := replace.RollingUpdate; update != nil {
+		if update.MaxSurge != nil {
+			surge = *update.MaxSurge
+		}
+		if update.MaxUnavailable != nil {
+			unavailable = *update.MaxUnavailable
+		}
+	}
+	return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{
+		"maxSurge": intOrString(surge), "maxUnavailable": intOrString(unavailable),
+	}}
+}
+
+func intOrString(value intstr.IntOrString) any {
+	if value.Type == intstr.String {
+		return value.StrVal
+	}
+	return int64(value.IntVal)
+}
+
+// machineHealthCheck replaces nodes that stay unhealthy; it starts when the first machine has been reached by ignition, so that a
+// configuration that never boots does not make machines without end.
+func (r *Reconciler) machineHealthCheck(ctx context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.NodePoolAutorepairEnabled
+	if !p.np.Spec.Management.AutoRepair {
+		if p.status(condition) != corev1.ConditionFalse {
+			if err := kube.DeleteIfExists(ctx, r.client, newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)); err != nil {
+				return stop, err
+			}
+		}
+		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
+		return next, nil
+	}
+	if p.status(hyperv1.NodePoolReachedIgnitionEndpoint) != corev1.ConditionTrue {
+		return next, nil
+	}
+	if err := r.apply(ctx, desiredHealthCheck(p)); err != nil {
+		return stop, err
+	}
+	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	return next, nil
+}
+
+func desiredHealthCheck(p *pass) *unstructured.Unstructured {
+	selector := resourceLabel(p.hc.Spec.InfraID, p.hc.Name, p.np.Name)
+	unhealthy := func(status string) map[string]any {
+		return map[string]any{"type": "Ready", "status": status, "timeoutSeconds": int64(unhealthySeconds)}
+	}
+	check := newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)
+	check.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)})
+	check.Object["spec"] = map[string]any{
+		"clusterName": p.hc.Spec.InfraID,
+		"selector":    map[string]any{"matchLabels": map[string]any{selector: selector}},
+		"checks": map[string]any{
+			"nodeStartupTimeoutSeconds": int64(startupSeconds),
+			"unhealthyNodeConditions":   []any{unhealthy("False"), unhealthy("Unknown")},
+		},
+		"remediation": map[string]any{"triggerIf": map[string]any{"unhealthyLessThanOrEqualTo": int64(maxUnhealthyNodes)}},
+	}
+	return check
+}
+
+// readMachines reads what Cluster API made of the pool; nodesInfo is told even when a condition stops the pass.
+func (r *Reconciler) readMachines(ctx context.Context, p *pass) (outcome, error) {
+	live := newObject(gvkMachineDeployment, p.namespace, p.np.Name)
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case err != nil:
+		return stop, fmt.Errorf("read the MachineDeployment: %w", err)
+	default:
+		if p.deployment, err = decode[machineDeployment](live); err != nil {
+			return stop, err
+		}
+		p.np.Status.Replicas = p.deployment.Status.AvailableReplicas
+	}
+	items, err := r.poolObjects(ctx, p, gvkMachine)
+	if err != nil {
+		p.set(hyperv1.NodePoolAllMachinesReady, corev1.ConditionUnknown, hyperv1.FailedToGetReason, err.Error())
+		return stop, err
+	}
+	for i := range items {
+		decoded, err := decode[machine](&items[i])
+		if err != nil {
+			return stop, err
+		}
+		p.machines = append(p.machines, *decoded)
+	}
+	p.np.Status.NodesInfo = nodesInfo(p.machines)
+	return next, nil
+}
+
+// rollout advances what the pool calls current once every machine is of the target and available.
+func (r *Reconciler) rollout(ctx context.Context, p *pass) (outcome, error) {
+	if p.np.Spec.Platform.Type == hyperv1.NonePlatform {
+		p.np.Status.Version = p.release.Version
+		return next, nil
+	}
+	if err := r.ready(ctx, p); err != nil {
+		return stop, err
+	}
+	if !p.rolledOut() {
+		return next, nil
+	}
+	p.np.Status.Version = p.release.Version
+	p.annotate(hyperv1.NodePoolCurrentConfigAnnotation, p.config.hash)
+	p.annotate(hyperv1.NodePoolCurrentConfigVersionAnnotation, p.config.version)
+	p.annotate(hyperv1.NodePoolPlatformMachineTemplateAnnotation, p.template)
+	for _, condition := range []string{hyperv1.NodePoolUpdatingConfig, hyperv1.NodePoolUpdatingVersion, hyperv1.NodePoolUpdatingPlatformMachineTemplate} {
+		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
+	}
+	return next, nil
+}
+
+// rolledOut compares with what was read at the start of the pass: a write of this pass makes the next one look again.
+func (p *pass) rolledOut() bool {
+	live := p.deployment
+	if live == nil || live.Spec.Replicas == nil || live.Generation != live.Status.ObservedGeneration {
+		return false
+	}
+	spec := live.Spec.Template.Spec
+	if spec.InfrastructureRef.Name != p.template || spec.Bootstrap.DataSecretName != userDataName(p.np, p.config.version) || spec.Version != p.release.Version {
+		return false
+	}
+	wanted, status := *live.Spec.Replicas, live.Status
+	return wanted == desiredReplicas(p.np, live) && status.Replicas == wanted && status.UpToDateReplicas == wanted && status.AvailableReplicas == wanted
+}
+
+// ready copies the health of the MachineDeployment, or says why it may not repair itself.
+func (r *Reconciler) ready(ctx context.Context, p *pass) error {
+	if p.deployment == nil {
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, "the MachineDeployment was just created")
+		return nil
+	}
+	if available := meta.FindStatusCondition(p.deployment.Status.Conditions, "Available"); available != nil {
+		reason := available.Reason
+		if available.Status == metav1.ConditionTrue {
+			reason = hyperv1.AsExpectedReason
+		}
+		p.set(hyperv1.NodePoolReady, corev1.ConditionStatus(available.Status), reason, available.Message)
+	}
+	if !p.np.Spec.Management.AutoRepair {
+		return nil
+	}
+	check := newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)
+	if err := r.client.Get(ctx, client.ObjectKeyFromObject(check), check); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	decoded, err := decode[machineHealthCheck](check)
+	if err != nil {
+		return err
+	}
+	if allowed := meta.FindStatusCondition(decoded.Status.Conditions, "RemediationAllowed"); allowed != nil && allowed.Status == metav1.ConditionFalse {
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, allowed.Reason, allowed.Message)
+	}
+	return nil
+}

@@ -1,0 +1,505 @@
+package nodepool
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func golden(t *testing.T, name string, obj any) {
+	t.Helper()
+	got, err := yaml.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != string(got) {
+		t.Errorf("%s differs; run the test with -update and read the difference\n--- got\n%s", path, got)
+	}
+}
+
+const cpns = "clusters-demo"
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func images() map[string]string {
+	return map[string]string{"haproxy-router": "quay.io/art@sha256:3", "hyperkube": "quay.io/art@sha256:1"}
+}
+
+func payload() *release.Release {
+	stream := &release.StreamMetadata{Architectures: map[string]release.StreamArchitecture{}}
+	arch := release.StreamArchitecture{}
+	arch.Extensions.Marketplace.Azure.NoPurchasePlan.HyperVGen2 = &release.MarketplaceImage{Publisher: "azureopenshift", Offer: "aro4", SKU: "421-v2", Version: "421.96.1"}
+	stream.Architectures["x86_64"] = arch
+	return &release.Release{Version: "4.21.0", Architecture: release.ArchAMD64, Images: images(), StreamMetadata: stream}
+}
+
+type fixedReleases struct {
+	release *release.Release
+	err     error
+}
+
+func (f fixedReleases) Lookup(context.Context, string, release.Access) (*release.Release, error) {
+	return f.release, f.err
+}
+
+func hostedCluster() *hyperv1.HostedCluster {
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", UID: "hc-uid"}}
+	hc.Spec.InfraID = "demo-x7k2p"
+	hc.Spec.PullSecret.Name = "demo-pull-secret"
+	hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{Location: "eastus"}}
+	hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "demo-admin-kubeconfig"}
+	hc.Status.IgnitionEndpoint = "ignition-server-clusters-demo.apps.example.com"
+	hc.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "198.18.16.1", Port: 7443}
+	hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: hyperv1.VersionRelease{Version: "4.21.0"}}
+	return hc
+}
+
+func nodePool() *hyperv1.NodePool {
+	np := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", Generation: 1}}
+	np.Spec.ClusterName = "demo"
+	np.Spec.Release.Image = "quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64"
+	np.Spec.Replicas = ptr.To[int32](2)
+	np.Spec.Management = hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeReplace, Replace: &hyperv1.ReplaceUpgrade{
+		Strategy: hyperv1.UpgradeStrategyRollingUpdate, RollingUpdate: &hyperv1.RollingUpdate{},
+	}}
+	np.Spec.Platform = hyperv1.NodePoolPlatform{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzureNodePoolPlatform{
+		VMSize: "Standard_D4s_v3", EncryptionAtHost: "Enabled",
+		Image:    hyperv1.AzureVMImage{Type: hyperv1.AzureMarketplaceImage, AzureMarketplace: &hyperv1.AzureMarketplaceSpec{ImageGeneration: "Gen2"}},
+		OSDisk:   hyperv1.AzureNodePoolOSDisk{SizeGiB: 120, DiskStorageAccountType: "Premium_LRS"},
+		SubnetID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/workers",
+	}}
+	np.Spec.NodeLabels = map[string]string{"tier": "gold"}
+	np.Spec.Taints = []hyperv1.Taint{{Key: "dedicated", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	np.Spec.NodeDrainTimeout = &metav1.Duration{Duration: time.Minute}
+	return np
+}
+
+// schemed hides that the fake client registers every unstructured kind it meets.
+type schemed struct {
+	client.Client
+	scheme *runtime.Scheme
+}
+
+func (s schemed) Scheme() *runtime.Scheme { return s.scheme }
+
+type world struct {
+	*Reconciler
+	writes []string
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme, pristine := runtime.NewScheme(), runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+		if err := errors.Join(add(scheme), add(pristine)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{}
+	note := func(verb string, obj any) {
+		name := ""
+		if named, ok := obj.(client.Object); ok {
+			name = named.GetName()
+		}
+		w.writes = append(w.writes, strings.TrimSpace(verb+" "+name))
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&hyperv1.NodePool{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				note("create", obj)
+				return c.Create(ctx, obj, opts...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				note("patch", obj)
+				return c.Patch(ctx, obj, patch, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+				note("delete", obj)
+				return c.Delete(ctx, obj, opts...)
+			},
+			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+				note("apply", obj)
+				return c.Apply(ctx, obj, opts...)
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				note("patch "+sub, obj)
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			},
+		}).Build()
+	w.Reconciler = &Reconciler{
+		client: schemed{c, pristine}, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
+		newToken: func() string { return "3d2b8a0e-0000-4000-8000-000000000001" },
+		resolve:  func(context.Context, string) error { return nil },
+	}
+	return w
+}
+
+func surroundings(t *testing.T) []client.Object {
+	t.Helper()
+	objects := []client.Object{
+		hostedCluster(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-pull-secret"}, Data: map[string][]byte{hyperv1.PullSecretKey: []byte("{}")}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cpns, Name: ignitionCASecret}, Data: map[string][]byte{corev1.TLSCertKey: []byte("CERT")}},
+	}
+	core, err := ignition.CoreConfigMaps(cpns, "ssh-ed25519 AAAA")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range core {
+		objects = append(objects, config)
+	}
+	return objects
+}
+
+func (w *world) pass(t *testing.T) (ctrl.Result, error) {
+	t.Helper()
+	w.writes = nil
+	return w.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "clusters", Name: "demo"}})
+}
+
+func (w *world) pool(t *testing.T) *hyperv1.NodePool {
+	t.Helper()
+	np := &hyperv1.NodePool{}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, np); err != nil {
+		t.Fatal(err)
+	}
+	return np
+}
+
+func condition(np *hyperv1.NodePool, name string) hyperv1.NodePoolCondition {
+	for _, c := range np.Status.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return hyperv1.NodePoolCondition{}
+}
+
+func (w *world) object(t *testing.T, gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
+	t.Helper()
+	obj := newObject(gvk, cpns, name)
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// manifest is an object as a person would write it.
+func manifest(obj *unstructured.Unstructured) map[string]any {
+	out := obj.DeepCopy()
+	for _, field := range []string{"resourceVersion", "managedFields", "uid", "creationTimestamp", "generation"} {
+		unstructured.RemoveNestedField(out.Object, "metadata", field)
+	}
+	return out.Object
+}
+
+func TestReconcileMakesMachines(t *testing.T) {
+	w := newWorld(t, append(surroundings(t), nodePool())...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	np := w.pool(t)
+	if !slices.Contains(np.Finalizers, hyperv1.Finalizer) || len(np.OwnerReferences) != 1 {
+		t.Errorf("finalizers %v, owners %v", np.Finalizers, np.OwnerReferences)
+	}
+	hash := np.Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation]
+	token, data := &corev1.Secret{}, &corev1.Secret{}
+	for name, into := range map[string]*corev1.Secret{"token-demo-" + hash: token, "user-data-demo-" + hash: data} {
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: name}, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "user-data.yaml", map[string]any{"labels": data.Labels, "value": string(data.Data["value"]), "keys": len(data.Data)})
+	delete(token.Data, "config")
+	golden(t, "token.yaml", map[string]any{"annotations": token.Annotations, "data": asText(token.Data)})
+
+	deployment := w.object(t, gvkMachineDeployment, "demo")
+	golden(t, "machinedeployment.yaml", manifest(deployment))
+	template, _, _ := unstructured.NestedString(deployment.Object, "spec", "template", "spec", "infrastructureRef", "name")
+	golden(t, "azuremachinetemplate.yaml", manifest(w.object(t, gvkMachineTemplate, template)))
+
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.writes) > 0 {
+		t.Errorf("a converged pass wrote: %v", w.writes)
+	}
+}
+
+func asText(data map[string][]byte) map[string]string {
+	out := map[string]string{}
+	for key, value := range data {
+		out[key] = string(value)
+	}
+	return out
+}
+
+// finish makes Cluster API's status say that the rollout is complete.
+func (w *world) finish(t *testing.T, replicas int64) {
+	t.Helper()
+	deployment := w.object(t, gvkMachineDeployment, "demo")
+	deployment.Object["status"] = map[string]any{
+		"observedGeneration": deployment.GetGeneration(), "replicas": replicas, "availableReplicas": replicas, "upToDateReplicas": replicas,
+		"conditions": []any{map[string]any{"type": "Available", "status": "True", "reason": "Available", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
+	}
+	if err := w.client.Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRolloutCompletesAndSweeps(t *testing.T) {
+	stale := newObject(gvkMachineTemplate, cpns, "demo-old")
+	stale.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
+	oldData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cpns, Name: "user-data-demo-00000000", Annotations: map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"}}}
+	oldToken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cpns, Name: "token-demo-00000000", Annotations: map[string]string{
+		hyperv1.NodePoolAnnotation: "clusters/demo", hyperv1.IgnitionConfigAnnotation: "true"}}}
+	w := newWorld(t, append(surroundings(t), nodePool(), stale, oldData, oldToken)...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	if c := condition(w.pool(t), hyperv1.NodePoolUpdatingVersion); c.Status != corev1.ConditionTrue {
+		t.Errorf("UpdatingVersion = %+v", c)
+	}
+	w.finish(t, 2)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	np := w.pool(t)
+	if np.Status.Version != "4.21.0" || np.Status.Replicas != 2 {
+		t.Errorf("version %q, replicas %d", np.Status.Version, np.Status.Replicas)
+	}
+	for _, name := range []string{hyperv1.NodePoolUpdatingConfig, hyperv1.NodePoolUpdatingVersion, hyperv1.NodePoolUpdatingPlatformMachineTemplate} {
+		if c := condition(np, name); c.Status != corev1.ConditionFalse || c.Reason != "AsExpected" {
+			t.Errorf("%s = %+v", name, c)
+		}
+	}
+	if c := condition(np, hyperv1.NodePoolReady); c.Status != corev1.ConditionTrue || c.Reason != "AsExpected" {
+		t.Errorf("Ready = %+v", c)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(stale), stale); !apierrors.IsNotFound(err) {
+		t.Errorf("stale template: %v", err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(oldData), oldData); !apierrors.IsNotFound(err) {
+		t.Errorf("stale user data: %v", err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(oldToken), oldToken); err != nil {
+		t.Fatal(err)
+	}
+	if got := oldToken.Annotations[hyperv1.IgnitionTokenExpirationTimestampAnnotation]; got != "2026-01-02T05:04:05Z" {
+		t.Errorf("old token expires %q", got)
+	}
+	if _, err := w.pass(t); err != nil || len(w.writes) > 0 {
+		t.Errorf("a converged pass wrote %v (%v)", w.writes, err)
+	}
+}
+
+func TestScaleAndDrift(t *testing.T) {
+	w := newWorld(t, append(surroundings(t), nodePool())...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []func(){
+		func() {
+			np := w.pool(t)
+			np.Spec.Replicas = ptr.To[int32](3)
+			if err := w.client.Update(t.Context(), np); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func() {
+			deployment := w.object(t, gvkMachineDeployment, "demo")
+			if err := unstructured.SetNestedField(deployment.Object, int64(9), "spec", "replicas"); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.client.Update(t.Context(), deployment); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		change()
+		if _, err := w.pass(t); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := unstructured.NestedInt64(w.object(t, gvkMachineDeployment, "demo").Object, "spec", "replicas"); got != 3 {
+			t.Errorf("replicas = %d", got)
+		}
+	}
+}
+
+func TestConditionsThatStop(t *testing.T) {
+	tests := map[string]struct {
+		change                    func(*world, *hyperv1.HostedCluster, *hyperv1.NodePool)
+		missing                   string
+		condition, status, reason string
+		fails, machines           bool
+	}{
+		"in place": {condition: "UpdateManagementEnabled", status: "False", reason: "ValidationFailed",
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
+				np.Spec.Management.UpgradeType = "InPlace"
+			}},
+		"payload unreadable": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(w *world, _ *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
+				w.releases = fixedReleases{err: errors.New("no")}
+			}},
+		"downgrade": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Status.Version = "4.22.0" }},
+		"no endpoint": {condition: "IgnitionEndpointAvailable", status: "False", reason: "IgnitionEndpointMissing",
+			change: func(_ *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) { hc.Status.IgnitionEndpoint = "" }},
+		"endpoint does not resolve": {condition: "IgnitionEndpointAvailable", status: "False", reason: "ExternalDNSHostNotReachable",
+			change: func(w *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
+				w.resolve = func(context.Context, string) error { return errors.New("no such host") }
+				hc.Spec.Services = []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.Ignition, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{
+					Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: "ignition.example.com"}}}}
+			}},
+		"no ignition CA": {missing: ignitionCASecret, condition: "IgnitionEndpointAvailable", status: "False", reason: "IgnitionCACertMissing"},
+		"other architecture": {condition: "ValidArchPlatform", status: "False", reason: "InvalidArchPlatform", fails: true,
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Spec.Arch = "arm64" }},
+		"core configuration not complete": {missing: "ignition-config-fips", condition: "ValidMachineConfig", status: "False", reason: "ValidationFailed", fails: true},
+		"configuration missing": {condition: "ValidMachineConfig", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
+				np.Spec.Config = []corev1.LocalObjectReference{{Name: "nowhere"}}
+			}},
+		"no kubeconfig yet": {condition: "ValidMachineConfig", status: "", reason: "",
+			change: func(_ *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) { hc.Status.KubeConfig = nil }},
+		"newer than the cluster": {condition: "SupportedVersionSkew", status: "False", reason: "UnsupportedSkew", machines: true,
+			change: func(_ *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
+				hc.Status.Version.Desired.Version = "4.20.9"
+			}},
+		"no machine image": {condition: "ValidPlatformImage", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(w *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
+				np.Spec.Platform.Azure.Image.AzureMarketplace.ImageGeneration = "Gen1"
+			}},
+		"paused": {condition: "ReconciliationActive", status: "False", reason: "ReconciliationPaused",
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Spec.PausedUntil = ptr.To("true") }},
+		"pause over": {condition: "ReconciliationActive", status: "True", reason: "ReconciliationActive", machines: true,
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
+				np.Spec.PausedUntil = ptr.To("2025-01-01T00:00:00Z")
+			}},
+		"pause unreadable": {condition: "ReconciliationActive", status: "True", reason: "InvalidPausedUntilValue", machines: true,
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Spec.PausedUntil = ptr.To("later") }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, np := surroundings(t), nodePool()
+			w := newWorld(t)
+			if test.change != nil {
+				test.change(w, objects[0].(*hyperv1.HostedCluster), np)
+			}
+			objects = slices.DeleteFunc(append(objects, np), func(obj client.Object) bool { return obj.GetName() == test.missing })
+			full := newWorld(t, objects...)
+			w.Reconciler.client = full.client
+			if _, err := w.pass(t); (err != nil) != test.fails {
+				t.Errorf("error = %v", err)
+			}
+			got := condition(w.pool(t), test.condition)
+			if string(got.Status) != test.status || got.Reason != test.reason {
+				t.Errorf("%s = %+v", test.condition, got)
+			}
+			err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, newObject(gvkMachineDeployment, cpns, "demo"))
+			if (err == nil) != test.machines {
+				t.Errorf("MachineDeployment: %v", err)
+			}
+		})
+	}
+}
+
+func TestPauseHoldsTheDeployment(t *testing.T) {
+	w := newWorld(t, append(surroundings(t), nodePool())...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, paused := range []bool{true, false} {
+		np := w.pool(t)
+		np.Spec.PausedUntil = nil
+		if paused {
+			np.Spec.PausedUntil = ptr.To("true")
+		}
+		if err := w.client.Update(t.Context(), np); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.pass(t); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.object(t, gvkMachineDeployment, "demo").GetAnnotations()[capiPausedAnnotation] == "true"; got != paused {
+			t.Errorf("paused = %v, want %v", got, paused)
+		}
+	}
+}
+
+func TestDeletionWaitsForMachines(t *testing.T) {
+	w := newWorld(t, append(surroundings(t), nodePool())...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	last := newObject(gvkMachine, cpns, "demo-1")
+	last.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
+	if err := w.client.Create(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), w.pool(t)); err != nil {
+		t.Fatal(err)
+	}
+	result, err := w.pass(t)
+	if err != nil || result.RequeueAfter == 0 {
+		t.Fatalf("%v, %v", result, err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, newObject(gvkMachineDeployment, cpns, "demo")); !apierrors.IsNotFound(err) {
+		t.Errorf("MachineDeployment: %v", err)
+	}
+	var secrets corev1.SecretList
+	if err := w.client.List(t.Context(), &secrets, client.InNamespace(cpns)); err != nil || len(secrets.Items) != 3 {
+		t.Errorf("%d secrets while a machine is there (%v)", len(secrets.Items), err)
+	}
+	if err := w.client.Delete(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	err = w.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, &hyperv1.NodePool{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("node pool: %v", err)
+	}
+	if err := w.client.List(t.Context(), &secrets, client.InNamespace(cpns)); err != nil || len(secrets.Items) != 1 {
+		t.Errorf("%d secrets afterwards (%v)", len(secrets.Items), err)
+	}
+}

@@ -1,0 +1,217 @@
+package nodepool
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+func TestHash(t *testing.T) {
+	for text, want := range map[string]string{"": "811c9dc5", "a": "e40c292c", "foobar": "bf9cf968"} {
+		if got := Hash(text); got != want {
+			t.Errorf("Hash(%q) = %s, want %s", text, got, want)
+		}
+	}
+	if hashBytes([]byte(`{"a`)) != Hash("[123 34 97]") {
+		t.Error("bytes are not hashed as their printed list")
+	}
+}
+
+func TestConfigHashes(t *testing.T) {
+	base := newConfig([]string{"b", "a"}, "4.21.0", "pull", "trust", "global")
+	if base.raw != "a\n---\nb" {
+		t.Errorf("raw = %q", base.raw)
+	}
+	if base.version != Hash("a\n---\nb4.21.0pulltrustglobal") || base.hash != Hash("a\n---\nbpulltrust") {
+		t.Errorf("hashes = %s, %s", base.version, base.hash)
+	}
+	other := newConfig([]string{"a", "b"}, "4.21.1", "pull", "trust", "other")
+	if other.hash != base.hash || other.version == base.version {
+		t.Error("version and global configuration must change the full hash only")
+	}
+}
+
+func TestResourceLabel(t *testing.T) {
+	long := strings.Repeat("p", 33)
+	for _, test := range []struct{ infra, cluster, pool, want string }{
+		{"demo-x7k2p", "demo", "np", "demo-x7k2p-demo-np"},
+		{"averylongclustername-x7k2p", "averylongclustername", "pool", "averylongclustername-x7k2p-av-" + Hash("averylongclustername-x7k2p-averylongclustername") + "-pool"},
+		{"averylongclustername-x7k2p", "averylongclustername", long, "averylongclustername-x7k2p-averylo"[:34] + "-" + Hash("averylongclustername-x7k2p-averylongclustername-"+long)},
+	} {
+		got := resourceLabel(test.infra, test.cluster, test.pool)
+		if got != test.want {
+			t.Errorf("%s: got %s (%d), want %s (%d)", test.pool, got, len(got), test.want, len(test.want))
+		}
+		if len(got) > maxResourceLabel {
+			t.Errorf("%s has %d characters", got, len(got))
+		}
+	}
+}
+
+func TestSkew(t *testing.T) {
+	for _, test := range []struct {
+		cluster, pool, reason string
+		status                corev1.ConditionStatus
+	}{
+		{"4.21.0", "4.21.0", "AsExpected", "True"},
+		{"4.21.1", "4.21.0", "AsExpected", "True"},
+		{"4.21.0", "4.21.1", "UnsupportedSkew", "False"},
+		{"4.21.0", "4.18.5", "AsExpected", "True"},
+		{"4.21.0", "4.17.5", "UnsupportedSkew", "False"},
+		{"5.0.0", "4.20.0", "AsExpected", "True"},
+		{"5.0.0", "4.19.0", "UnsupportedSkew", "False"},
+		{"5.1.0", "4.21.0", "AsExpected", "True"},
+		{"", "4.21.0", "ValidationFailed", "Unknown"},
+		{"x", "4.21.0", "ValidationFailed", "Unknown"},
+	} {
+		status, reason, message := skew(test.cluster, test.pool)
+		if status != test.status || reason != test.reason {
+			t.Errorf("%s/%s: %s %s %s", test.cluster, test.pool, status, reason, message)
+		}
+	}
+}
+
+func testMachine(name string, conditions ...metav1.Condition) machine {
+	m := machine{}
+	m.Name = name
+	m.Status.Conditions = conditions
+	return m
+}
+
+func TestMachineProblemsReachTheCondition(t *testing.T) {
+	denied := "RESPONSE 403: 403 Forbidden ERROR CODE: AuthorizationFailed does not have authorization to perform action 'Microsoft.Network/networkInterfaces/read'"
+	healthy := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue}
+	tests := map[string]struct {
+		machines        []machine
+		replicas        *int32
+		status          corev1.ConditionStatus
+		reason, message string
+	}{
+		"no replicas":  {nil, ptr.To[int32](0), "False", "AsExpected", "NodePool set to no replicas"},
+		"none yet":     {nil, ptr.To[int32](2), "False", "NotFound", "No Machines are created"},
+		"all ready":    {[]machine{testMachine("a", healthy)}, ptr.To[int32](1), "True", "AsExpected", ""},
+		"just created": {[]machine{testMachine("a")}, ptr.To[int32](1), "False", "WaitingForInfrastructure", "1 of 1 machines are not ready\nMachine a: WaitingForInfrastructure\n"},
+		"role missing": {[]machine{
+			testMachine("b", metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady", Message: "summary"},
+				metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "Failed", Message: denied}),
+			testMachine("a", healthy),
+		}, ptr.To[int32](2), "False", "Failed", "1 of 2 machines are not ready\nMachine b: Failed: " + denied + "\n"},
+		"two reasons": {[]machine{
+			testMachine("b", metav1.Condition{Type: "Ready", Status: "False", Reason: "Zeta"}),
+			testMachine("a", metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "Alpha"}),
+		}, ptr.To[int32](2), "False", "Alpha,Zeta", "2 of 2 machines are not ready\nMachine a: Alpha\nMachine b: Zeta\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{np: &hyperv1.NodePool{}, machines: test.machines}
+			p.np.Spec.Replicas = test.replicas
+			p.aggregate("AllMachinesReady", "ready", readinessProblem)
+			got := p.np.Status.Conditions[0]
+			if got.Status != test.status || got.Reason != test.reason || got.Message != test.message {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestLongMessagesAreCut(t *testing.T) {
+	var machines []machine
+	for range 50 {
+		machines = append(machines, testMachine(strings.Repeat("m", 50), metav1.Condition{Type: "Ready", Status: "False", Reason: "R" + strings.Repeat("x", 60), Message: strings.Repeat("y", 200)}))
+	}
+	p := &pass{np: &hyperv1.NodePool{}, machines: machines}
+	p.aggregate("AllMachinesReady", "ready", readinessProblem)
+	if got := p.np.Status.Conditions[0]; len(got.Message) > maxMessage || !strings.Contains(got.Message, "too many similar errors") {
+		t.Errorf("%d characters: %s", len(got.Message), got.Message)
+	}
+}
+
+func TestNodesInfo(t *testing.T) {
+	ready := metav1.Condition{Type: "NodeReady", Status: metav1.ConditionTrue}
+	with := func(version string, conditions ...metav1.Condition) machine {
+		m := testMachine("x", conditions...)
+		m.Annotations = map[string]string{hyperv1.NodePoolReleaseVersionAnnotation: version}
+		m.Status.NodeInfo = &struct {
+			KubeletVersion string `json:"kubeletVersion"`
+		}{"v1.34.2"}
+		return m
+	}
+	if nodesInfo([]machine{testMachine("a")}) != nil {
+		t.Error("a machine without a node counts")
+	}
+	info := nodesInfo([]machine{with("4.21.0", ready), with("4.21.0"), with("4.20.0", ready)})
+	if len(info.NodeVersions) != 2 || info.NodeVersions[0].OCPVersion != "4.20.0" || *info.NodeVersions[1].ReadyNodeCount != 1 || *info.NodeVersions[1].UnreadyNodeCount != 1 {
+		t.Errorf("%+v", info.NodeVersions)
+	}
+}
+
+func TestDesiredReplicas(t *testing.T) {
+	live := func(n int32) *machineDeployment {
+		d := &machineDeployment{}
+		d.Spec.Replicas = &n
+		return d
+	}
+	for _, test := range []struct {
+		replicas *int32
+		scaling  *hyperv1.NodePoolAutoScaling
+		live     *machineDeployment
+		want     int32
+	}{
+		{nil, nil, nil, 0},
+		{ptr.To[int32](3), nil, live(7), 3},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, nil, 2},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, live(4), 4},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, live(9), 5},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 0, Max: 5}, live(0), 1},
+	} {
+		np := &hyperv1.NodePool{}
+		np.Spec.Replicas, np.Spec.AutoScaling = test.replicas, test.scaling
+		if got := desiredReplicas(np, test.live); got != test.want {
+			t.Errorf("%+v: %d", test, got)
+		}
+	}
+}
+
+func TestMachineImage(t *testing.T) {
+	tests := map[string]struct {
+		image   hyperv1.AzureVMImage
+		version string
+		want    string
+	}{
+		"by id":                 {hyperv1.AzureVMImage{Type: "ImageID", ImageID: ptr.To("/id")}, "4.21.0", "id"},
+		"id missing":            {hyperv1.AzureVMImage{Type: "ImageID"}, "4.21.0", ""},
+		"spelled out":           {hyperv1.AzureVMImage{Type: "AzureMarketplace", AzureMarketplace: &hyperv1.AzureMarketplaceSpec{Publisher: "p", Offer: "o", SKU: "s", Version: "1.2.3"}}, "4.19.0", "p"},
+		"from the payload":      {hyperv1.AzureVMImage{Type: "AzureMarketplace"}, "4.21.0", "azureopenshift"},
+		"generation missing":    {hyperv1.AzureVMImage{Type: "AzureMarketplace", AzureMarketplace: &hyperv1.AzureMarketplaceSpec{ImageGeneration: "Gen1"}}, "4.21.0", ""},
+		"release without image": {hyperv1.AzureVMImage{Type: "AzureMarketplace"}, "4.19.0", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			np := nodePool()
+			np.Spec.Platform.Azure.Image = test.image
+			source := payload()
+			source.Version = test.version
+			got, err := machineImage(np, source)
+			if (err == nil) != (test.want != "") {
+				t.Fatalf("%v, %v", got, err)
+			}
+			if market, ok := got["marketplace"].(map[string]any); ok && market["publisher"] != test.want {
+				t.Errorf("%v", got)
+			}
+			if test.want == "id" && got["id"] != "/id" {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+	broken := payload()
+	broken.StreamMetadata = nil
+	np := nodePool()
+	if _, err := machineImage(np, broken); err == nil {
+		t.Error("a payload without stream metadata has an image")
+	}
+}

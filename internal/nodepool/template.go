@@ -1,0 +1,221 @@
+package nodepool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// throwAwaySSHKey satisfies Azure, which wants a key on every Linux machine; nobody has its private half. Logins use the key of
+// the machine configuration. The provider expects base64 of an authorized_keys line.
+const throwAwaySSHKey = "c3NoLXJzYSBBQUFBQjNOemFDMXljMkVBQUFBREFRQUJBQUFCQVFDOHRtVi9aMCs3NGN1UmdsWmpiKzlhOEZzN0FJVXI3RzFIczBWc0orSGp0K0k5L3o0YVpJYkNETDRuUVZ0TlBQWk5kdUYvc0RHWUlXUXJCM3RSckNrek9iSzY2bDIrRUhaNlpuWmNuWHl2VVoyQWdQTlhUWXdCOWNGbGZwNlI0MGhDZURZc2h4RHlUWUcwU0tzQmxISVZrbmpQNHBZbU5QckhHTThyTDR0TTB0V09KU285NmFEcFVjckRnZ1JDaXlDcmIvY3NHRWc2cGM1em9ZbGNObWVFa2hiSjNNTFAvUXdsZUJacFdCTVM2Sng5MFlYcjQ3UDRtdHMrOGdDdjR5NzN1ZFJ4aTN3Vm43T1VKVWl1K0JTZWplU0Z2bEhmc2dGYVVYQWZmNHJiSVZubEo3cGRaZXlkd3dkYVVnV3N2eTVHVUV1SkljWDhYb3loY05FK1hMbkY="
+
+// machineImage is the image of a machine as the provider takes it.
+func machineImage(np *hyperv1.NodePool, payload *release.Release) (map[string]any, error) {
+	image := np.Spec.Platform.Azure.Image
+	if image.Type == hyperv1.AzureImageID {
+		if image.ImageID == nil || *image.ImageID == "" {
+			return nil, fmt.Errorf("spec.platform.azure.image.imageID is empty; set it, or use type AzureMarketplace")
+		}
+		return map[string]any{"id": *image.ImageID}, nil
+	}
+	if given := image.AzureMarketplace; given != nil && given.Publisher != "" {
+		return marketplace(release.MarketplaceImage{Publisher: given.Publisher, Offer: given.Offer, SKU: given.SKU, Version: given.Version}), nil
+	}
+	found, err := defaultImage(np, payload)
+	if err != nil {
+		return nil, err
+	}
+	return marketplace(*found), nil
+}
+
+func marketplace(image release.MarketplaceImage) map[string]any {
+	return map[string]any{"marketplace": map[string]any{
+		"publisher": image.Publisher, "offer": image.Offer, "sku": image.SKU, "version": image.Version,
+	}}
+}
+
+// defaultImage follows the payload (spec node-pool.md 6.5); the choice is not written back, so an upgrade gets the next payload's.
+func defaultImage(np *hyperv1.NodePool, payload *release.Release) (*release.MarketplaceImage, error) {
+	const remedy = "set publisher, offer, sku and version in spec.platform.azure.image.azureMarketplace"
+	version, err := utilversion.ParseSemantic(payload.Version)
+	if err != nil {
+		return nil, fmt.Errorf("release version %q: %w", payload.Version, err)
+	}
+	if version.LessThan(utilversion.MustParseSemantic("4.20.0-0")) {
+		return nil, fmt.Errorf("release %s names no machine image for Azure; %s", payload.Version, remedy)
+	}
+	if payload.StreamMetadata == nil {
+		return nil, fmt.Errorf("release %s carries no stream metadata; the payload is broken", payload.Version)
+	}
+	generation, arch := "Gen2", np.Spec.Arch
+	if given := np.Spec.Platform.Azure.Image.AzureMarketplace; given != nil && given.ImageGeneration != "" {
+		generation = given.ImageGeneration
+	}
+	if arch == "" {
+		arch = "amd64"
+	}
+	found := payload.StreamMetadata.AzureMarketplace(arch, generation == "Gen1")
+	if found == nil {
+		return nil, fmt.Errorf("release %s has no marketplace image for architecture %s, generation %s; %s", payload.Version, arch, generation, remedy)
+	}
+	return found, nil
+}
+
+// templateSpec is the machine of a pool (spec node-pool.md 6.4).
+func templateSpec(np *hyperv1.NodePool, hc *hyperv1.HostedCluster, image map[string]any) map[string]any {
+	azure := np.Spec.Platform.Azure
+	spec := map[string]any{
+		"vmSize":                     azure.VMSize,
+		"image":                      image,
+		"identity":                   "None",
+		"sshPublicKey":               throwAwaySSHKey,
+		"disableExtensionOperations": true,
+		"osDisk":                     osDisk(azure.OSDisk),
+		"networkInterfaces":          []any{map[string]any{"subnetName": path.Base(azure.SubnetID)}},
+	}
+	if azure.AvailabilityZone != "" {
+		spec["failureDomain"] = azure.AvailabilityZone
+	}
+	if azure.EncryptionAtHost == "Enabled" {
+		spec["securityProfile"] = map[string]any{"encryptionAtHost": true}
+	}
+	if boot := diagnostics(azure.Diagnostics); boot != nil {
+		spec["diagnostics"] = map[string]any{"boot": boot}
+	}
+	if identity := registryIdentity(hc); identity != "" {
+		spec["identity"] = "UserAssigned"
+		spec["userAssignedIdentities"] = []any{map[string]any{"providerID": "azure:///" + strings.TrimPrefix(identity, "/")}}
+	}
+	return spec
+}
+
+func osDisk(disk hyperv1.AzureNodePoolOSDisk) map[string]any {
+	managed := map[string]any{}
+	if disk.DiskStorageAccountType != "" {
+		managed["storageAccountType"] = disk.DiskStorageAccountType
+	}
+	if disk.EncryptionSetID != "" {
+		managed["diskEncryptionSet"] = map[string]any{"id": disk.EncryptionSetID}
+	}
+	out := map[string]any{"osType": "Linux", "cachingType": "None", "managedDisk": managed}
+	if disk.SizeGiB > 0 {
+		out["diskSizeGB"] = int64(disk.SizeGiB)
+	}
+	if disk.Persistence == "Ephemeral" {
+		out["cachingType"] = "ReadOnly"
+		out["diffDiskSettings"] = map[string]any{"option": "Local"}
+	}
+	return out
+}
+
+func diagnostics(wanted *hyperv1.AzureDiagnostics) map[string]any {
+	if wanted == nil || wanted.StorageAccountType == "" {
+		return nil
+	}
+	boot := map[string]any{"storageAccountType": wanted.StorageAccountType}
+	if wanted.UserManaged != nil {
+		boot["userManaged"] = map[string]any{"storageAccountURI": wanted.UserManaged.StorageAccountURI}
+	}
+	return boot
+}
+
+func registryIdentity(hc *hyperv1.HostedCluster) string {
+	azure := hc.Spec.Platform.Azure
+	if azure == nil || azure.ContainerRegistry == nil || azure.ContainerRegistry.Credentials.ManagedIdentity == nil {
+		return ""
+	}
+	return azure.ContainerRegistry.Credentials.ManagedIdentity.ResourceID
+}
+
+func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstructured, error) {
+	spec := map[string]any{"template": map[string]any{"spec": templateSpec(p.np, p.hc, image)}}
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the machine template: %w", err)
+	}
+	template := newObject(gvkMachineTemplate, p.namespace, shorten(p.np.Name, hashBytes(encoded)))
+	template.SetLabels(map[string]string{clusterNameLabel: p.hc.Spec.InfraID})
+	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)})
+	template.Object["spec"] = spec
+	return template, nil
+}
+
+// machineTemplate creates the template of the target; templates are never changed, a new content is a new name.
+func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) (outcome, error) {
+	if p.np.Spec.Platform.Type != hyperv1.AzurePlatform || p.np.Spec.Platform.Azure == nil {
+		return next, nil
+	}
+	image, err := machineImage(p.np, p.release)
+	if err != nil {
+		p.set(hyperv1.NodePoolValidPlatformImage, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
+		return stop, err
+	}
+	p.remove(hyperv1.NodePoolValidPlatformImage)
+	template, err := azureMachineTemplate(p, image)
+	if err != nil {
+		return stop, err
+	}
+	live := newObject(gvkMachineTemplate, p.namespace, template.GetName())
+	err = r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
+	if apierrors.IsNotFound(err) {
+		err = r.client.Create(ctx, template)
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return stop, fmt.Errorf("create AzureMachineTemplate %s: %w", template.GetName(), err)
+	}
+	p.template = template.GetName()
+	current := p.np.Annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation]
+	if current != p.template {
+		p.set(hyperv1.NodePoolUpdatingPlatformMachineTemplate, corev1.ConditionTrue, hyperv1.AsExpectedReason,
+			"platform machine template update in progress. Target template: "+p.template)
+	} else {
+		p.set(hyperv1.NodePoolUpdatingPlatformMachineTemplate, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
+	}
+	return next, nil
+}
+
+// sweepTemplates deletes the pool's other templates.
+func (r *Reconciler) sweepTemplates(ctx context.Context, p *pass) error {
+	templates, err := r.poolObjects(ctx, p, gvkMachineTemplate)
+	if err != nil {
+		return err
+	}
+	for i := range templates {
+		if templates[i].GetName() == p.template {
+			continue
+		}
+		if err := kube.DeleteIfExists(ctx, r.client, &templates[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// poolObjects lists the objects of a kind that carry the pool's annotation.
+func (r *Reconciler) poolObjects(ctx context.Context, p *pass, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	list := newList(gvk)
+	if err := r.client.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+		return nil, fmt.Errorf("list %s objects: %w", gvk.Kind, err)
+	}
+	var out []unstructured.Unstructured
+	for _, item := range list.Items {
+		if item.GetAnnotations()[hyperv1.NodePoolAnnotation] == reference(p.np) {
+			out = append(out, item)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+const (
+	// maxSkew is how many minor versions nodes may be behind the control plane.
+	maxSkew = 3
+	// 5.0 is treated as 4.23 in distances.
+	renumberedBase = 23
+)
+
+func (r *Reconciler) releaseImage(ctx context.Context, p *pass) (outcome, error) {
+	err := r.lookupRelease(ctx, p)
+	if err == nil {
+		err = validTarget(p.np.Status.Version, p.release.Version)
+	}
+	if err != nil {
+		p.set(hyperv1.NodePoolValidReleaseImage, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "Failed to get release image: "+err.Error())
+		return stop, err
+	}
+	p.set(hyperv1.NodePoolValidReleaseImage, corev1.ConditionTrue, hyperv1.AsExpectedReason, "Using release image: "+p.np.Spec.Release.Image)
+	return next, nil
+}
+
+func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
+	secret := &corev1.Secret{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: p.hc.Spec.PullSecret.Name}, secret); err != nil {
+		return fmt.Errorf("read pull secret %q: %w", p.hc.Spec.PullSecret.Name, err)
+	}
+	p.access = release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey]}
+	if bundle := p.hc.Spec.AdditionalTrustBundle; bundle != nil {
+		config := &corev1.ConfigMap{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: bundle.Name}, config)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read trust bundle %q: %w", bundle.Name, err)
+		}
+		p.access.TrustBundle = []byte(config.Data[hyperv1.TrustBundleKey])
+	}
+	found, err := r.releases.Lookup(ctx, p.np.Spec.Release.Image, p.access)
+	if err != nil {
+		return err
+	}
+	p.release = found
+	return nil
+}
+
+// validTarget refuses what no rollout may do: an unreadable version, and a step back over a minor version.
+func validTarget(current, target string) error {
+	wanted, err := utilversion.ParseSemantic(target)
+	if err != nil {
+		return fmt.Errorf("release version %q is not a version: %w", target, err)
+	}
+	if current == "" {
+		return nil
+	}
+	running, err := utilversion.ParseSemantic(current)
+	if err != nil {
+		return fmt.Errorf("current version %q is not a version: %w", current, err)
+	}
+	if minorOf(wanted) < minorOf(running) {
+		return fmt.Errorf("downgrade from %s to %s is not supported; choose a release of the same or a newer minor version", current, target)
+	}
+	return nil
+}
+
+// minorOf counts minor versions across the renumbering of 4.23 to 5.0.
+func minorOf(version *utilversion.Version) int {
+	minor := int(version.Minor())
+	if version.Major() >= 5 {
+		minor += renumberedBase * int(version.Major()-4)
+	}
+	return minor
+}
+
+func (r *Reconciler) versionSkew(_ context.Context, p *pass) (outcome, error) {
+	const condition = hyperv1.NodePoolSupportedVersionSkew
+	status, reason, message := skew(clusterVersion(p.hc), p.release.Version)
+	p.set(condition, status, reason, message)
+	return next, nil
+}
+
+// clusterVersion is the newest version the cluster has completed, else the one it is going to.
+func clusterVersion(hc *hyperv1.HostedCluster) string {
+	if hc.Status.Version == nil {
+		return ""
+	}
+	for _, entry := range hc.Status.Version.History {
+		if entry.State == hyperv1.CompletedUpdate {
+			return entry.Version
+		}
+	}
+	return hc.Status.Version.Desired.Version
+}
+
+func skew(cluster, pool string) (corev1.ConditionStatus, string, string) {
+	if cluster == "" {
+		return corev1.ConditionUnknown, hyperv1.ValidationFailedReason, "the HostedCluster does not report a version yet"
+	}
+	control, err := utilversion.ParseSemantic(cluster)
+	if err != nil {
+		return corev1.ConditionUnknown, hyperv1.ValidationFailedReason, fmt.Sprintf("version %q of the HostedCluster: %v", cluster, err)
+	}
+	nodes, err := utilversion.ParseSemantic(pool)
+	if err != nil {
+		return corev1.ConditionUnknown, hyperv1.ValidationFailedReason, fmt.Sprintf("version %q of the node pool: %v", pool, err)
+	}
+	behind := minorOf(control) - minorOf(nodes)
+	switch {
+	case behind < 0 || (behind == 0 && control.LessThan(nodes)):
+		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason, fmt.Sprintf("NodePool version %s is newer than the HostedCluster version %s", pool, cluster)
+	case behind > maxSkew:
+		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason,
+			fmt.Sprintf("NodePool version %s is more than %d minor versions behind the HostedCluster version %s", pool, maxSkew, cluster)
+	}
+	return corev1.ConditionTrue, hyperv1.AsExpectedReason, messageValidVersion
+}
+
+func (p *pass) arch() string {
+	if p.np.Spec.Arch == "" {
+		return "amd64"
+	}
+	return p.np.Spec.Arch
+}
+
+func archFits(payload, arch string) bool {
+	return payload == "" || payload == release.ArchMulti || strings.EqualFold(payload, arch)
+}

@@ -1,0 +1,188 @@
+// Package pki makes the certificates of a hosted control plane: a table of authorities, a table of leaf certificates, and the
+// rules that decide when one is made anew. It is pure: Secrets in, changed Secrets out, with the clock injected.
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+const (
+	keyBits = 2048
+	// backdate lets certificates be used by machines whose clock is a little behind.
+	backdate = 5 * time.Minute
+)
+
+// Policy is how long certificates live.
+type Policy struct {
+	AuthorityValidity time.Duration
+	LeafValidity      time.Duration
+	// Renewal is how much life must remain; with less, the certificate is made anew.
+	Renewal time.Duration
+}
+
+// DefaultPolicy is ten years, one year, thirty days.
+func DefaultPolicy() Policy {
+	const day = 24 * time.Hour
+	return Policy{AuthorityValidity: 3650 * day, LeafValidity: 365 * day, Renewal: 30 * day}
+}
+
+// Secrets maps a Secret's name to its data.
+type Secrets map[string]map[string][]byte
+
+// Authority is one certificate authority and where it is kept.
+type Authority struct {
+	Secret string
+	CN, OU string
+	// CertKey and KeyKey are the Secret's keys; ca.crt and ca.key unless said otherwise.
+	CertKey, KeyKey string
+}
+
+// Authorities of a control plane (spec control-plane.md 4.1), as far as a component of ours uses them.
+func Authorities() []Authority {
+	openshift := func(cn, secret string) Authority {
+		return Authority{Secret: secret, CN: cn, OU: "openshift", CertKey: "ca.crt", KeyKey: "ca.key"}
+	}
+	konnectivity := openshift("konnectivity-signer", "konnectivity-signer")
+	konnectivity.OU = "kubernetes"
+	ignition := openshift("ignition-root-ca", IgnitionCA)
+	// The NodePool controller reads tls.crt of this one into the user data.
+	ignition.CertKey, ignition.KeyKey = "tls.crt", "tls.key"
+	return []Authority{
+		openshift("root-ca", RootCA),
+		openshift("etcd-signer", EtcdSigner),
+		konnectivity,
+		openshift("aggregator-signer", AggregatorSigner),
+		openshift("kube-control-plane-signer", ControlPlaneSigner),
+		openshift("kube-apiserver-to-kubelet-signer", KubeletClientSigner),
+		openshift("admin-kubeconfig-signer", AdminSigner),
+		openshift("hcco-signer", HCCOSigner),
+		openshift("kube-csr-signer", CSRSigner),
+		ignition,
+	}
+}
+
+// Names of the authorities' Secrets.
+const (
+	RootCA              = "root-ca"
+	EtcdSigner          = "etcd-signer"
+	KonnectivitySigner  = "konnectivity-signer"
+	AggregatorSigner    = "kas-aggregator-client-signer"
+	ControlPlaneSigner  = "kube-control-plane-signer"
+	KubeletClientSigner = "kube-apiserver-to-kubelet-signer"
+	AdminSigner         = "system-admin-signer"
+	HCCOSigner          = "hcco-signer"
+	CSRSigner           = "cluster-signer-ca"
+	IgnitionCA          = "ignition-server-ca-cert"
+)
+
+// EnsureAuthorities returns the authorities of have that are missing or about to expire, made anew.
+func EnsureAuthorities(have Secrets, policy Policy, now time.Time) (Secrets, error) {
+	return concurrently(Authorities(), func(a Authority) (string, map[string][]byte, error) {
+		cert, _, err := parsePair(have[a.Secret][a.CertKey], have[a.Secret][a.KeyKey])
+		if err == nil && cert.NotAfter.Sub(now) > policy.Renewal {
+			return "", nil, nil
+		}
+		data, err := newAuthority(a, policy, now)
+		return a.Secret, data, err
+	})
+}
+
+func newAuthority(a Authority, policy Policy, now time.Time) (map[string][]byte, error) {
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: a.CN, OrganizationalUnit: []string{a.OU}},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(policy.AuthorityValidity),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	cert, key, err := sign(template, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("authority %s: %w", a.Secret, err)
+	}
+	return map[string][]byte{a.CertKey: cert, a.KeyKey: key}, nil
+}
+
+// sign makes a key and a certificate for it; without a parent it is self-signed.
+func sign(template, parent *x509.Certificate, parentKey crypto.Signer) (certPEM, keyPEM []byte, err error) {
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return nil, nil, fmt.Errorf("generate key: %w", err)
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+		return nil, nil, fmt.Errorf("generate serial number: %w", err)
+	}
+	if parent == nil {
+		parent, parentKey = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sign certificate of %q: %w", template.Subject.CommonName, err)
+	}
+	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM = pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	return certPEM, keyPEM, nil
+}
+
+var errNoPEM = errors.New("no PEM block")
+
+// parsePair reads a certificate with its key and checks that they belong together.
+func parsePair(certPEM, keyPEM []byte) (*x509.Certificate, crypto.Signer, error) {
+	cert, err := ParseCertificate(certPEM)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := ParsePrivateKey(keyPEM)
+	if err != nil {
+		return nil, nil, err
+	}
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(cert.PublicKey) {
+		return nil, nil, errors.New("certificate and key do not belong together")
+	}
+	return cert, key, nil
+}
+
+// ParseCertificate reads the first certificate of a PEM text.
+func ParseCertificate(text []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("certificate: %w", errNoPEM)
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
+
+// ParsePrivateKey reads an RSA or ECDSA key in any of its usual PEM forms.
+func ParsePrivateKey(text []byte) (crypto.Signer, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("private key: %w", errNoPEM)
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("private key is neither PKCS#1, SEC 1 nor PKCS#8: %w", err)
+	}
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return k, nil
+	case *ecdsa.PrivateKey:
+		return k, nil
+	}
+	return nil, fmt.Errorf("private key of type %T is not supported: use RSA or ECDSA", key)
+}

@@ -1,0 +1,129 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"slices"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Bundles are the ConfigMaps with trusted authorities, by name, for key ca.crt. extraClientCA, PEM, joins client-ca.
+func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
+	keys := map[string]string{}
+	for _, a := range Authorities() {
+		keys[a.Secret] = a.CertKey
+	}
+	join := func(names ...string) []byte {
+		var parts [][]byte
+		for _, name := range names {
+			parts = append(parts, bytes.TrimSpace(have[name][keys[name]]), []byte("\n"))
+		}
+		return bytes.Join(parts, nil)
+	}
+	clients := join(AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner)
+	if len(extraClientCA) > 0 {
+		clients = append(append(clients, bytes.TrimSpace(extraClientCA)...), '\n')
+	}
+	return map[string][]byte{
+		"root-ca":                join(RootCA),
+		"etcd-ca":                join(EtcdSigner),
+		"konnectivity-ca-bundle": join(KonnectivitySigner),
+		"aggregator-client-ca":   join(AggregatorSigner),
+		"client-ca":              clients,
+		// What kubelets trust in clients, and what the API server trusts in kubelets.
+		"kubelet-client-ca": join(KubeletClientSigner, CSRSigner),
+		"kubelet-ca":        join(CSRSigner),
+	}
+}
+
+// Kubeconfig is one Secret with a kubeconfig.
+type Kubeconfig struct {
+	Secret string
+	// Key defaults to "kubeconfig".
+	Key    string
+	Server string
+	// Client is the Secret of the client certificate.
+	Client string
+}
+
+// KeyName is the Secret's key of the kubeconfig.
+func (k Kubeconfig) KeyName() string {
+	if k.Key == "" {
+		return "kubeconfig"
+	}
+	return k.Key
+}
+
+// Kubeconfigs is the table of spec control-plane.md 4.3. externalURL is empty until the endpoint is published.
+func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
+	const service = "https://kube-apiserver:6443"
+	list := []Kubeconfig{
+		{Secret: "service-network-admin-kubeconfig", Server: service, Client: "system-admin-client"},
+		{Secret: "localhost-kubeconfig", Server: "https://localhost:6443", Client: "system-admin-client"},
+		{Secret: "hcco-kubeconfig", Server: service, Client: "hcco-client"},
+		{Secret: "kube-scheduler-kubeconfig", Server: service, Client: "kube-scheduler-client"},
+		{Secret: "kube-controller-manager-kubeconfig", Server: service, Client: "kube-controller-manager"},
+		{Secret: infraID + "-kubeconfig", Key: "value", Server: service, Client: "system-admin-client"},
+	}
+	if externalURL != "" {
+		list = append(list,
+			Kubeconfig{Secret: "admin-kubeconfig", Server: externalURL, Client: "system-admin-client"},
+			Kubeconfig{Secret: "bootstrap-kubeconfig", Server: externalURL, Client: "kas-bootstrap-client"})
+	}
+	return list
+}
+
+// Render writes the kubeconfig with the root CA and the client certificate embedded.
+func (k Kubeconfig) Render(have Secrets) ([]byte, error) {
+	config := clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"cluster": {
+			Server: k.Server, CertificateAuthorityData: have[RootCA]["ca.crt"]}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"admin": {
+			ClientCertificateData: have[k.Client]["tls.crt"], ClientKeyData: have[k.Client]["tls.key"]}},
+		Contexts:       map[string]*clientcmdapi.Context{"admin": {Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}},
+		CurrentContext: "admin",
+	}
+	text, err := clientcmd.Write(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", k.Secret, err)
+	}
+	return text, nil
+}
+
+// ServiceAccountSecret holds the key pair that signs service account tokens.
+const ServiceAccountSecret = "sa-signing-key"
+
+// EnsureServiceAccountKey returns the pair to write, or nil when have carries a usable one: a key the user supplied stays.
+func EnsureServiceAccountKey(have map[string][]byte) (map[string][]byte, error) {
+	if _, err := ParsePrivateKey(have["service-account.key"]); err == nil && len(have["service-account.pub"]) > 0 {
+		return nil, nil
+	}
+	if len(have["service-account.key"]) > 0 {
+		if _, err := ParsePrivateKey(have["service-account.key"]); err != nil {
+			return nil, fmt.Errorf("Secret %s holds an unusable key; supply a PEM RSA private key: %w", ServiceAccountSecret, err)
+		}
+	}
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return nil, fmt.Errorf("generate service account key: %w", err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return nil, fmt.Errorf("encode service account public key: %w", err)
+	}
+	return map[string][]byte{
+		"service-account.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
+		"service-account.pub": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
+	}, nil
+}
+
+// Names of the Secrets in the order they should be written.
+func (s Secrets) Names() []string { return slices.Sorted(maps.Keys(s)) }

@@ -1,0 +1,116 @@
+package pki
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+)
+
+// Params are the facts the certificates' names depend on. An endpoint that is not known yet is empty: the certificates that
+// carry it are then left out, and made as soon as it is known.
+type Params struct {
+	// Namespace is the control-plane namespace, Name the hosted control plane's.
+	Namespace, Name string
+	ServiceCIDRs    []string
+	// AdvertiseAddress is where the hosted API server is inside the guest.
+	AdvertiseAddress string
+	// APIHost, KonnectivityHost and IgnitionHost are the published endpoints: host names or addresses.
+	APIHost, KonnectivityHost, IgnitionHost string
+	// ExtraAPIHosts are further names of the API server.
+	ExtraAPIHosts []string
+}
+
+// InternalAPIHost is the API server's name inside private networks.
+func (p Params) InternalAPIHost() string { return "api." + p.Name + ".hypershift.local" }
+
+var (
+	client = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	server = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	both   = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
+)
+
+// Leaves is the table of spec control-plane.md 4.2, as far as a component of ours uses it.
+func Leaves(p Params) ([]Leaf, error) {
+	leaves := append(clientLeaves(), internalLeaves(p)...)
+	if p.APIHost != "" {
+		hosts, err := apiServerHosts(p)
+		if err != nil {
+			return nil, err
+		}
+		leaves = append(leaves, Leaf{Secret: "kas-server-crt", Signer: RootCA, CN: "kubernetes", Orgs: []string{"kubernetes"}, Usages: server, Hosts: hosts})
+	}
+	if p.KonnectivityHost != "" {
+		leaves = append(leaves, Leaf{Secret: "konnectivity-cluster", Signer: KonnectivitySigner, CN: "konnectivity-server",
+			Orgs: []string{"kubernetes"}, Usages: server, Hosts: append(service(p, "konnectivity-server"), p.KonnectivityHost)})
+	}
+	if p.IgnitionHost != "" {
+		leaves = append(leaves, Leaf{Secret: "ignition-server", Signer: IgnitionCA, CN: "ignition-server",
+			Orgs: []string{"openshift"}, Usages: both, Hosts: []string{p.IgnitionHost}})
+	}
+	return leaves, nil
+}
+
+func clientLeaves() []Leaf {
+	kubernetes := func(secret, signer, cn string) Leaf {
+		return Leaf{Secret: secret, Signer: signer, CN: cn, Orgs: []string{"kubernetes"}, Usages: client}
+	}
+	etcdClient := kubernetes("etcd-client-tls", EtcdSigner, "etcd-client")
+	etcdClient.CertKey, etcdClient.KeyKey = "etcd-client.crt", "etcd-client.key"
+	admin := kubernetes("system-admin-client", AdminSigner, "system:admin")
+	admin.Orgs = []string{"system:masters"}
+	hcco := kubernetes("hcco-client", HCCOSigner, "system:hosted-cluster-config")
+	hcco.Orgs = []string{"kubernetes", "system:serviceaccounts:openshift"}
+	bootstrap := kubernetes("kas-bootstrap-client", CSRSigner, "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper")
+	bootstrap.Orgs = []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}
+	return []Leaf{
+		etcdClient, admin, hcco, bootstrap,
+		kubernetes("kas-kubelet-client-crt", KubeletClientSigner, "system:kube-apiserver"),
+		kubernetes("kas-aggregator-crt", AggregatorSigner, "system:openshift-aggregator"),
+		kubernetes("kube-scheduler-client", ControlPlaneSigner, "system:kube-scheduler"),
+		kubernetes("kube-controller-manager", ControlPlaneSigner, "system:kube-controller-manager"),
+		kubernetes("konnectivity-client", KonnectivitySigner, "konnectivity-client"),
+		kubernetes("konnectivity-agent", KonnectivitySigner, "konnectivity-agent"),
+	}
+}
+
+func internalLeaves(p Params) []Leaf {
+	discovery := []string{"*.etcd-discovery." + p.Namespace + ".svc", "*.etcd-discovery." + p.Namespace + ".svc.cluster.local"}
+	etcdHosts := append(service(p, "etcd-client"), "localhost")
+	return []Leaf{
+		{Secret: "kas-server-private-crt", Signer: RootCA, CN: "kubernetes-private", Orgs: []string{"kubernetes"}, Usages: server,
+			Hosts: service(p, "kube-apiserver")},
+		{Secret: "etcd-server-tls", Signer: EtcdSigner, CN: "etcd-server", Orgs: []string{"kubernetes"}, Usages: both,
+			Hosts: append(etcdHosts, discovery...), CertKey: "server.crt", KeyKey: "server.key"},
+		{Secret: "etcd-peer-tls", Signer: EtcdSigner, CN: "etcd-discovery", Orgs: []string{"kubernetes"}, Usages: both,
+			Hosts: append([]string{"127.0.0.1", "::1"}, discovery...), CertKey: "peer.crt", KeyKey: "peer.key"},
+		{Secret: "konnectivity-server", Signer: KonnectivitySigner, CN: "konnectivity-server-local", Orgs: []string{"kubernetes"}, Usages: server,
+			Hosts: append(service(p, "konnectivity-server-local"), "localhost", "127.0.0.1")},
+		{Secret: "kcm-server", Signer: RootCA, CN: "kube-controller-manager", Orgs: []string{"openshift"}, Usages: both,
+			Hosts: append(service(p, "kube-controller-manager"), "localhost")},
+		{Secret: "scheduler-server", Signer: RootCA, CN: "kube-scheduler", Orgs: []string{"openshift"}, Usages: both,
+			Hosts: append(service(p, "kube-scheduler"), "localhost")},
+	}
+}
+
+// service is svc(name) of the spec: the forms under which pods of the namespace, and of others, call a Service.
+func service(p Params, name string) []string {
+	return []string{name, name + "." + p.Namespace + ".svc", name + "." + p.Namespace + ".svc.cluster.local"}
+}
+
+func apiServerHosts(p Params) ([]string, error) {
+	hosts := []string{"localhost"}
+	for _, name := range []string{"kubernetes", "openshift"} {
+		hosts = append(hosts, name, name+".default", name+".default.svc", name+".default.svc.cluster.local")
+	}
+	hosts = append(hosts, p.APIHost, p.InternalAPIHost())
+	hosts = append(hosts, p.ExtraAPIHosts...)
+	hosts = append(hosts, "127.0.0.1", "::1")
+	for _, cidr := range p.ServiceCIDRs {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("service network %q is not a CIDR, for example 172.31.0.0/16: %w", cidr, err)
+		}
+		hosts = append(hosts, prefix.Masked().Addr().Next().String())
+	}
+	return append(hosts, p.AdvertiseAddress), nil
+}

@@ -1,0 +1,73 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+)
+
+// Reason says why a payload could not be read.
+type Reason string
+
+const (
+	// ReasonInvalidReference: the image name does not parse.
+	ReasonInvalidReference Reason = "InvalidReference"
+	// ReasonInvalidPullSecret: the pull secret or trust bundle does not parse.
+	ReasonInvalidPullSecret Reason = "InvalidPullSecret"
+	// ReasonUnauthorized: the registry refused the credentials.
+	ReasonUnauthorized Reason = "Unauthorized"
+	// ReasonNotFound: the registry has no such image.
+	ReasonNotFound Reason = "NotFound"
+	// ReasonUnreachable: the registry did not answer, or answered with an error that may pass.
+	ReasonUnreachable Reason = "Unreachable"
+	// ReasonNotAPayload: the image exists but is not a usable release payload.
+	ReasonNotAPayload Reason = "NotAPayload"
+)
+
+var remedies = map[Reason]string{
+	ReasonInvalidReference:  "correct the image reference",
+	ReasonInvalidPullSecret: "replace the pull secret by a valid dockerconfigjson and the trust bundle by PEM certificates",
+	ReasonUnauthorized:      "add credentials for this registry to the pull secret",
+	ReasonNotFound:          "check repository and tag or digest",
+	ReasonUnreachable:       "check registry, proxy and trust bundle; it is tried again",
+	ReasonNotAPayload:       "use an OpenShift-style release image",
+}
+
+// errUnusable marks content that another attempt will find unchanged.
+var errUnusable = errors.New("unusable content")
+
+// Error is every error of this package.
+type Error struct {
+	Image  string
+	Reason Reason
+	Cause  error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("read release image %q: %s: %v; %s", e.Image, e.Reason, e.Cause, remedies[e.Reason])
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Transient tells whether the same call may succeed later without a change by the user.
+func (e *Error) Transient() bool { return e.Reason == ReasonUnreachable }
+
+// remoteError classifies what a registry call returned.
+func remoteError(image string, err error) *Error {
+	if errors.Is(err, errUnusable) {
+		return &Error{Image: image, Reason: ReasonNotAPayload, Cause: err}
+	}
+	var status *transport.Error
+	if !errors.As(err, &status) {
+		return &Error{Image: image, Reason: ReasonUnreachable, Cause: err}
+	}
+	switch status.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return &Error{Image: image, Reason: ReasonUnauthorized, Cause: err}
+	case http.StatusNotFound:
+		return &Error{Image: image, Reason: ReasonNotFound, Cause: err}
+	}
+	return &Error{Image: image, Reason: ReasonUnreachable, Cause: err}
+}

@@ -1,0 +1,226 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+const references = `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.0"},"spec":{"tags":[
+{"name":"hyperkube","annotations":{"io.openshift.build.versions":"kubernetes=1.34.2"},"from":{"kind":"DockerImage","name":"quay.io/x@sha256:1"}},
+{"name":"cli","annotations":{"io.openshift.build.versions":"kubernetes=1.30.0,kubectl=v1.34.1,broken"},"from":{"kind":"DockerImage","name":"quay.io/x@sha256:2"}}]}}`
+
+const bootImages = `apiVersion: v1
+kind: ConfigMap
+data:
+  stream: '{"stream":"4.21","architectures":{"x86_64":{"rhel-coreos-extensions":{"marketplace":{"azure":{"no-purchase-plan":{"hyperVGen2":{"publisher":"azureopenshift","offer":"aro4","sku":"aro_421","version":"421.1.1"}}}}}}}}'
+`
+
+func layerOf(t *testing.T, files map[string]string) v1.Layer {
+	t.Helper()
+	var buffer bytes.Buffer
+	archive := tar.NewWriter(&buffer)
+	for file, content := range files {
+		if err := archive.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layer
+}
+
+func imageOf(t *testing.T, layers ...map[string]string) v1.Image {
+	t.Helper()
+	image := empty.Image
+	for _, files := range layers {
+		var err error
+		if image, err = mutate.AppendLayers(image, layerOf(t, files)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.Architecture, config.OS = "amd64", "linux"
+	if image, err = mutate.ConfigFile(image, config); err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// push stores the image in a TLS registry that wants user:secret, and returns reference, pull secret and CA.
+func push(t *testing.T, image v1.Image) (string, Access) {
+	t.Helper()
+	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "user" || password != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "https://")
+	access := Access{
+		PullSecret:  fmt.Appendf(nil, `{"auths":{"%s/ocp":{"auth":"%s"}}}`, host, base64.StdEncoding.EncodeToString([]byte("user:secret"))),
+		TrustBundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+	reference := host + "/ocp/release:4.21.0"
+	options, err := Reader{}.options(context.Background(), access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := name.ParseReference(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(parsed, image, options...); err != nil {
+		t.Fatal(err)
+	}
+	return reference, access
+}
+
+func TestLookup(t *testing.T) {
+	reference, access := push(t, imageOf(t,
+		map[string]string{"release-manifests/image-references": "an older layer, hidden by the one above"},
+		map[string]string{"release-manifests/image-references": references, "./" + bootImagesFile: bootImages},
+		map[string]string{"etc/other": "x"},
+	))
+	got, err := Reader{}.Lookup(t.Context(), reference, access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != "4.21.0" || got.KubernetesVersion != "1.34.2" || got.Architecture != ArchAMD64 || !strings.HasPrefix(got.Digest, "sha256:") {
+		t.Errorf("got %+v", got)
+	}
+	if got.Images["hyperkube"] != "quay.io/x@sha256:1" || got.ComponentVersions["kubectl"] != "1.34.1" {
+		t.Errorf("images %v, versions %v", got.Images, got.ComponentVersions)
+	}
+	if missing := got.Missing("cli", "hyperkube", "pod", "etcd"); strings.Join(missing, ",") != "etcd,pod" {
+		t.Errorf("missing %v", missing)
+	}
+	if image := got.StreamMetadata.AzureMarketplace("amd64", false); image == nil || image.SKU != "aro_421" {
+		t.Errorf("marketplace image %+v", image)
+	}
+	if image := got.StreamMetadata.AzureMarketplace("arm64", false); image != nil {
+		t.Errorf("unexpected arm64 image %+v", image)
+	}
+}
+
+func TestLookupErrors(t *testing.T) {
+	good, access := push(t, imageOf(t, map[string]string{referencesFile: references}))
+	noFile, noFileAccess := push(t, imageOf(t, map[string]string{"etc/other": "x"}))
+	hidden, hiddenAccess := push(t, imageOf(t, map[string]string{referencesFile: references}, map[string]string{"release-manifests/.wh.image-references": ""}))
+	opaque, opaqueAccess := push(t, imageOf(t, map[string]string{referencesFile: references}, map[string]string{"release-manifests/.wh..wh..opq": ""}))
+	trustOnly := Access{TrustBundle: access.TrustBundle}
+	cases := map[string]struct {
+		image  string
+		access Access
+		want   Reason
+	}{
+		"bad name":        {"Not A Name", access, ReasonInvalidReference},
+		"bad pull secret": {good, Access{PullSecret: []byte("{")}, ReasonInvalidPullSecret},
+		"bad trust":       {good, Access{TrustBundle: []byte("nonsense")}, ReasonInvalidPullSecret},
+		"no credentials":  {good, trustOnly, ReasonUnauthorized},
+		"unknown CA":      {good, Access{PullSecret: access.PullSecret}, ReasonUnreachable},
+		"no such tag":     {strings.Replace(good, ":4.21.0", ":9.9.9", 1), access, ReasonNotFound},
+		"no references":   {noFile, noFileAccess, ReasonNotAPayload},
+		"whiteout":        {hidden, hiddenAccess, ReasonNotAPayload},
+		"opaque":          {opaque, opaqueAccess, ReasonNotAPayload},
+	}
+	for title, c := range cases {
+		t.Run(title, func(t *testing.T) {
+			_, err := Reader{}.Lookup(t.Context(), c.image, c.access)
+			var typed *Error
+			if !errors.As(err, &typed) || typed.Reason != c.want {
+				t.Fatalf("got %v, want reason %s", err, c.want)
+			}
+			if strings.Contains(err.Error(), "secret\"") || strings.Contains(err.Error(), base64.StdEncoding.EncodeToString([]byte("user:secret"))) {
+				t.Errorf("error shows credentials: %v", err)
+			}
+		})
+	}
+}
+
+func TestLookupIndex(t *testing.T) {
+	image := imageOf(t, map[string]string{referencesFile: references})
+	reference, access := push(t, image)
+	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
+		Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}},
+	})
+	options, err := Reader{}.options(t.Context(), access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	multi, err := name.ParseReference(strings.Replace(reference, ":4.21.0", ":multi", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(multi, index, options...); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Reader{}.Lookup(t.Context(), multi.String(), access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Architecture != ArchMulti || got.Digest != want.String() {
+		t.Errorf("architecture %s digest %s, want Multi %s", got.Architecture, got.Digest, want)
+	}
+}
+
+func FuzzParseReferences(f *testing.F) {
+	f.Add([]byte(references))
+	f.Add([]byte(`{"kind":"ImageStream","metadata":{"name":"1"},"spec":{"tags":[{"name":"a","from":null}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		release, err := parseReferences(data)
+		if (release == nil) == (err == nil) {
+			t.Fatalf("release %v with error %v", release, err)
+		}
+		if err == nil && (release.Version == "" || len(release.Images) == 0) {
+			t.Fatalf("accepted an unusable release: %+v", release)
+		}
+	})
+}
+
+func FuzzParsePullSecret(f *testing.F) {
+	f.Add([]byte(`{"auths":{"quay.io":{"auth":"dTpw"}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if chain, err := parsePullSecret(data); (chain == nil) == (err == nil) {
+			t.Fatalf("keychain %v with error %v", chain != nil, err)
+		}
+	})
+}

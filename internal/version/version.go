@@ -1,0 +1,43 @@
+// Package version knows the build's version and the images it uses unless told otherwise. The values are set at link
+// time: -ldflags "-X github.com/hypershift-on-azure/hypershift/internal/version.Version=...".
+package version
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+var (
+	// Version of this build.
+	Version = "v0.1.0-dev"
+	// OperatorImage is what `install` deploys.
+	OperatorImage = "quay.io/hypershift/hypershift-operator:latest"
+	// ReleaseImage is what `create cluster` uses when no release image is given; empty means that one must be given.
+	ReleaseImage = ""
+)
+
+// Info describes the build.
+type Info struct {
+	Version   string `json:"version"`
+	Commit    string `json:"commit"`
+	GoVersion string `json:"goVersion"`
+	Platform  string `json:"platform"`
+}
+
+// Get returns the description of this build.
+func Get() Info {
+	return Info{Version: Version, Commit: commit(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+func commit() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range build.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,109 @@
+// Package access writes one JSON line per request that the embedded Azure answers.
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Entry is one line.
+type Entry struct {
+	Time      time.Time `json:"time"`
+	Plane     string    `json:"plane"`
+	Method    string    `json:"method"`
+	URL       string    `json:"url"`
+	Status    int       `json:"status"`
+	UserAgent string    `json:"userAgent,omitempty"`
+	Principal string    `json:"principal,omitempty"`
+	Millis    float64   `json:"ms"`
+}
+
+// rotateAbove is the size in bytes at which the log is renamed to access.log.1.
+const rotateAbove = 64 << 20
+
+// Log is an access log file.
+type Log struct {
+	mu   sync.Mutex
+	path string
+	file *os.File
+	size int64
+}
+
+// Open appends to the log in the folder.
+func Open(dir string) (*Log, error) {
+	l := &Log{path: filepath.Join(dir, "access.log")}
+	return l, l.open()
+}
+
+func (l *Log) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the access log: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("opening the access log: %w", err)
+	}
+	l.file, l.size = f, info.Size()
+	return nil
+}
+
+// Close closes the file.
+func (l *Log) Close() error { return l.file.Close() }
+
+// Write adds a line. A full disk must not stop the service, so errors are dropped.
+func (l *Log) Write(e Entry) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, _ := l.file.Write(append(line, '\n'))
+	if l.size += int64(n); l.size > rotateAbove {
+		if os.Rename(l.path, l.path+".1") == nil {
+			old := l.file
+			if l.open() == nil {
+				old.Close()
+			}
+		}
+	}
+}
+
+type principalKey struct{}
+
+// SetPrincipal notes who sent the request.
+func SetPrincipal(ctx context.Context, id string) {
+	if p, ok := ctx.Value(principalKey{}).(*string); ok {
+		*p = id
+	}
+}
+
+// Wrap logs the requests of a plane.
+func (l *Log) Wrap(plane string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
+		var principal string
+		h.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), principalKey{}, &principal)))
+		l.Write(Entry{Time: start.UTC(), Plane: plane, Method: r.Method, URL: "https://" + r.Host + r.URL.RequestURI(), Status: rec.status,
+			UserAgent: r.UserAgent(), Principal: principal, Millis: float64(time.Since(start).Microseconds()) / 1000})
+	})
+}
+
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}

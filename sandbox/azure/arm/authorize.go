@@ -1,0 +1,82 @@
+package arm
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
+)
+
+var verbs = map[string]string{
+	http.MethodGet: "read", http.MethodHead: "read", http.MethodPut: "write", http.MethodPatch: "write",
+	http.MethodDelete: "delete", http.MethodPost: "action",
+}
+
+// actionOf names the RBAC action of a request and the scope it is checked at.
+func actionOf(method string, p Path) (action, scope string) {
+	typ := p.Type
+	if strings.EqualFold(typ, typeResourceGroup) {
+		typ = "Microsoft.Resources/subscriptions/resourceGroups"
+	}
+	scope = p.Raw
+	switch {
+	case p.Collection && p.Depth() > 1:
+		scope = p.Up()
+	case p.Collection && p.Scope != "":
+		scope = p.Scope
+	case p.Collection:
+		scope = p.Up()
+	}
+	// An assignment or a lock is checked at what it is put on.
+	if !p.Collection && strings.HasPrefix(strings.ToLower(typ), "microsoft.authorization/") {
+		scope = p.Scope
+	}
+	return typ + "/" + verbs[method], scope
+}
+
+// authorize checks the role assignments of the caller. Reading what describes the subscription itself needs any role in it.
+func (c *call) authorize() error {
+	action, scope := actionOf(c.req.Method, c.path)
+	if roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope) {
+		return nil
+	}
+	if verbs[c.req.Method] == "read" && c.readableFromBelow(action) {
+		return nil
+	}
+	return failf(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.", c.caller.ClientID, c.caller.ObjectID, action, scope)
+}
+
+func (c *call) readableFromBelow(action string) bool {
+	segs := strings.Split(strings.ToLower(c.path.Raw[1:]), "/")
+	if segs[0] == "tenants" || segs[0] == "providers" {
+		return true
+	}
+	if segs[0] != "subscriptions" {
+		return false
+	}
+	if len(segs) <= 2 { // the list of subscriptions, and one of them
+		return len(segs) == 1 || roles.AllowedBelow(c.tx, c.caller.ObjectID, "", c.path.Raw)
+	}
+	root := "/" + segs[0] + "/" + segs[1]
+	switch {
+	case segs[2] == "resourcegroups" && len(segs) == 3, segs[2] == "resources":
+		return roles.AllowedBelow(c.tx, c.caller.ObjectID, "", root)
+	case segs[2] == "locations", segs[2] == "providers" && len(segs) <= 4:
+		return roles.AllowedBelow(c.tx, c.caller.ObjectID, "", root)
+	case segs[2] == "providers" && (segs[4] == "skus" || segs[4] == "locations"):
+		return roles.AllowedBelow(c.tx, c.caller.ObjectID, "", root)
+	case segs[2] == "providers" && len(segs) == 5: // a collection over the whole subscription
+		return roles.AllowedBelow(c.tx, c.caller.ObjectID, action, root)
+	}
+	return false
+}
+
+// visible filters what a list shows to callers whose role is beneath the list's scope.
+func (c *call) visible(r *Resource) bool {
+	p, err := ParsePath(r.ID)
+	if err != nil {
+		return false
+	}
+	action, scope := actionOf(http.MethodGet, p)
+	return roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope)
+}

@@ -1,0 +1,202 @@
+package arm
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+const (
+	typeVM   = "Microsoft.Compute/virtualMachines"
+	typeDisk = "Microsoft.Compute/disks"
+)
+
+var computeKinds = []*Kind{
+	{Type: typeVM, async: true, put: putVM, cleanup: cleanupVM, keep: []string{"vmId", "timeCreated"}},
+	{Type: typeVM + "/extensions", async: true},
+	{Type: typeDisk, async: true, createOK: true, put: putDisk, guard: guardDisk, keep: []string{"uniqueId", "timeCreated"}},
+	{Type: "Microsoft.Compute/snapshots", async: true, createOK: true},
+	{Type: "Microsoft.Compute/images", async: true},
+	{Type: "Microsoft.Compute/galleries", async: true},
+	{Type: "Microsoft.Compute/galleries/images", async: true},
+	{Type: "Microsoft.Compute/galleries/images/versions", async: true},
+	{Type: "Microsoft.Compute/diskEncryptionSets", async: true, createOK: true},
+	{Type: "Microsoft.Compute/availabilitySets", createOK: true},
+	{Type: "Microsoft.Compute/virtualMachineScaleSets", async: true},
+}
+
+func putVM(c *call, r *Resource, old Doc) error {
+	p := wire.EnsureProps(r.Body)
+	delete(p, "instanceView")
+	size := wire.Text(wire.Sub(p, "hardwareProfile"), "vmSize")
+	if _, ok := sizeOf(size); !ok {
+		return badRequest("InvalidParameter", "The value %s provided for the VM size is not valid. The valid sizes in the current region are those of the embedded Azure's SKU list.", size)
+	}
+	nics := wire.Docs(wire.Sub(p, "networkProfile"), "networkInterfaces")
+	if len(nics) == 0 {
+		return badRequest("InvalidParameter", "Required parameter 'networkProfile.networkInterfaces' is missing (null or empty).")
+	}
+	for _, n := range nics {
+		if err := attachNIC(c, r, wire.Text(n, "id")); err != nil {
+			return err
+		}
+	}
+	wire.Default(p, "vmId", uuid.NewString())
+	wire.Default(p, "timeCreated", time.Now().UTC().Format(time.RFC3339Nano))
+	c.hideUserData(r, p)
+	c.putDisks(r, p)
+	if err := c.fillIdentity(r); err != nil {
+		return err
+	}
+	if c.tx.Get(store.Power, key(r.ID)) == nil {
+		c.tx.Put(store.Power, key(r.ID), Doc{"wanted": feed.PowerRunning, "generation": 1})
+	}
+	return nil
+}
+
+func attachNIC(c *call, vm *Resource, id string) error {
+	nic := c.edit(id)
+	if nic == nil {
+		return failf(http.StatusNotFound, "NotFound", "Resource %s not found.", id)
+	}
+	np := wire.EnsureProps(nic.Body)
+	if by := wire.Ref(np, "virtualMachine"); by != "" && !strings.EqualFold(by, vm.ID) && c.get(by) != nil {
+		return badRequest("NicInUse", "Network Interface %s is used by existing resource %s.", id, by)
+	}
+	np["virtualMachine"] = Doc{"id": vm.ID}
+	return nil
+}
+
+// hideUserData keeps what ARM takes and never shows: the guest must get it.
+func (c *call) hideUserData(r *Resource, p Doc) {
+	os := wire.Sub(p, "osProfile")
+	delete(os, "adminPassword")
+	hidden := store.Clone(orEmpty(c.tx.Get(store.UserData, key(r.ID))))
+	for _, where := range []struct {
+		in    Doc
+		field string
+	}{{os, "customData"}, {p, "userData"}} {
+		if v := wire.Text(where.in, where.field); v != "" {
+			hidden[where.field] = v
+		}
+		delete(where.in, where.field)
+	}
+	if len(hidden) > 0 {
+		c.tx.Put(store.UserData, key(r.ID), hidden)
+	}
+	wire.Default(os, "requireGuestProvisionSignal", true)
+	wire.Default(os, "secrets", []any{})
+}
+
+func orEmpty(d Doc) Doc {
+	if d == nil {
+		return Doc{}
+	}
+	return d
+}
+
+// putDisks makes the OS disk and new data disks.
+func (c *call) putDisks(r *Resource, p Doc) {
+	storage := wire.Sub(p, "storageProfile")
+	disks := wire.Docs(storage, "dataDisks")
+	if os, ok := storage["osDisk"].(Doc); ok {
+		wire.Default(os, "name", r.Name+"_OsDisk_1")
+		wire.Default(os, "osType", "Linux")
+		wire.Default(os, "diskSizeGB", 30)
+		disks = append(disks, os)
+	}
+	for _, d := range disks {
+		wire.Default(d, "managedDisk", Doc{})
+		managed := wire.Sub(d, "managedDisk")
+		wire.Default(managed, "storageAccountType", "Standard_LRS")
+		if wire.Text(managed, "id") == "" {
+			managed["id"] = resourceGroupOf(r.ID) + "/providers/" + typeDisk + "/" + wire.Text(d, "name")
+		}
+		disk := c.edit(wire.Text(managed, "id"))
+		if disk == nil {
+			disk = c.save(wire.Text(managed, "id"), typeDisk, Doc{
+				"location": r.Body["location"], "zones": r.Body["zones"], "tags": r.Body["tags"], "sku": Doc{"name": managed["storageAccountType"]},
+				"properties": Doc{"provisioningState": "Succeeded", "diskSizeGB": d["diskSizeGB"], "osType": d["osType"],
+					"creationData": Doc{"createOption": "FromImage"}, "uniqueId": uuid.NewString(), "timeCreated": time.Now().UTC().Format(time.RFC3339Nano)},
+			})
+		}
+		disk.Body["managedBy"] = r.ID
+		wire.EnsureProps(disk.Body)["diskState"] = "Attached"
+	}
+}
+
+// fillIdentity resolves the VM's identities as Azure shows them.
+func (c *call) fillIdentity(r *Resource) error {
+	identity := wire.Sub(r.Body, "identity")
+	assigned := wire.Sub(identity, "userAssignedIdentities")
+	for id := range assigned {
+		mi := c.get(id)
+		if mi == nil || !strings.EqualFold(mi.Type, entra.IdentityType) {
+			return badRequest("FailedIdentityOperation", "Identity operation for resource '%s' failed with error 'Resource '%s' was not found.'", r.ID, id)
+		}
+		mp := wire.Props(mi.Body)
+		assigned[id] = Doc{"clientId": mp["clientId"], "principalId": mp["principalId"]}
+	}
+	if strings.Contains(wire.Text(identity, "type"), "SystemAssigned") {
+		wire.Default(identity, "principalId", uuid.NewString())
+		wire.Default(identity, "tenantId", c.Tenant)
+	}
+	return nil
+}
+
+// cleanupVM frees the NICs and disks of a VM that goes, or deletes those with deleteOption Delete.
+func cleanupVM(c *call, r *Resource) {
+	c.tx.Delete(store.UserData, key(r.ID))
+	c.tx.Delete(store.Power, key(r.ID))
+	p := wire.Props(r.Body)
+	for _, n := range wire.Docs(wire.Sub(p, "networkProfile"), "networkInterfaces") {
+		if nic := c.edit(wire.Text(n, "id")); nic != nil {
+			delete(wire.EnsureProps(nic.Body), "virtualMachine")
+			if wire.Text(wire.Props(n), "deleteOption") == "Delete" {
+				c.remove(nic.ID)
+			}
+		}
+	}
+	storage := wire.Sub(p, "storageProfile")
+	for _, d := range append(wire.Docs(storage, "dataDisks"), wire.Sub(storage, "osDisk")) {
+		disk := c.edit(wire.Ref(d, "managedDisk"))
+		if disk == nil {
+			continue
+		}
+		delete(disk.Body, "managedBy")
+		wire.EnsureProps(disk.Body)["diskState"] = "Unattached"
+		if wire.Text(d, "deleteOption") == "Delete" {
+			c.remove(disk.ID)
+		}
+	}
+}
+
+func putDisk(c *call, r *Resource, _ Doc) error {
+	p := wire.EnsureProps(r.Body)
+	wire.Default(p, "diskState", "Unattached")
+	wire.Default(p, "uniqueId", uuid.NewString())
+	wire.Default(p, "timeCreated", time.Now().UTC().Format(time.RFC3339Nano))
+	return nil
+}
+
+func guardDisk(c *call, r *Resource) error {
+	if vm := wire.Text(r.Body, "managedBy"); vm != "" && c.get(vm) != nil {
+		return conflict("OperationNotAllowed", "Disk %s is attached to VM %s.", r.Name, vm)
+	}
+	return nil
+}
+
+// expand adds the instance view where a request asks for it.
+func (c *call) expand(r *Resource, d Doc) {
+	q := c.req.URL.Query()
+	if strings.EqualFold(r.Type, typeVM) && (strings.EqualFold(q.Get("$expand"), "instanceView") || q.Get("statusOnly") == "true") {
+		wire.EnsureProps(d)["instanceView"] = c.instanceView(r)
+	}
+}

@@ -1,0 +1,155 @@
+package arm
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// Resource types of DNS.
+const (
+	TypePublicZone  = "Microsoft.Network/dnszones"
+	TypePrivateZone = "Microsoft.Network/privateDnsZones"
+	TypeZoneLink    = TypePrivateZone + "/virtualNetworkLinks"
+)
+
+var (
+	recordTypes = []string{"A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT", "CAA"}
+	nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
+)
+
+func dnsKinds() []*Kind {
+	out := []*Kind{
+		{Type: TypePublicZone, asyncDelete: true, noState: true, keep: []string{"nameServers"}, put: putPublicZone, view: viewZone},
+		{Type: TypePrivateZone, async: true, put: putPrivateZone, guard: guardPrivateZone, view: viewZone},
+		{Type: TypeZoneLink, async: true, put: putZoneLink},
+	}
+	for _, zone := range []string{TypePublicZone, TypePrivateZone} {
+		for _, t := range recordTypes {
+			out = append(out, &Kind{Type: zone + "/" + t, put: putRecords, guard: guardRecords})
+		}
+	}
+	return out
+}
+
+func putPublicZone(c *call, r *Resource, old Doc) error {
+	p := wire.EnsureProps(r.Body)
+	r.Body["location"] = "global"
+	wire.Default(p, "nameServers", nameServers)
+	wire.Default(p, "zoneType", "Public")
+	p["maxNumberOfRecordSets"] = 10000
+	if old != nil {
+		return nil
+	}
+	var records []any
+	for _, n := range nameServers {
+		records = append(records, Doc{"nsdname": n})
+	}
+	c.seedRecord(r, "NS", Doc{"TTL": 172800, "NSRecords": records})
+	c.seedRecord(r, "SOA", Doc{"TTL": 3600, "SOARecord": Doc{"email": "azuredns-hostmaster.microsoft.com", "expireTime": 2419200, "host": nameServers[0],
+		"minimumTTL": 300, "refreshTime": 3600, "retryTime": 300, "serialNumber": 1}})
+	return nil
+}
+
+func putPrivateZone(c *call, r *Resource, old Doc) error {
+	r.Body["location"] = "global"
+	p := wire.EnsureProps(r.Body)
+	p["maxNumberOfRecordSets"] = 25000
+	p["maxNumberOfVirtualNetworkLinks"] = 1000
+	if old == nil {
+		c.seedRecord(r, "SOA", Doc{"ttl": 3600, "soaRecord": Doc{"email": "azureprivatedns-host.microsoft.com", "host": "azureprivatedns.net",
+			"expireTime": 2419200, "minimumTtl": 10, "refreshTime": 3600, "retryTime": 300, "serialNumber": 1}})
+	}
+	return nil
+}
+
+func (c *call) seedRecord(zone *Resource, typ string, props Doc) {
+	props["fqdn"], props["provisioningState"] = zone.Name+".", "Succeeded"
+	c.save(zone.ID+"/"+typ+"/@", zone.Type+"/"+typ, Doc{"etag": uuid.NewString(), "properties": props})
+}
+
+func guardPrivateZone(c *call, r *Resource) error {
+	if links := c.within(r.ID, TypeZoneLink); len(links) > 0 {
+		return badRequest("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", links[0].ID)
+	}
+	return nil
+}
+
+func putZoneLink(c *call, r *Resource, _ Doc) error {
+	p := wire.EnsureProps(r.Body)
+	r.Body["location"] = "global"
+	vnet := wire.Ref(p, "virtualNetwork")
+	if c.get(vnet) == nil {
+		return missingReference(vnet, r)
+	}
+	zone := r.ID[:strings.LastIndex(r.ID, "/virtualNetworkLinks/")]
+	for _, o := range c.within(zone, TypeZoneLink) {
+		if o.ID != r.ID && strings.EqualFold(wire.Ref(wire.Props(o.Body), "virtualNetwork"), vnet) {
+			return conflict("Conflict", "A virtual network cannot be linked to multiple zones with overlapping namespaces or twice to one: it is linked as '%s'.", o.Name)
+		}
+	}
+	wire.Default(p, "registrationEnabled", false)
+	p["virtualNetworkLinkState"] = "Completed"
+	return nil
+}
+
+func putRecords(_ *call, r *Resource, _ Doc) error {
+	p := wire.EnsureProps(r.Body)
+	zone := segmentAfter(r.ID, TypePublicZone[strings.LastIndex(TypePublicZone, "/")+1:])
+	if zone == "" {
+		zone = segmentAfter(r.ID, "privateDnsZones")
+	}
+	p["fqdn"] = r.Name + "." + zone + "."
+	if r.Name == "@" {
+		p["fqdn"] = zone + "."
+	}
+	wire.Default(p, "targetResource", Doc{})
+	return nil
+}
+
+func guardRecords(_ *call, r *Resource) error {
+	if r.Name == "@" && (strings.HasSuffix(r.Type, "/SOA") || strings.HasSuffix(r.Type, "/NS")) {
+		return badRequest("BadRequest", "The record set of type '%s' at the zone apex cannot be deleted.", lastSegment(r.Type))
+	}
+	return nil
+}
+
+func viewZone(c *call, r *Resource, d Doc) {
+	p := wire.EnsureProps(d)
+	p["numberOfRecordSets"] = len(c.records(r.ID))
+	if r.Type == TypePrivateZone {
+		p["numberOfVirtualNetworkLinks"] = len(c.within(r.ID, TypeZoneLink))
+	}
+}
+
+func (c *call) records(zoneID string) []*Resource {
+	var out []*Resource
+	for _, r := range c.within(zoneID, "") {
+		if r.Type != TypeZoneLink {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// recordSets lists all records of a zone, whatever their type.
+func (c *call) recordSets() (*reply, error) {
+	p, err := ParsePath(c.path.Up())
+	if err != nil {
+		return nil, badRequest("InvalidResourceId", "%v", err)
+	}
+	if c.get(p.Raw) == nil {
+		return nil, notFound(p)
+	}
+	suffix := strings.ToLower(c.req.URL.Query().Get("$recordsetnamesuffix"))
+	out := []any{}
+	for _, r := range c.records(p.Raw) {
+		if strings.HasSuffix(strings.ToLower(r.Name), suffix) {
+			out = append(out, c.view(r))
+		}
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}

@@ -1,0 +1,227 @@
+package arm
+
+import (
+	"net/http"
+	"sort"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// route is a path that is not a plain document. A star stands for one segment.
+type route struct {
+	method, pattern string
+	handle          func(*call) (*reply, error)
+}
+
+// routes is filled by init to break the cycle between handlers and the table.
+var routes []route
+
+func init() {
+	const imagePath = "subscriptions/*/providers/microsoft.compute/locations/*/publishers"
+	const vmPath = "subscriptions/*/resourcegroups/*/providers/microsoft.compute/virtualmachines"
+	const zonePath = "subscriptions/*/resourcegroups/*/providers/microsoft.network/"
+	routes = []route{
+		{"GET", "tenants", (*call).tenants},
+		{"GET", "subscriptions", (*call).subscriptions},
+		{"GET", "subscriptions/*", (*call).subscription},
+		{"GET", "subscriptions/*/locations", (*call).locations},
+		{"GET", "providers", (*call).providers},
+		{"GET", "subscriptions/*/providers", (*call).providers},
+		{"GET", "subscriptions/*/providers/*", (*call).provider},
+		{"POST", "subscriptions/*/providers/*/register", (*call).registerProvider},
+		{"GET", "subscriptions/*/resources", (*call).resources},
+		{"GET", "subscriptions/*/resourcegroups/*/resources", (*call).resources},
+		{"POST", "subscriptions/*/providers/microsoft.storage/checknameavailability", (*call).storageNameAvailable},
+		{"GET", "subscriptions/*/providers/microsoft.compute/skus", (*call).skus},
+		{"GET", "subscriptions/*/providers/microsoft.compute/locations/*/vmsizes", (*call).vmSizes},
+		{"GET", "subscriptions/*/providers/microsoft.compute/locations/*/usages", (*call).usages},
+		{"GET", "subscriptions/*/providers/microsoft.network/locations/*/usages", (*call).usages},
+		{"GET", imagePath, (*call).imageList},
+		{"GET", imagePath + "/*/artifacttypes/vmimage/offers", (*call).imageList},
+		{"GET", imagePath + "/*/artifacttypes/vmimage/offers/*/skus", (*call).imageList},
+		{"GET", imagePath + "/*/artifacttypes/vmimage/offers/*/skus/*/versions", (*call).imageList},
+		{"GET", imagePath + "/*/artifacttypes/vmimage/offers/*/skus/*/versions/*", (*call).imageVersion},
+		{"GET", vmPath + "/*/instanceview", (*call).instanceViewOf},
+		{"GET", zonePath + "dnszones/*/recordsets", (*call).recordSets},
+		{"GET", zonePath + "dnszones/*/all", (*call).recordSets},
+		{"GET", zonePath + "privatednszones/*/all", (*call).recordSets},
+		{"PUT", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*", (*call).noDeployments},
+	}
+}
+
+func findRoute(method, raw string) func(*call) (*reply, error) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	segs := strings.Split(strings.ToLower(raw[1:]), "/")
+	for _, r := range routes {
+		if r.method == method && matches(r.pattern, segs) {
+			return r.handle
+		}
+	}
+	return nil
+}
+
+func matches(pattern string, segs []string) bool {
+	ps := strings.Split(pattern, "/")
+	if len(ps) != len(segs) {
+		return false
+	}
+	for i, p := range ps {
+		if p != "*" && p != segs[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *call) noDeployments() (*reply, error) {
+	return nil, failf(http.StatusNotImplemented, "TemplateDeploymentsNotSupported", "The embedded Azure does not run ARM templates. Create the resources one by one, for example with the SDK or with az commands that do not deploy a template.")
+}
+
+func (c *call) tenants() (*reply, error) {
+	return answer(http.StatusOK, Doc{"value": []any{Doc{"id": "/tenants/" + c.Tenant, "tenantId": c.Tenant, "displayName": "Sandbox",
+		"defaultDomain": "sandbox.onmicrosoft.com", "tenantCategory": "Home", "tenantType": "AAD", "countryCode": "US", "domains": []any{"sandbox.onmicrosoft.com"}}}}), nil
+}
+
+func (c *call) subscriptionDoc() Doc {
+	return Doc{"id": "/subscriptions/" + c.Subscription, "subscriptionId": c.Subscription, "tenantId": c.Tenant, "displayName": "Sandbox",
+		"state": "Enabled", "authorizationSource": "RoleBased", "managedByTenants": []any{},
+		"subscriptionPolicies": Doc{"locationPlacementId": "Public_2014-09-01", "quotaId": "PayAsYouGo_2014-09-01", "spendingLimit": "Off"}}
+}
+
+func (c *call) subscriptions() (*reply, error) {
+	list := []any{}
+	if roles.AllowedBelow(c.tx, c.caller.ObjectID, "", "/subscriptions/"+c.Subscription) {
+		list = append(list, c.subscriptionDoc())
+	}
+	return answer(http.StatusOK, Doc{"value": list, "count": Doc{"type": "Total", "value": len(list)}}), nil
+}
+
+func (c *call) subscription() (*reply, error) {
+	if !strings.EqualFold(c.path.Name(), c.Subscription) {
+		return nil, failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", c.path.Name())
+	}
+	return answer(http.StatusOK, c.subscriptionDoc()), nil
+}
+
+// regions that exist; zones are numbered 1 to 3 in each.
+var regions = map[string]string{
+	"eastus": "East US", "eastus2": "East US 2", "westus": "West US", "westus2": "West US 2", "westus3": "West US 3", "centralus": "Central US",
+	"northeurope": "North Europe", "westeurope": "West Europe", "uksouth": "UK South", "germanywestcentral": "Germany West Central",
+}
+
+func (c *call) regionNames() []string {
+	out := []string{c.Location}
+	for name := range regions {
+		if name != c.Location {
+			out = append(out, name)
+		}
+	}
+	sort.Strings(out[1:])
+	return out
+}
+
+func displayName(region string) string {
+	if d := regions[region]; d != "" {
+		return d
+	}
+	return region
+}
+
+func (c *call) locations() (*reply, error) {
+	var out []any
+	for _, name := range c.regionNames() {
+		out = append(out, Doc{"id": "/subscriptions/" + c.Subscription + "/locations/" + name, "name": name, "type": "Region",
+			"displayName": displayName(name), "regionalDisplayName": "(Sandbox) " + displayName(name),
+			"metadata":                 Doc{"regionType": "Physical", "regionCategory": "Recommended", "geographyGroup": "Sandbox", "pairedRegion": []any{}},
+			"availabilityZoneMappings": []any{Doc{"logicalZone": "1", "physicalZone": name + "-az1"}, Doc{"logicalZone": "2", "physicalZone": name + "-az2"}, Doc{"logicalZone": "3", "physicalZone": name + "-az3"}}})
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+var namespaces = []string{"Microsoft.Authorization", "Microsoft.Compute", "Microsoft.KeyVault", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Resources", "Microsoft.Storage"}
+
+func (c *call) providers() (*reply, error) {
+	var out []any
+	for _, ns := range namespaces {
+		out = append(out, c.providerDoc(ns))
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+func (c *call) provider() (*reply, error) { return c.namedProvider(c.path.Name()) }
+
+func (c *call) registerProvider() (*reply, error) { return c.namedProvider(lastSegment(c.path.Up())) }
+
+func (c *call) namedProvider(name string) (*reply, error) {
+	for _, ns := range namespaces {
+		if strings.EqualFold(ns, name) {
+			return answer(http.StatusOK, c.providerDoc(ns)), nil
+		}
+	}
+	return nil, failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", name)
+}
+
+func (c *call) providerDoc(ns string) Doc {
+	var at []any
+	for _, name := range c.regionNames() {
+		at = append(at, displayName(name))
+	}
+	at = append(at, "global")
+	var names []string
+	for _, k := range kindTable {
+		if typ, ok := strings.CutPrefix(k.Type, ns+"/"); ok {
+			names = append(names, typ)
+		}
+	}
+	sort.Strings(names)
+	var zones []any
+	for _, name := range c.regionNames() {
+		zones = append(zones, Doc{"location": displayName(name), "zones": []any{"1", "2", "3"}})
+	}
+	var types []any
+	for _, n := range names {
+		types = append(types, Doc{"resourceType": n, "locations": at, "zoneMappings": zones, "apiVersions": []any{"2024-07-01", "2024-03-01", "2023-01-31", "2022-04-01", "2018-09-01"}})
+	}
+	return Doc{"id": "/subscriptions/" + c.Subscription + "/providers/" + ns, "namespace": ns, "registrationState": "Registered",
+		"registrationPolicy": "RegistrationRequired", "resourceTypes": types}
+}
+
+// resources lists tracked resources: those that have a life of their own.
+func (c *call) resources() (*reply, error) {
+	match := parseFilter(c.req.URL.Query().Get("$filter"))
+	if group := c.path.ResourceGroup(); group != "" && c.get(group) == nil {
+		return nil, groupNotFound(lastSegment(group))
+	}
+	out := []any{}
+	for _, r := range c.within(c.path.Up(), "") {
+		ns, _, _ := strings.Cut(r.Type, "/")
+		if strings.Count(r.Type, "/") != 1 || ns == "Microsoft.Resources" || ns == "Microsoft.Authorization" || !match(r) || !c.visible(r) {
+			continue
+		}
+		d := Doc{"id": r.ID, "name": r.Name, "type": r.Type, "location": r.Body["location"], "provisioningState": wire.Props(r.Body)["provisioningState"]}
+		for _, optional := range []string{"tags", "sku", "kind", "zones", "managedBy", "identity"} {
+			if v := r.Body[optional]; v != nil {
+				d[optional] = v
+			}
+		}
+		out = append(out, d)
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+// cloudMetadata is what clients read to learn a cloud's endpoints; the newer form is an array.
+func cloudMetadata(r *http.Request) any {
+	d := Doc{"name": "AzureCloud", "portal": "https://portal.azure.com",
+		"authentication":  Doc{"loginEndpoint": "https://login.microsoftonline.com", "audiences": []any{"https://management.core.windows.net/", "https://management.azure.com/"}, "tenant": "common", "identityProvider": "AAD"},
+		"resourceManager": "https://management.azure.com/", "graph": "https://graph.windows.net/", "graphAudience": "https://graph.windows.net/",
+		"microsoftGraphResourceId": "https://graph.microsoft.com/", "gallery": "https://gallery.azure.com/", "batch": "https://batch.core.windows.net/",
+		"suffixes": Doc{"storage": "core.windows.net", "keyVaultDns": "vault.azure.net", "acrLoginServer": "azurecr.io"}}
+	if r.URL.Query().Get("api-version") >= "2019-05-01" {
+		return []any{d}
+	}
+	return d
+}

@@ -1,0 +1,221 @@
+// Package arm is the resource manager of the embedded Azure: a document store that knows no api-version, with small rules per kind of
+// resource.
+package arm
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// Doc is a JSON object.
+type Doc = store.Doc
+
+// Options of a server.
+type Options struct {
+	Subscription, Tenant, Location string
+	PublicIPs                      netip.Prefix  // addresses of public IP resources
+	OperationTime                  time.Duration // how long a long-running operation takes
+}
+
+// Server is the http.Handler of management.azure.com.
+type Server struct {
+	Options
+	store    *store.Store
+	identity *entra.Service
+
+	mu      sync.Mutex
+	pending map[string]time.Time // lower-cased id -> when its operation is done
+	writing map[string]bool      // identities with a federated credential being written
+}
+
+// New makes a server on the store.
+func New(o Options, s *store.Store, identity *entra.Service) *Server {
+	return &Server{Options: o, store: s, identity: identity, pending: map[string]time.Time{}, writing: map[string]bool{}}
+}
+
+// maxBody is the size of the largest request that is read.
+const maxBody = 8 << 20
+
+// call is one request inside its transaction.
+type call struct {
+	*Server
+	tx     *store.Tx
+	req    *http.Request
+	path   Path
+	body   Doc
+	caller entra.Principal
+}
+
+// reply is built inside the transaction and sent after its commit.
+type reply struct {
+	status int
+	header http.Header
+	body   any // nil: no content
+}
+
+func answer(status int, body any) *reply {
+	return &reply{status: status, header: http.Header{}, body: body}
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("x-ms-request-id", uuid.NewString())
+	h.Set("x-ms-correlation-request-id", uuid.NewString())
+	h.Set("x-ms-routing-request-id", "SANDBOX:"+uuid.NewString())
+	h.Set("Cache-Control", "no-cache")
+	if strings.EqualFold(r.URL.Path, "/metadata/endpoints") {
+		wire.JSON(w, http.StatusOK, cloudMetadata(r))
+		return
+	}
+	out, err := s.handle(w, r)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	for k, v := range out.header {
+		h[k] = v
+	}
+	if out.body == nil || r.Method == http.MethodHead {
+		w.WriteHeader(out.status)
+		return
+	}
+	wire.JSON(w, out.status, out.body)
+}
+
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) {
+	caller, err := s.authenticate(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if r.URL.Query().Get("api-version") == "" {
+		return nil, badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+	}
+	path, err := ParsePath(r.URL.Path)
+	if err != nil {
+		return nil, failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	if out := s.operation(r); out != nil {
+		return out, nil
+	}
+	release, err := s.oneFederationAtATime(r.Method, path)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	c := call{Server: s, req: r, path: path, body: body, caller: caller}
+	var out *reply
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		s.store.View(func(tx *store.Tx) {
+			c.tx = tx
+			out, err = c.dispatch()
+		})
+	default:
+		err = s.store.Update(func(tx *store.Tx) error {
+			c.tx = tx
+			var err error
+			out, err = c.dispatch()
+			return err
+		})
+	}
+	return out, err
+}
+
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (entra.Principal, error) {
+	raw, ok := wire.Bearer(r)
+	if !ok {
+		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+s.Tenant+`", error="invalid_token", error_description="The authentication failed because of missing 'Authorization' header."`)
+		return entra.Principal{}, failf(http.StatusUnauthorized, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
+	}
+	caller, err := s.identity.Verify(raw, entra.ManagementAudiences, nil)
+	var refused *entra.TokenError
+	if errors.As(err, &refused) {
+		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+s.Tenant+`", error="invalid_token", error_description="The access token is invalid."`)
+		return caller, failf(http.StatusUnauthorized, refused.Code, "%s", refused.Message)
+	}
+	access.SetPrincipal(r.Context(), caller.ClientID)
+	return caller, err
+}
+
+func readBody(r *http.Request) (Doc, error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Body == nil {
+		return Doc{}, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, badRequest("InvalidRequestContent", "The request content could not be read: %v.", err)
+	}
+	if len(data) > maxBody {
+		return nil, failf(http.StatusRequestEntityTooLarge, "RequestContentTooLarge", "The request content is larger than %d bytes.", maxBody)
+	}
+	body := Doc{}
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return body, nil
+	}
+	if err := json.Unmarshal(data, &body); err != nil || body == nil {
+		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: %v.", err)
+	}
+	return body, nil
+}
+
+// dispatch authorises a request and finds who answers it.
+func (c *call) dispatch() (*reply, error) {
+	if err := c.authorize(); err != nil {
+		return nil, err
+	}
+	if h := findRoute(c.req.Method, c.path.Raw); h != nil {
+		return h(c)
+	}
+	if h := scopeRoute(c.path); h != nil {
+		return h(c)
+	}
+	switch c.req.Method {
+	case http.MethodPut:
+		return c.put()
+	case http.MethodPatch:
+		return c.patch()
+	case http.MethodDelete:
+		return c.delete()
+	case http.MethodPost:
+		return c.action()
+	case http.MethodGet, http.MethodHead:
+		if c.path.Collection {
+			return c.list()
+		}
+		return c.read()
+	}
+	return nil, failf(http.StatusMethodNotAllowed, "MethodNotAllowed", "The HTTP method '%s' is not supported.", c.req.Method)
+}
+
+func (c *call) action() (*reply, error) {
+	h := actions[strings.ToLower(c.path.Type)]
+	if h == nil {
+		return nil, failf(http.StatusNotFound, "InvalidResourceType", "The embedded Azure has no action '%s'.", c.path.Type)
+	}
+	p, err := ParsePath(c.path.Up())
+	if err != nil {
+		return nil, badRequest("InvalidResourceId", "%v", err)
+	}
+	r := c.get(p.Raw)
+	if r == nil {
+		return nil, notFound(p)
+	}
+	return h(c, r)
+}

@@ -1,0 +1,135 @@
+package arm
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// size of a virtual machine.
+type size struct {
+	name, family string
+	vcpus        int
+	memoryMiB    int
+	arm64        bool
+}
+
+// families of sizes, by name pattern: %d is the number of vCPUs.
+var families = []struct {
+	pattern, family string
+	gibPerVCPU      float64
+	vcpus           []int
+	arm64           bool
+}{
+	{"Standard_D%ds_v3", "standardDSv3Family", 4, []int{2, 4, 8, 16, 32}, false},
+	{"Standard_D%ds_v4", "standardDSv4Family", 4, []int{2, 4, 8, 16, 32}, false},
+	{"Standard_D%ds_v5", "standardDSv5Family", 4, []int{2, 4, 8, 16, 32}, false},
+	{"Standard_D%dds_v5", "standardDDSv5Family", 4, []int{2, 4, 8, 16, 32}, false},
+	{"Standard_D%das_v4", "standardDASv4Family", 4, []int{2, 4, 8, 16, 32}, false},
+	{"Standard_D%das_v5", "standardDASv5Family", 4, []int{2, 4, 8, 16, 32}, false},
+	{"Standard_D%dps_v5", "standardDPSv5Family", 4, []int{2, 4, 8, 16, 32}, true},
+	{"Standard_E%ds_v3", "standardESv3Family", 8, []int{2, 4, 8, 16}, false},
+	{"Standard_E%ds_v5", "standardESv5Family", 8, []int{2, 4, 8, 16}, false},
+	{"Standard_F%ds_v2", "standardFSv2Family", 2, []int{2, 4, 8, 16}, false},
+	{"Standard_B%dms", "standardBSFamily", 4, []int{2, 4, 8}, false},
+	{"Standard_B%ds", "standardBSFamily", 2, []int{2}, false},
+}
+
+var sizes = sync.OnceValue(func() map[string]size {
+	out := map[string]size{}
+	for _, f := range families {
+		for _, n := range f.vcpus {
+			s := size{name: fmt.Sprintf(f.pattern, n), family: f.family, vcpus: n, memoryMiB: int(f.gibPerVCPU * float64(n) * 1024), arm64: f.arm64}
+			out[strings.ToLower(s.name)] = s
+		}
+	}
+	return out
+})
+
+func sizeOf(name string) (size, bool) {
+	s, ok := sizes()[strings.ToLower(name)]
+	return s, ok
+}
+
+// orderedSizes keeps the order of the families.
+func orderedSizes() []size {
+	var out []size
+	for _, f := range families {
+		for _, n := range f.vcpus {
+			s, _ := sizeOf(fmt.Sprintf(f.pattern, n))
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// skus is what Cluster API Provider Azure reads to learn of sizes, zones and fault domains.
+func (c *call) skus() (*reply, error) {
+	at := c.Location
+	for _, cond := range conditions(c.req.URL.Query().Get("$filter")) {
+		if cond.key == "location" {
+			at = strings.ToLower(strings.ReplaceAll(cond.value, " ", ""))
+		}
+	}
+	out := []any{}
+	for _, s := range orderedSizes() {
+		out = append(out, s.sku(at))
+	}
+	for _, name := range []string{"Aligned", "Classic"} {
+		out = append(out, Doc{"resourceType": "availabilitySets", "name": name, "locations": []any{at}, "locationInfo": []any{Doc{"location": at}},
+			"capabilities": capabilities("MaximumPlatformFaultDomainCount", "3"), "restrictions": []any{}})
+	}
+	for _, name := range []string{"Standard_LRS", "StandardSSD_LRS", "Premium_LRS"} {
+		out = append(out, Doc{"resourceType": "disks", "name": name, "locations": []any{at}, "locationInfo": []any{Doc{"location": at, "zones": []any{"1", "2", "3"}}},
+			"capabilities": []any{}, "restrictions": []any{}})
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+func capabilities(pairs ...string) []any {
+	var out []any
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, Doc{"name": pairs[i], "value": pairs[i+1]})
+	}
+	return out
+}
+
+func (s size) sku(at string) Doc {
+	arch := "x64"
+	if s.arm64 {
+		arch = "Arm64"
+	}
+	return Doc{"resourceType": "virtualMachines", "name": s.name, "tier": "Standard", "size": strings.TrimPrefix(s.name, "Standard_"), "family": s.family,
+		"locations": []any{at}, "restrictions": []any{},
+		"locationInfo": []any{Doc{"location": at, "zones": []any{"1", "2", "3"}, "zoneDetails": []any{}}},
+		"capabilities": capabilities("vCPUs", strconv.Itoa(s.vcpus), "vCPUsAvailable", strconv.Itoa(s.vcpus), "MemoryGB", strconv.FormatFloat(float64(s.memoryMiB)/1024, 'g', -1, 64),
+			"CpuArchitectureType", arch, "HyperVGenerations", "V1,V2", "PremiumIO", "True", "AcceleratedNetworkingEnabled", "True",
+			"EphemeralOSDiskSupported", "True", "EncryptionAtHostSupported", "True", "MaxDataDiskCount", strconv.Itoa(2*s.vcpus),
+			"OSVhdSizeMB", "1047552", "MaxResourceVolumeMB", strconv.Itoa(s.vcpus*8192), "CachedDiskBytes", strconv.Itoa(s.vcpus<<34), "MaxNetworkInterfaces", "2", "LowPriorityCapable", "True")}
+}
+
+func (c *call) vmSizes() (*reply, error) {
+	var out []any
+	for _, s := range orderedSizes() {
+		out = append(out, Doc{"name": s.name, "numberOfCores": s.vcpus, "memoryInMB": s.memoryMiB, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": s.vcpus * 8192, "maxDataDiskCount": 2 * s.vcpus})
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+// usages shows a quota that nothing in the sandbox reaches.
+func (c *call) usages() (*reply, error) {
+	cores, machines := 0, c.within("", typeVM)
+	for _, vm := range machines {
+		s, _ := sizeOf(vmSize(vm))
+		cores += s.vcpus
+	}
+	usage := func(name, text string, n, limit int) Doc {
+		return Doc{"unit": "Count", "currentValue": n, "limit": limit, "name": Doc{"value": name, "localizedValue": text}}
+	}
+	if strings.Contains(strings.ToLower(c.path.Raw), "microsoft.network") {
+		return answer(http.StatusOK, Doc{"value": []any{usage("PublicIPAddresses", "Public IP Addresses", len(c.within("", typePublicIP)), 1000)}}), nil
+	}
+	return answer(http.StatusOK, Doc{"value": []any{usage("cores", "Total Regional vCPUs", cores, 1000), usage("virtualMachines", "Virtual Machines", len(machines), 25000)}}), nil
+}

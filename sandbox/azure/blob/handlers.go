@@ -1,0 +1,302 @@
+package blob
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// handler of one operation. Action is the RBAC action after blobServices/.
+type handler struct {
+	action string
+	write  bool
+	public bool // the world may, where a container allows it
+	upload bool // the body is content
+	run    func(*call, *stored) (*result, error)
+}
+
+var (
+	createContainer = &handler{action: "containers/write", write: true, run: (*call).createContainer}
+	deleteContainer = &handler{action: "containers/delete", write: true, run: (*call).deleteContainer}
+	getContainer    = &handler{action: "containers/read", public: true, run: (*call).getContainer}
+	setContainerACL = &handler{action: "containers/setAcl/action", write: true, run: (*call).setContainerACL}
+	listContainers  = &handler{action: "containers/read", run: (*call).listContainers}
+	listBlobs       = &handler{action: "containers/blobs/read", public: true, run: (*call).listBlobs}
+	accountInfo     = &handler{action: "containers/read", run: (*call).accountInfo}
+	putBlob         = &handler{action: "containers/blobs/write", write: true, upload: true, run: (*call).putBlob}
+	putBlock        = &handler{action: "containers/blobs/write", write: true, upload: true, run: (*call).putBlock}
+	putBlockList    = &handler{action: "containers/blobs/write", write: true, run: (*call).putBlockList}
+	getBlob         = &handler{action: "containers/blobs/read", public: true, run: (*call).getBlob}
+	deleteBlob      = &handler{action: "containers/blobs/delete", write: true, run: (*call).deleteBlob}
+)
+
+func (c *call) route() (*handler, error) {
+	q := c.req.URL.Query()
+	comp, method := q.Get("comp"), c.req.Method
+	read := method == http.MethodGet || method == http.MethodHead
+	var h *handler
+	switch {
+	case comp == "properties" && q.Get("restype") == "account":
+		h = accountInfo
+	case c.container == "" && comp == "list" && read:
+		h = listContainers
+	case q.Get("restype") == "container":
+		h = map[string]*handler{"PUT ": createContainer, "DELETE ": deleteContainer, "GET ": getContainer, "HEAD ": getContainer, "GET acl": getContainer,
+			"HEAD acl": getContainer, "PUT acl": setContainerACL, "GET list": listBlobs}[method+" "+comp]
+	case c.blob != "":
+		h = map[string]*handler{"PUT ": putBlob, "PUT block": putBlock, "PUT blocklist": putBlockList, "GET ": getBlob, "HEAD ": getBlob, "DELETE ": deleteBlob}[method+" "+comp]
+	}
+	if h == nil {
+		return nil, fail(http.StatusBadRequest, "UnsupportedHttpVerb", fmt.Sprintf("The embedded Azure has no blob operation %s %s.", method, c.req.URL.RequestURI()))
+	}
+	return h, nil
+}
+
+// receive stores the content of an upload before the transaction.
+func (c *call) receive(h *handler) (*stored, error) {
+	if !h.upload {
+		return nil, nil
+	}
+	s, err := c.content.write(c.req.Body)
+	return &s, err
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
+
+func newETag() string { return fmt.Sprintf(`"0x%X"`, time.Now().UnixNano()) }
+
+func (c *call) stamp(d Doc) {
+	h := c.w.Header()
+	h.Set("ETag", wire.Text(d, "etag"))
+	h.Set("Last-Modified", modified(d).UTC().Format(http.TimeFormat))
+}
+
+// accessLevel translates the header's "container" to the resource manager's "Container".
+func (c *call) accessLevel() (string, error) {
+	level := c.req.Header.Get("x-ms-blob-public-access")
+	if level == "" {
+		return "None", nil
+	}
+	if wire.Props(c.account)["allowBlobPublicAccess"] != true {
+		return "", fail(http.StatusConflict, "PublicAccessNotPermitted", "Public access is not permitted on this storage account.")
+	}
+	return strings.ToUpper(level[:1]) + strings.ToLower(level[1:]), nil
+}
+
+func (c *call) createContainer(*stored) (*result, error) {
+	if _, err := c.findContainer(); err == nil {
+		return nil, fail(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
+	}
+	level, err := c.accessLevel()
+	if err != nil {
+		return nil, err
+	}
+	d := Doc{"id": wire.Text(c.account, "id") + "/blobServices/default/containers/" + c.container, "name": c.container, "type": arm.TypeContainer,
+		"etag": newETag(), "modified": now(), "properties": Doc{"publicAccess": level, "leaseState": "Available", "leaseStatus": "Unlocked", "lastModifiedTime": now()}}
+	c.tx.Put(store.ARM, c.containerKey(), d)
+	c.stamp(d)
+	return &result{status: http.StatusCreated}, nil
+}
+
+func (c *call) deleteContainer(*stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	c.tx.Delete(store.ARM, c.containerKey())
+	for _, b := range c.tx.Scan(store.Blobs, c.name+"/"+c.container+"/") {
+		c.tx.Delete(store.Blobs, b.Key)
+	}
+	return &result{status: http.StatusAccepted}, nil
+}
+
+func (c *call) getContainer(*stored) (*result, error) {
+	d, err := c.findContainer()
+	if err != nil {
+		return nil, err
+	}
+	c.stamp(d)
+	if level := strings.ToLower(wire.Text(wire.Props(d), "publicAccess")); level != "none" {
+		c.w.Header().Set("x-ms-blob-public-access", level)
+	}
+	out := &result{status: http.StatusOK}
+	if c.req.URL.Query().Get("comp") == "acl" {
+		c.w.Header().Set("Content-Type", "application/xml")
+		out.body = []byte(`<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers/>`)
+	}
+	return out, nil
+}
+
+func (c *call) setContainerACL(*stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	level, err := c.accessLevel()
+	if err != nil {
+		return nil, err
+	}
+	d := c.tx.Edit(store.ARM, c.containerKey())
+	wire.EnsureProps(d)["publicAccess"] = level
+	d["etag"], d["modified"] = newETag(), now()
+	c.stamp(d)
+	return &result{status: http.StatusOK}, nil
+}
+
+func (c *call) accountInfo(*stored) (*result, error) {
+	c.w.Header().Set("x-ms-account-kind", "StorageV2")
+	c.w.Header().Set("x-ms-sku-name", "Standard_LRS")
+	return &result{status: http.StatusOK}, nil
+}
+
+func (c *call) putBlob(up *stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	return c.saveBlob(*up)
+}
+
+func (c *call) saveBlob(up stored) (*result, error) {
+	old := c.tx.Get(store.Blobs, c.blobKey())
+	if c.req.Header.Get("If-None-Match") == "*" && old != nil {
+		return nil, fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+	}
+	if m := c.req.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && m != wire.Text(old, "etag")) {
+		return nil, fail(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+	}
+	h := c.req.Header
+	kind := h.Get("x-ms-blob-content-type")
+	if kind == "" {
+		kind = h.Get("Content-Type")
+	}
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	meta := Doc{}
+	for k, v := range h {
+		if name, ok := strings.CutPrefix(strings.ToLower(k), "x-ms-meta-"); ok {
+			meta[name] = strings.Join(v, ",")
+		}
+	}
+	d := Doc{"content": up.hash, "size": up.size, "md5": up.md5, "contentType": kind, "cacheControl": h.Get("x-ms-blob-cache-control"), "metadata": meta,
+		"etag": newETag(), "modified": now()}
+	c.tx.Put(store.Blobs, c.blobKey(), d)
+	c.stamp(d)
+	c.w.Header().Set("Content-MD5", up.md5)
+	c.w.Header().Set("x-ms-request-server-encrypted", "true")
+	return &result{status: http.StatusCreated}, nil
+}
+
+// blockKey cannot clash with a blob: no account has a leading question mark.
+func (c *call) blockKey(id string) string { return "?" + c.blobKey() + "?" + id }
+
+func (c *call) putBlock(up *stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	c.tx.Put(store.Blobs, c.blockKey(c.req.URL.Query().Get("blockid")), Doc{"content": up.hash})
+	c.w.Header().Set("Content-MD5", up.md5)
+	return &result{status: http.StatusCreated}, nil
+}
+
+func (c *call) putBlockList(*stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(c.req.Body, 4<<20))
+	if err != nil {
+		return nil, fmt.Errorf("reading the block list: %w", err)
+	}
+	var list struct {
+		Blocks []struct {
+			ID string `xml:",chardata"`
+		} `xml:",any"`
+	}
+	if err := xml.Unmarshal(data, &list); err != nil {
+		return nil, fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+	}
+	var hashes []string
+	for _, b := range list.Blocks {
+		d := c.tx.Get(store.Blobs, c.blockKey(strings.TrimSpace(b.ID)))
+		if d == nil {
+			return nil, fail(http.StatusBadRequest, "InvalidBlockList", "The specified block list is invalid.")
+		}
+		hashes = append(hashes, wire.Text(d, "content"))
+	}
+	up, err := c.content.concat(hashes)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range c.tx.Scan(store.Blobs, c.blockKey("")) {
+		c.tx.Delete(store.Blobs, r.Key)
+	}
+	return c.saveBlob(up)
+}
+
+func (c *call) getBlob(*stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	d := c.tx.Get(store.Blobs, c.blobKey())
+	if d == nil {
+		return nil, fail(http.StatusNotFound, "BlobNotFound", "The specified blob does not exist.")
+	}
+	return &result{status: http.StatusOK, blob: d}, nil
+}
+
+func (c *call) deleteBlob(*stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	if c.tx.Get(store.Blobs, c.blobKey()) == nil {
+		return nil, fail(http.StatusNotFound, "BlobNotFound", "The specified blob does not exist.")
+	}
+	c.tx.Delete(store.Blobs, c.blobKey())
+	return &result{status: http.StatusAccepted}, nil
+}
+
+func (c *call) listBlobs(*stored) (*result, error) {
+	if _, err := c.findContainer(); err != nil {
+		return nil, err
+	}
+	base := c.name + "/" + c.container + "/"
+	recs := c.tx.Scan(store.Blobs, base+c.req.URL.Query().Get("prefix"))
+	sort.Slice(recs, func(i, j int) bool { return recs[i].Key < recs[j].Key })
+	var b strings.Builder
+	fmt.Fprintf(&b, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://%s/" ContainerName="%s"><Blobs>`, c.req.Host, escape(c.container))
+	for _, r := range recs {
+		fmt.Fprintf(&b, `<Blob><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Etag>%s</Etag><Content-Length>%d</Content-Length><Content-Type>%s</Content-Type><Content-MD5>%s</Content-MD5><BlobType>BlockBlob</BlobType><LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState></Properties></Blob>`,
+			escape(strings.TrimPrefix(r.Key, base)), modified(r.Doc).UTC().Format(http.TimeFormat), strings.Trim(wire.Text(r.Doc, "etag"), `"`), size(r.Doc), escape(wire.Text(r.Doc, "contentType")), wire.Text(r.Doc, "md5"))
+	}
+	b.WriteString(`</Blobs><NextMarker/></EnumerationResults>`)
+	c.w.Header().Set("Content-Type", "application/xml")
+	return &result{status: http.StatusOK, body: []byte(b.String())}, nil
+}
+
+func size(d Doc) int64 {
+	switch n := d["size"].(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+func (c *call) listContainers(*stored) (*result, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://%s/"><Containers>`, c.req.Host)
+	for _, r := range c.tx.Scan(store.ARM, strings.ToLower(wire.Text(c.account, "id")+"/blobServices/default/containers/")) {
+		fmt.Fprintf(&b, `<Container><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Etag>%s</Etag><LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState></Properties></Container>`,
+			escape(wire.Text(r.Doc, "name")), modified(r.Doc).UTC().Format(http.TimeFormat), strings.Trim(wire.Text(r.Doc, "etag"), `"`))
+	}
+	b.WriteString(`</Containers><NextMarker/></EnumerationResults>`)
+	c.w.Header().Set("Content-Type", "application/xml")
+	return &result{status: http.StatusOK, body: []byte(b.String())}, nil
+}

@@ -1,0 +1,212 @@
+// Package blob is the data plane of storage accounts. Accounts and containers are the resource manager's documents; the properties of blobs
+// are in the store, their content is in files named by hash.
+package blob
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// Suffix of the host names of accounts.
+const Suffix = ".blob.core.windows.net"
+
+// Doc is a JSON object.
+type Doc = store.Doc
+
+// Service is the http.Handler of *.blob.core.windows.net.
+type Service struct {
+	store    *store.Store
+	identity *entra.Service
+	tenant   string
+	content  content
+}
+
+// New makes the service; contents are kept in the folder. It answers requests once SetIdentity was called.
+func New(dir, tenant string, s *store.Store) (*Service, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the blobs: %w", err)
+	}
+	return &Service{store: s, tenant: tenant, content: content{dir}}, nil
+}
+
+// SetIdentity breaks the cycle with the token service, which reads issuer documents from here.
+func (s *Service) SetIdentity(identity *entra.Service) { s.identity = identity }
+
+// Error is an error of the storage service.
+type Error struct {
+	Status        int
+	Code, Message string
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+func fail(status int, code, message string) *Error { return &Error{status, code, message} }
+
+// call is one request to an account.
+type call struct {
+	*Service
+	tx        *store.Tx
+	w         http.ResponseWriter
+	req       *http.Request
+	account   Doc
+	name      string // of the account
+	container string
+	blob      string
+}
+
+// result is sent after the commit.
+type result struct {
+	status int
+	body   []byte
+	blob   Doc // its content is the body
+}
+
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("x-ms-version", "2025-01-05")
+	w.Header().Set("x-ms-request-id", uuid.NewString())
+	if id := r.Header.Get("x-ms-client-request-id"); id != "" {
+		w.Header().Set("x-ms-client-request-id", id)
+	}
+	name, _, _ := strings.Cut(strings.ToLower(r.Host), ".")
+	container, blob, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	c := &call{Service: s, w: w, req: r, name: name, container: container, blob: blob}
+	out, err := c.handle()
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	if out.blob != nil {
+		s.serveContent(w, r, out.blob)
+		return
+	}
+	w.WriteHeader(out.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(out.body)
+	}
+}
+
+func (c *call) handle() (*result, error) {
+	h, err := c.route()
+	if err != nil {
+		return nil, err
+	}
+	upload, err := c.receive(h)
+	if err != nil {
+		return nil, err
+	}
+	var out *result
+	run := func(tx *store.Tx) error {
+		c.tx = tx
+		account := c.findAccount()
+		if account == nil {
+			return fail(http.StatusNotFound, "ResourceNotFound", "The specified account does not exist.")
+		}
+		c.account = account
+		if err := c.authorize(h); err != nil {
+			return err
+		}
+		var err error
+		out, err = h.run(c, upload)
+		return err
+	}
+	if h.write {
+		return out, errorOf(c.store.Update(run), &out)
+	}
+	c.store.View(func(tx *store.Tx) { err = run(tx) })
+	return out, err
+}
+
+// errorOf clears the result of a failed update.
+func errorOf(err error, out **result) error {
+	if err != nil {
+		*out = nil
+	}
+	return err
+}
+
+func (c *call) findAccount() Doc {
+	for _, r := range c.tx.Scan(store.ARM, "") {
+		if r.Doc["type"] == arm.TypeStorageAccount && r.Doc["name"] == c.name {
+			return r.Doc
+		}
+	}
+	return nil
+}
+
+func (c *call) containerKey() string {
+	return strings.ToLower(wire.Text(c.account, "id") + "/blobServices/default/containers/" + c.container)
+}
+
+func (c *call) findContainer() (Doc, error) {
+	d := c.tx.Get(store.ARM, c.containerKey())
+	if d == nil {
+		return nil, fail(http.StatusNotFound, "ContainerNotFound", "The specified container does not exist.")
+	}
+	return d, nil
+}
+
+func (c *call) blobKey() string { return c.name + "/" + c.container + "/" + c.blob }
+
+func writeError(w http.ResponseWriter, err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = fail(http.StatusInternalServerError, "InternalError", err.Error())
+	}
+	w.Header().Set("x-ms-error-code", e.Code)
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(e.Status)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, e.Code, escape(e.Message))
+}
+
+func escape(s string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(s))
+	return b.String()
+}
+
+// Fetch reads a public blob in process, the way a foreign client would over the network.
+func (s *Service) Fetch(_ context.Context, address string) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address %q: %w", address, err)
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Host), Suffix)
+	container, blob, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	c := &call{Service: s, name: name, container: container, blob: blob}
+	var hash string
+	s.store.View(func(tx *store.Tx) {
+		c.tx = tx
+		account := c.findAccount()
+		if account == nil {
+			err = fmt.Errorf("no such host: %s", u.Host)
+			return
+		}
+		c.account = account
+		if err = c.anonymous(true); err != nil {
+			return
+		}
+		d := tx.Get(store.Blobs, c.blobKey())
+		if d == nil {
+			err = fmt.Errorf("404 BlobNotFound: %s", address)
+			return
+		}
+		hash = wire.Text(d, "content")
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(s.content.path(hash))
+}

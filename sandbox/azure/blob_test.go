@@ -1,0 +1,94 @@
+package azure_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+func (s *sandbox) get(url string) (int, string) {
+	s.t.Helper()
+	resp, err := s.http.Get(url)
+	must(s.t, err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	must(s.t, err)
+	return resp.StatusCode, string(data)
+}
+
+func TestBlobs(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	ctx := t.Context()
+	c := s.account("rg", "acct", true)
+	_, err := c.UploadBuffer(ctx, "none", "b", []byte("x"), nil)
+	wantCode(t, err, 404, "ContainerNotFound")
+	_, err = c.CreateContainer(ctx, "pub", &container.CreateOptions{Access: to.Ptr(container.PublicAccessTypeBlob)})
+	must(t, err)
+	_, err = c.CreateContainer(ctx, "pub", nil)
+	wantCode(t, err, 409, "ContainerAlreadyExists")
+	_, err = c.CreateContainer(ctx, "priv", nil)
+	must(t, err)
+	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	for _, name := range []string{"pub", "priv"} {
+		_, err = c.UploadStream(ctx, name, "dir/a b.bin", bytes.NewReader(big), &azblob.UploadStreamOptions{BlockSize: 300_000})
+		must(t, err)
+	}
+	back := make([]byte, len(big))
+	n, err := c.DownloadBuffer(ctx, "priv", "dir/a b.bin", back, nil)
+	must(t, err)
+	if n != int64(len(big)) || !bytes.Equal(back, big) {
+		t.Error("the content differs")
+	}
+	page, err := c.NewListBlobsFlatPager("priv", nil).NextPage(ctx)
+	must(t, err)
+	if len(page.Segment.BlobItems) != 1 || *page.Segment.BlobItems[0].Name != "dir/a b.bin" || *page.Segment.BlobItems[0].Properties.ContentLength != int64(len(big)) {
+		t.Errorf("list: %+v", page.Segment.BlobItems)
+	}
+	const host = "https://acct.blob.core.windows.net/"
+	if status, text := s.get(host + "pub/dir/a%20b.bin"); status != 200 || text != string(big) {
+		t.Errorf("anonymous read of a public blob: %d", status)
+	}
+	for _, path := range []string{"priv/dir/a%20b.bin", "pub?restype=container&comp=list"} {
+		if status, _ := s.get(host + path); status != http.StatusNotFound {
+			t.Errorf("anonymous read of %s: %d", path, status)
+		}
+	}
+	s.restart()
+	if status, _ := s.get(host + "pub/dir/a%20b.bin"); status != 200 {
+		t.Errorf("after a restart: %d", status)
+	}
+}
+
+func TestBlobAuthorization(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	ctx := t.Context()
+	shared := s.account("rg", "acct", false)
+	_, err := shared.CreateContainer(ctx, "c", &container.CreateOptions{Access: to.Ptr(container.PublicAccessTypeContainer)})
+	wantCode(t, err, 409, "PublicAccessNotPermitted")
+	_, err = shared.CreateContainer(ctx, "c", nil)
+	must(t, err)
+	if status, _ := s.get("https://acct.blob.core.windows.net/c/x"); status != http.StatusConflict {
+		t.Errorf("anonymous read without public access: %d", status)
+	}
+	wrong, err := azblob.NewSharedKeyCredential("acct", "d3Jvbmc=")
+	must(t, err)
+	forged, err := azblob.NewClientWithSharedKeyCredential("https://acct.blob.core.windows.net/", wrong, &azblob.ClientOptions{ClientOptions: s.options()})
+	must(t, err)
+	_, err = forged.UploadBuffer(ctx, "c", "x", []byte("x"), nil)
+	wantCode(t, err, 403, "AuthenticationFailed")
+	bearer, err := azblob.NewClient("https://acct.blob.core.windows.net/", s.user(), &azblob.ClientOptions{ClientOptions: s.options()})
+	must(t, err)
+	_, err = bearer.UploadBuffer(ctx, "c", "x", []byte("x"), nil)
+	wantCode(t, err, 403, "AuthorizationPermissionMismatch") // Contributor has no data actions
+	const blobDataContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+	must(t, s.assign("/subscriptions/"+subscription+"/resourceGroups/rg", blobDataContributor, clientID))
+	_, err = bearer.UploadBuffer(ctx, "c", "x", []byte("x"), nil)
+	must(t, err)
+}

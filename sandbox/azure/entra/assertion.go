@@ -1,0 +1,114 @@
+package entra
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// clockSkew is what token times may be off.
+const clockSkew = 5 * time.Minute
+
+var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256}
+
+// checkAssertion takes a client certificate's assertion (issuer is the client itself) or a federated token.
+func (s *Service) checkAssertion(ctx context.Context, c client, raw string) *tokenError {
+	token, err := jwt.ParseSigned(raw, assertionAlgorithms)
+	if err != nil {
+		return badClient("50027", "JWT token is invalid or malformed.")
+	}
+	var claims jwt.Claims
+	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
+		return badClient("50027", "JWT token is invalid or malformed.")
+	}
+	if strings.EqualFold(claims.Issuer, c.id) {
+		return checkCertificate(c, token)
+	}
+	if failure := matchFederation(c, claims); failure != nil {
+		return failure
+	}
+	keys, failure := s.issuerKeys(ctx, claims.Issuer)
+	if failure != nil {
+		return failure
+	}
+	var verified jwt.Claims
+	if err := token.Claims(&keys, &verified); err != nil {
+		return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application, or the signature is invalid: client assertion failed signature validation.")
+	}
+	return checkTimes(verified)
+}
+
+func checkTimes(c jwt.Claims) *tokenError {
+	if c.Expiry == nil || c.ValidateWithLeeway(jwt.Expected{Time: time.Now()}, clockSkew) != nil {
+		return badClient("700024", "Client assertion is not within its valid time range. Current time: %s.", time.Now().UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+func checkCertificate(c client, token *jwt.JSONWebToken) *tokenError {
+	for _, k := range wire.Docs(c.application, "keyCredentials") {
+		der, err := base64.StdEncoding.DecodeString(wire.Text(k, "key"))
+		if err != nil {
+			continue
+		}
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			continue
+		}
+		var claims jwt.Claims
+		if token.Claims(cert.PublicKey, &claims) == nil {
+			return checkTimes(claims)
+		}
+	}
+	return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application.")
+}
+
+// matchFederation finds the federated credential by exact issuer and subject, then compares the audience.
+func matchFederation(c client, claims jwt.Claims) *tokenError {
+	if len(c.federations) == 0 {
+		return badClient("70025", "The client '%s' has no configured federated identity credentials.", c.id)
+	}
+	for _, f := range c.federations {
+		if f.issuer != claims.Issuer || f.subject != claims.Subject {
+			continue
+		}
+		for _, a := range f.audiences {
+			if claims.Audience.Contains(a) {
+				return nil
+			}
+		}
+		return badClient("700212", "No matching federated identity record found for presented assertion audience '%s'. Please check your federated identity credential Subject, Audience and Issuer against the presented assertion.", strings.Join(claims.Audience, ","))
+	}
+	return badClient("700213", "No matching federated identity record found for presented assertion subject '%s' (issuer '%s'). Check your federated identity credential Subject, Audience and Issuer against the presented assertion.", claims.Subject, claims.Issuer)
+}
+
+// issuerKeys reads the discovery document and the keys of a foreign issuer.
+func (s *Service) issuerKeys(ctx context.Context, issuer string) (jose.JSONWebKeySet, *tokenError) {
+	var keys jose.JSONWebKeySet
+	data, err := s.fetch(ctx, strings.TrimRight(issuer, "/")+"/.well-known/openid-configuration")
+	if err != nil {
+		return keys, badClient("50166", "Request to External OIDC endpoint failed: %v.", err)
+	}
+	var doc struct {
+		Issuer  string `json:"issuer"`
+		JWKSURI string `json:"jwks_uri"`
+	}
+	if json.Unmarshal(data, &doc) != nil || doc.Issuer != issuer {
+		return keys, badClient("700211", "No matching federated identity record found for presented assertion issuer '%s': its discovery document names '%s'.", issuer, doc.Issuer)
+	}
+	if data, err = s.fetch(ctx, doc.JWKSURI); err != nil {
+		return keys, badClient("50166", "Request to External OIDC endpoint failed: %v.", err)
+	}
+	if err := json.Unmarshal(data, &keys); err != nil {
+		return keys, badClient("5000224", "The keys of issuer '%s' could not be read.", issuer)
+	}
+	return keys, nil
+}

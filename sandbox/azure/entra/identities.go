@@ -1,0 +1,68 @@
+package entra
+
+import (
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// Resource types of managed identities.
+const (
+	IdentityType   = "Microsoft.ManagedIdentity/userAssignedIdentities"
+	CredentialType = IdentityType + "/federatedIdentityCredentials"
+)
+
+// federation is a federated credential.
+type federation struct {
+	issuer, subject string
+	audiences       []string
+}
+
+// client is what a client id stands for: an application or a managed identity.
+type client struct {
+	id          string // client id
+	principalID string // object id of its service principal
+	application store.Doc
+	federations []federation
+}
+
+func findClient(tx *store.Tx, clientID string) (client, bool) {
+	for _, r := range tx.Scan(store.Apps, "") {
+		if !strings.EqualFold(wire.Text(r.Doc, "appId"), clientID) {
+			continue
+		}
+		c := client{id: wire.Text(r.Doc, "appId"), application: r.Doc}
+		for _, sp := range tx.Scan(store.Principals, "") {
+			if strings.EqualFold(wire.Text(sp.Doc, "appId"), clientID) {
+				c.principalID = sp.Key
+			}
+		}
+		for _, f := range wire.Docs(r.Doc, "federatedIdentityCredentials") {
+			c.federations = append(c.federations, federationOf(f))
+		}
+		return c, true
+	}
+	return findManagedIdentity(tx, clientID)
+}
+
+func findManagedIdentity(tx *store.Tx, clientID string) (client, bool) {
+	for _, r := range tx.Scan(store.ARM, "") {
+		p := wire.Props(r.Doc)
+		if r.Doc["type"] != IdentityType || !strings.EqualFold(wire.Text(p, "clientId"), clientID) {
+			continue
+		}
+		c := client{id: wire.Text(p, "clientId"), principalID: wire.Text(p, "principalId")}
+		for _, f := range tx.Scan(store.ARM, r.Key+"/") {
+			if f.Doc["type"] == CredentialType {
+				c.federations = append(c.federations, federationOf(wire.Props(f.Doc)))
+			}
+		}
+		return c, true
+	}
+	return client{}, false
+}
+
+func federationOf(d store.Doc) federation {
+	return federation{issuer: wire.Text(d, "issuer"), subject: wire.Text(d, "subject"), audiences: wire.Texts(d, "audiences")}
+}

@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+func (c *call) create(t store.Table) (*result, error) {
+	if t == store.Apps {
+		d := Application(uuid.NewString(), uuid.NewString(), c.body)
+		c.tx.Put(store.Apps, wire.Text(d, "id"), d)
+		return &result{http.StatusCreated, d}, nil
+	}
+	appID := wire.Text(c.body, "appId")
+	name := ""
+	for _, a := range c.all(store.Apps) {
+		if strings.EqualFold(wire.Text(a, "appId"), appID) {
+			name = wire.Text(a, "displayName")
+		}
+	}
+	if name == "" {
+		return nil, invalid("The appId '%s' of the service principal does not reference a valid application object.", appID)
+	}
+	for _, sp := range c.all(store.Principals) {
+		if strings.EqualFold(wire.Text(sp, "appId"), appID) {
+			return nil, &graphError{http.StatusConflict, "Request_MultipleObjectsWithSameKeyValue", "The service principal cannot be created, updated, or restored because the service principal name " + appID + " is already in use."}
+		}
+	}
+	d := Principal(uuid.NewString(), appID, name, c.tenant)
+	c.tx.Put(store.Principals, wire.Text(d, "id"), d)
+	return &result{http.StatusCreated, d}, nil
+}
+
+// Application completes the document of an application.
+func Application(objectID, appID string, d Doc) Doc {
+	d["id"], d["appId"] = strings.ToLower(objectID), appID
+	for _, list := range []string{"keyCredentials", "passwordCredentials", "identifierUris", "federatedIdentityCredentials", "requiredResourceAccess", "appRoles", "tags"} {
+		wire.Default(d, list, []any{})
+	}
+	wire.Default(d, "displayName", appID)
+	wire.Default(d, "web", Doc{"redirectUris": []any{}, "homePageUrl": nil})
+	wire.Default(d, "signInAudience", "AzureADMyOrg")
+	wire.Default(d, "createdDateTime", time.Now().UTC().Format(time.RFC3339))
+	return d
+}
+
+// Principal is the document of an application's service principal.
+func Principal(objectID, appID, name, tenant string) Doc {
+	return Doc{"id": strings.ToLower(objectID), "appId": appID, "displayName": name, "appDisplayName": name, "servicePrincipalType": "Application", "accountEnabled": true,
+		"servicePrincipalNames": []any{appID}, "keyCredentials": []any{}, "passwordCredentials": []any{}, "appOwnerOrganizationId": tenant, "alternativeNames": []any{}, "tags": []any{}}
+}
+
+// member serves what hangs below an object.
+func (c *call) member(t store.Table, id, what string) (*result, error) {
+	switch what {
+	case "addPassword":
+		return c.addPassword(t, id)
+	case "removePassword":
+		return c.removePassword(t, id)
+	case "owners":
+		if c.req.Method == http.MethodGet {
+			return &result{http.StatusOK, Doc{"value": []any{}}}, nil
+		}
+		return &result{http.StatusNoContent, nil}, nil
+	case "federatedIdentityCredentials":
+		return c.federations(t, id)
+	case "appRoleAssignments", "oauth2PermissionGrants", "memberOf":
+		return &result{http.StatusOK, Doc{"value": []any{}}}, nil
+	}
+	return nil, missing(strings.Join(c.segs, "/"))
+}
+
+func (c *call) addPassword(t store.Table, id string) (*result, error) {
+	d := c.tx.Edit(t, id)
+	if d == nil {
+		return nil, invalid("A managed identity has no password.")
+	}
+	b := make([]byte, 30)
+	_, _ = rand.Read(b) // never fails
+	secret := base64.RawURLEncoding.EncodeToString(b)
+	now := time.Now().UTC()
+	shown := Doc{"startDateTime": now.Format(time.RFC3339), "endDateTime": now.AddDate(1, 0, 0).Format(time.RFC3339), "displayName": nil}
+	wire.Merge(shown, wire.Sub(c.body, "passwordCredential"))
+	keyID := uuid.NewString()
+	shown["keyId"], shown["hint"] = keyID, secret[:3]
+	d["passwordCredentials"] = append(wire.List(d, "passwordCredentials"), store.Clone(shown))
+	c.tx.Put(store.Credentials, keyID, Doc{"appId": d["appId"], "sha256": entra.HashSecret(secret)})
+	shown["secretText"] = secret
+	return &result{http.StatusOK, shown}, nil
+}
+
+func (c *call) removePassword(t store.Table, id string) (*result, error) {
+	d := c.tx.Edit(t, id)
+	keyID := wire.Text(c.body, "keyId")
+	left := []any{}
+	for _, p := range wire.Docs(d, "passwordCredentials") {
+		if wire.Text(p, "keyId") != keyID {
+			left = append(left, p)
+		}
+	}
+	d["passwordCredentials"] = left
+	c.tx.Delete(store.Credentials, keyID)
+	return &result{http.StatusNoContent, nil}, nil
+}
+
+func (c *call) federations(t store.Table, id string) (*result, error) {
+	switch {
+	case c.req.Method == http.MethodPost:
+		d := c.tx.Edit(t, id)
+		c.body["id"] = uuid.NewString()
+		d["federatedIdentityCredentials"] = append(wire.List(d, "federatedIdentityCredentials"), c.body)
+		return &result{http.StatusCreated, c.body}, nil
+	case c.req.Method == http.MethodDelete && len(c.segs) == 4:
+		d := c.tx.Edit(t, id)
+		left := []any{}
+		for _, f := range wire.Docs(d, "federatedIdentityCredentials") {
+			if f["id"] != c.segs[3] && f["name"] != c.segs[3] {
+				left = append(left, f)
+			}
+		}
+		d["federatedIdentityCredentials"] = left
+		return &result{http.StatusNoContent, nil}, nil
+	}
+	list := wire.List(c.find(t, id), "federatedIdentityCredentials")
+	if list == nil {
+		list = []any{}
+	}
+	return &result{http.StatusOK, Doc{"value": list}}, nil
+}

@@ -1,0 +1,126 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
+)
+
+// quiet drops what net/http has to say about broken handshakes of impatient clients.
+var quiet = log.New(io.Discard, "", 0)
+
+// helloTimeout is how long a client may take to say where it wants to go.
+const helloTimeout = 10 * time.Second
+
+func (p *Proxy) serveEdge(ctx context.Context, ln net.Listener) error {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go p.route(ctx, c)
+	}
+}
+
+// route reads the server name and sends the connection, untouched, to its plane or its forward address.
+func (p *Proxy) route(ctx context.Context, c net.Conn) {
+	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
+	host, early, err := serverName(c)
+	_ = c.SetReadDeadline(time.Time{})
+	if err != nil {
+		c.Close()
+		return
+	}
+	conn := &replayConn{Conn: c, early: early}
+	if target := p.hosts.forward(host); target != "" {
+		start := time.Now()
+		up, status, err := p.dial(ctx, host, "443")
+		p.log.Write(access.Entry{Time: start.UTC(), Plane: "edge", Method: "TLS", URL: host, Status: status, Millis: float64(time.Since(start).Microseconds()) / 1000})
+		if err != nil {
+			c.Close()
+			return
+		}
+		splice(conn, up)
+		return
+	}
+	if p.hosts.local(host) == nil {
+		c.Close()
+		return
+	}
+	p.serveLocal(ctx, conn)
+}
+
+var errHaveName = errors.New("the server name is known")
+
+// serverName parses a client hello with the standard library and returns what it read, to be replayed.
+func serverName(c net.Conn) (string, []byte, error) {
+	var read bytes.Buffer
+	name := ""
+	conn := readOnlyConn{Conn: c, r: io.TeeReader(c, &read)}
+	err := tls.Server(conn, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+		name = h.ServerName
+		return nil, errHaveName
+	}}).Handshake()
+	if !errors.Is(err, errHaveName) || name == "" {
+		return "", nil, errors.New("no TLS server name")
+	}
+	return name, read.Bytes(), nil
+}
+
+// readOnlyConn swallows the alert that the aborted handshake would send.
+type readOnlyConn struct {
+	net.Conn
+	r io.Reader
+}
+
+func (c readOnlyConn) Read(b []byte) (int, error)  { return c.r.Read(b) }
+func (c readOnlyConn) Write(b []byte) (int, error) { return len(b), nil }
+
+// replayConn gives the bytes read so far once more.
+type replayConn struct {
+	net.Conn
+	early []byte
+}
+
+func (c *replayConn) Read(b []byte) (int, error) {
+	if len(c.early) > 0 {
+		n := copy(b, c.early)
+		c.early = c.early[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}
+
+// CloseWrite passes a half-close on.
+func (c *replayConn) CloseWrite() error {
+	if cw, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return cw.CloseWrite()
+	}
+	return c.Conn.Close()
+}
+
+// chanListener accepts connections that others hand over.
+type chanListener struct {
+	conns <-chan net.Conn
+	done  <-chan struct{}
+	addr  net.Addr
+}
+
+func (l *chanListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *chanListener) Close() error   { return nil }
+func (l *chanListener) Addr() net.Addr { return l.addr }

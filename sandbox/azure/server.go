@@ -1,0 +1,252 @@
+package azure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/blob"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/dns"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/graph"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/proxy"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+)
+
+// Run serves until ctx ends. It is ready when its admin socket answers GET /ready.
+func Run(ctx context.Context, c Config) error {
+	s, err := Start(ctx, c)
+	if err != nil {
+		return err
+	}
+	return s.Wait()
+}
+
+// Server is a running embedded Azure.
+type Server struct {
+	cfg     resolved
+	lock    *os.File
+	store   *store.Store
+	log     *access.Log
+	arm     *arm.Server
+	proxy   *proxy.Proxy
+	dns     *dns.Server
+	connect []net.Listener
+	edge    net.Listener
+	admin   net.Listener
+	feed    *feedSource
+	group   *errgroup.Group
+}
+
+// Start returns when everything listens. Ending ctx stops it.
+func Start(ctx context.Context, c Config) (*Server, error) {
+	cfg, err := c.resolve()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg}
+	if err := s.open(); err != nil {
+		s.close()
+		return nil, fmt.Errorf("starting the embedded Azure: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	s.group = g
+	g.Go(func() error { return s.proxy.Run(ctx, s.connect, s.edge) })
+	g.Go(func() error { return s.serveAdmin(ctx) })
+	if s.dns != nil {
+		g.Go(func() error { return s.dns.Serve(ctx) })
+	}
+	return s, nil
+}
+
+// Wait returns when the server has stopped.
+func (s *Server) Wait() error {
+	err := s.group.Wait()
+	return errors.Join(err, s.close())
+}
+
+// ProxyAddr is where the CONNECT proxy listens.
+func (s *Server) ProxyAddr() string { return s.connect[0].Addr().String() }
+
+// DNSAddr is where the DNS server listens, "" without one.
+func (s *Server) DNSAddr() string {
+	if s.dns == nil {
+		return ""
+	}
+	return s.dns.Addr()
+}
+
+func (s *Server) close() error {
+	var errs []error
+	for _, l := range append(s.connect, s.edge, s.admin) {
+		if l != nil {
+			_ = l.Close() // those that served are closed already
+		}
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if s.log != nil {
+		errs = append(errs, s.log.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) open() error {
+	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.takeLock(); err != nil {
+		return err
+	}
+	var err error
+	if s.log, err = access.Open(s.cfg.Dir); err != nil {
+		return err
+	}
+	if s.store, err = store.Open(filepath.Join(s.cfg.Dir, "state")); err != nil {
+		return err
+	}
+	minter, err := proxy.LoadMinter(s.cfg.CACert, s.cfg.CAKey)
+	if err != nil {
+		return err
+	}
+	if err := s.buildPlanes(minter); err != nil {
+		return err
+	}
+	if err := s.seed(); err != nil {
+		return err
+	}
+	return s.listen()
+}
+
+// takeLock keeps a second server off the same journal.
+func (s *Server) takeLock() error {
+	f, err := os.OpenFile(filepath.Join(s.cfg.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return fmt.Errorf("another embedded Azure uses %s; stop it first, or choose another folder: %w", s.cfg.Dir, err)
+	}
+	s.lock = f
+	return nil
+}
+
+func (s *Server) buildPlanes(minter *proxy.Minter) error {
+	blobs, err := blob.New(filepath.Join(s.cfg.Dir, "blobs"), s.cfg.Tenant, s.store)
+	if err != nil {
+		return err
+	}
+	foreign, err := s.foreignFetcher()
+	if err != nil {
+		return err
+	}
+	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, func(ctx context.Context, address string) ([]byte, error) {
+		if u, err := url.Parse(address); err == nil && strings.HasSuffix(strings.ToLower(u.Host), blob.Suffix) {
+			return blobs.Fetch(ctx, address)
+		}
+		return foreign(ctx, address)
+	})
+	if err != nil {
+		return err
+	}
+	blobs.SetIdentity(identity)
+	s.arm = arm.New(arm.Options{Subscription: s.cfg.Subscription, Tenant: s.cfg.Tenant, Location: s.cfg.Location, PublicIPs: s.cfg.publicIPs, OperationTime: s.cfg.OperationTime}, s.store, identity)
+	s.feed = newFeedSource(s.store, s.arm)
+	login := s.log.Wrap("entra", identity)
+	hosts := proxy.Hosts{Forward: s.cfg.Forward, Local: map[string]http.Handler{
+		"management.azure.com":      s.log.Wrap("arm", s.arm),
+		"login.microsoftonline.com": login, "login.windows.net": login, "login.microsoft.com": login, "sts.windows.net": login,
+		"graph.microsoft.com": s.log.Wrap("graph", graph.New(s.store, identity, s.cfg.Tenant)),
+		"*" + blob.Suffix:     s.log.Wrap("blob", blobs),
+	}}
+	resolver := dns.New(s.store, hosts.Known, s.cfg.edge)
+	s.proxy = proxy.New(proxy.Config{Hosts: hosts, Minter: minter, Resolve: resolver.Addresses, Tunnels: s.cfg.tunnels, Log: s.log})
+	if s.cfg.DNSAddr != "" {
+		s.dns, err = dns.Listen(s.cfg.DNSAddr, resolver)
+	}
+	return err
+}
+
+// maxIssuerDocument bounds what is read from a foreign issuer.
+const maxIssuerDocument = 1 << 20
+
+// foreignFetcher reads issuer documents that are not in our own blobs: over HTTPS, wherever the sandbox's names lead.
+func (s *Server) foreignFetcher() (entra.Fetch, error) {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	ca, err := os.ReadFile(s.cfg.CACert)
+	if err != nil {
+		return nil, err
+	}
+	pool.AppendCertsFromPEM(ca)
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			host, port, err := net.SplitHostPort(addr)
+			if err != nil {
+				return nil, err
+			}
+			return s.proxy.Dial(ctx, host, port)
+		}}}
+	return func(ctx context.Context, address string) ([]byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("%s answered %s", address, resp.Status)
+		}
+		return io.ReadAll(io.LimitReader(resp.Body, maxIssuerDocument))
+	}, nil
+}
+
+func (s *Server) listen() error {
+	for _, addr := range append([]string{s.cfg.ProxyAddr}, s.cfg.ExtraProxyAddrs...) {
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return err
+		}
+		s.connect = append(s.connect, l)
+	}
+	var err error
+	if s.cfg.EdgeAddr != "" {
+		if s.edge, err = net.Listen("tcp", s.cfg.EdgeAddr); err != nil {
+			return err
+		}
+	}
+	// The lock says that a socket left here has no server any more.
+	if err := os.Remove(s.cfg.AdminSocket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if s.admin, err = net.Listen("unix", s.cfg.AdminSocket); err != nil {
+		return err
+	}
+	return os.Chmod(s.cfg.AdminSocket, 0o600) // and its folder lets nobody else in meanwhile
+}

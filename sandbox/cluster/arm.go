@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// credentials is the service principal's file, in the form of the product.
+type credentials struct {
+	SubscriptionID string `json:"subscriptionId"`
+	TenantID       string `json:"tenantId"`
+	ClientID       string `json:"clientId"`
+	ClientSecret   string `json:"clientSecret"`
+}
+
+// EnsureCredentials makes the service principal's file.
+func EnsureCredentials(dir string) error {
+	c := Config{Dir: dir}
+	if err := os.MkdirAll(c.path("files"), 0o700); err != nil {
+		return err
+	}
+	secret, err := ensureSecret(c.path("files", "client-secret"))
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(credentials{SubscriptionID, TenantID, ClientID, secret}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeIfChanged(c.CredentialsFile(), append(text, '\n'), 0o600)
+}
+
+// ClientSecret is the service principal's secret.
+func ClientSecret(dir string) (string, error) {
+	text, err := os.ReadFile(Config{Dir: dir}.path("files", "client-secret"))
+	return string(text), err
+}
+
+// arm is a client for the few calls that the sandbox itself makes. It goes the
+// way every client goes: through the proxy, with the CA and a token.
+type arm struct {
+	http  *http.Client
+	token string
+}
+
+func newARM(ctx context.Context, c Config) (*arm, error) {
+	pem, err := os.ReadFile(c.CA())
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	proxy, err := url.Parse(LocalProxyURL)
+	if err != nil {
+		return nil, err
+	}
+	a := &arm{http: &http.Client{
+		Timeout:   30 * time.Second,
+		Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}},
+	}}
+	return a, a.login(ctx, c)
+}
+
+func (a *arm) login(ctx context.Context, c Config) error {
+	secret, err := ClientSecret(c.Dir)
+	if err != nil {
+		return err
+	}
+	form := url.Values{
+		"grant_type": {"client_credentials"}, "client_id": {ClientID}, "client_secret": {secret},
+		"scope": {"https://management.azure.com/.default"},
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"https://login.microsoftonline.com/"+TenantID+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	var answer struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := a.do(request, &answer); err != nil {
+		return fmt.Errorf("log in to the embedded Azure: %w", err)
+	}
+	a.token = answer.AccessToken
+	return nil
+}
+
+func (a *arm) do(request *http.Request, into any) error {
+	response, err := a.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %s: %.300s", request.Method, request.URL.Path, response.Status, text)
+	}
+	if into == nil || len(text) == 0 {
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+func (a *arm) call(ctx context.Context, method, id, version string, body, into any) error {
+	var reader io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "https://management.azure.com"+id+"?api-version="+version, reader)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+a.token)
+	request.Header.Set("Content-Type", "application/json")
+	return a.do(request, into)
+}
+
+// put creates or updates a resource and waits until that is done.
+func (a *arm) put(ctx context.Context, id, version string, body any) error {
+	if err := a.call(ctx, http.MethodPut, id, version, body, nil); err != nil {
+		return err
+	}
+	for {
+		var answer struct {
+			Properties struct {
+				ProvisioningState string `json:"provisioningState"`
+			} `json:"properties"`
+		}
+		if err := a.call(ctx, http.MethodGet, id, version, nil, &answer); err != nil {
+			return err
+		}
+		switch state := answer.Properties.ProvisioningState; state {
+		case "", "Succeeded":
+			return nil
+		case "Failed", "Canceled":
+			return fmt.Errorf("%s: provisioning %s", id, state)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

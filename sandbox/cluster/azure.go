@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+const (
+	hostVMSize  = "Standard_D32s_v5" // the largest that the embedded Azure sells
+	nicName     = NodeName + "-nic"
+	vnetName    = "mgmt-vnet"
+	nsgName     = "mgmt-nsg"
+	subnetName  = "default"
+	apiNetwork  = "2024-05-01"
+	apiCompute  = "2024-07-01"
+	apiDNS      = "2018-05-01"
+	apiResource = "2021-04-01"
+)
+
+func groupID(group string) string {
+	return "/subscriptions/" + SubscriptionID + "/resourceGroups/" + group
+}
+
+func networkID(kind, name string) string {
+	return groupID(ManagementGroup) + "/providers/Microsoft.Network/" + kind + "/" + name
+}
+
+func hostVMID() string {
+	return groupID(ManagementGroup) + "/providers/Microsoft.Compute/virtualMachines/" + NodeName
+}
+
+// NodeProviderID is the name of the management node in Azure.
+func NodeProviderID() string { return "azure://" + hostVMID() }
+
+// armObject is one resource.
+type armObject struct {
+	id, version string
+	body        map[string]any
+}
+
+type object = map[string]any
+
+func ref(id string) object { return object{"id": id} }
+
+// azureObjects is what a subscription has before anyone works with it: the
+// domain, and the management cluster's own resources. Each comes after those
+// it refers to.
+func azureObjects() []armObject {
+	zone := func(group, name string) armObject {
+		return armObject{groupID(group) + "/providers/Microsoft.Network/dnsZones/" + name, apiDNS, object{"location": "global"}}
+	}
+	management := zone(ManagementGroup, ManagementDomain)
+	apps := strings.TrimSuffix(AppsDomain, "."+ManagementDomain)
+	return []armObject{
+		{groupID(ManagementGroup), apiResource, object{"location": Location}},
+		{groupID(BaseDomainGroup), apiResource, object{"location": Location}},
+		zone(BaseDomainGroup, BaseDomain),
+		management,
+		{management.id + "/A/*." + apps, apiDNS, object{"properties": object{"TTL": 30, "ARecords": []any{object{"ipv4Address": RouterIP}}}}},
+		{networkID("networkSecurityGroups", nsgName), apiNetwork, object{"location": Location, "properties": object{}}},
+		{networkID("virtualNetworks", vnetName), apiNetwork, object{"location": Location, "properties": object{
+			"addressSpace": object{"addressPrefixes": []string{EdgeIP[:strings.LastIndex(EdgeIP, ".")] + ".0" + EdgePrefix}},
+			"subnets": []any{object{"name": subnetName, "properties": object{
+				"addressPrefix":        EdgeIP[:strings.LastIndex(EdgeIP, ".")] + ".0" + EdgePrefix,
+				"networkSecurityGroup": ref(networkID("networkSecurityGroups", nsgName))}}},
+		}}},
+		{networkID("networkInterfaces", nicName), apiNetwork, object{"location": Location, "properties": object{
+			"ipConfigurations": []any{object{"name": "primary", "properties": object{
+				"primary": true, "privateIPAllocationMethod": "Static", "privateIPAddress": EdgeIP, "privateIPAddressVersion": "IPv4",
+				"subnet": ref(networkID("virtualNetworks", vnetName) + "/subnets/" + subnetName)}}},
+		}}},
+		{hostVMID(), apiCompute, object{
+			"location": Location, "tags": object{"sandbox-host": "true"},
+			"properties": object{
+				"hardwareProfile": object{"vmSize": hostVMSize},
+				"osProfile":       object{"computerName": NodeName, "adminUsername": "core"},
+				"storageProfile":  object{"osDisk": object{"name": NodeName + "-os", "createOption": "FromImage", "osType": "Linux"}},
+				"networkProfile": object{"networkInterfaces": []any{object{
+					"id": networkID("networkInterfaces", nicName), "properties": object{"primary": true}}}},
+			}}},
+	}
+}
+
+// baseObjects are those that exist without a management cluster.
+func baseObjects() []armObject { return azureObjects()[:3] }
+
+// BootstrapAzure creates the resource groups and the domain, and with a
+// management cluster those resources that it consists of.
+func BootstrapAzure(ctx context.Context, c Config, withCluster bool) error {
+	objects := baseObjects()
+	if withCluster {
+		objects = azureObjects()
+	}
+	client, err := newARM(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		var present json.RawMessage
+		if client.call(ctx, "GET", o.id, o.version, nil, &present) == nil {
+			// What the cloud-controller-manager or a person made of it stays.
+			continue
+		}
+		if err := client.put(ctx, o.id, o.version, o.body); err != nil {
+			return fmt.Errorf("create %s: %w", o.id[strings.LastIndex(o.id, "/")+1:], err)
+		}
+	}
+	return nil
+}
+
+func (c Config) cloudConfigPath() string { return c.cluster("cloud.conf") }
+
+// writeCloudConfig configures the management cluster's cloud-controller-manager.
+func (c Config) writeCloudConfig() error {
+	secret, err := ClientSecret(c.Dir)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(object{
+		"cloud": "AzurePublicCloud", "tenantId": TenantID, "subscriptionId": SubscriptionID,
+		"aadClientId": ClientID, "aadClientSecret": secret,
+		"resourceGroup": ManagementGroup, "location": Location,
+		"vnetName": vnetName, "vnetResourceGroup": ManagementGroup, "subnetName": subnetName,
+		"securityGroupName": nsgName, "securityGroupResourceGroup": ManagementGroup,
+		"vmType": "standard", "loadBalancerSku": "standard", "disableOutboundSNAT": true,
+		"useInstanceMetadata": false, "cloudProviderBackoff": true,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeIfChanged(c.cloudConfigPath(), text, 0o600)
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// kubeletSysctls are changed by the kubelet.
+var kubeletSysctls = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
+
+// sysctls that pods and virtual machines need.
+var sysctls = map[string]string{
+	"net/ipv4/ip_forward":                "1",
+	"net/bridge/bridge-nf-call-iptables": "1",
+	"net/ipv4/conf/all/rp_filter":        "0",
+	"fs/inotify/max_user_instances":      "8192",
+	"fs/inotify/max_user_watches":        "1048576",
+}
+
+// hostState remembers what the host was like before, to put it back.
+type hostState struct {
+	Sysctls map[string]string `json:"sysctls"`
+	Created []string          `json:"created"` // files and directories outside the sandbox's that were not there
+	Tables  []string          `json:"tables"`  // of nftables
+}
+
+// outsideDirs are written to by programs that cannot be told otherwise.
+var outsideDirs = []string{"/var/lib/cni", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/run/containerd", "/run/netns", "/etc/cni", "/run/xtables.lock"}
+
+// PrepareHost sets up the network and the kernel. It may be repeated.
+func (c Config) PrepareHost(ctx context.Context) error {
+	if err := c.rememberHost(ctx); err != nil {
+		return err
+	}
+	for name, value := range sysctls {
+		// A sysctl that does not exist, or that this machine does not let
+		// root change, is not needed everywhere; the kubelet's complaint
+		// would be clearer than ours.
+		_ = os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("make mounts shared, as the kubelet needs them: %w", err)
+	}
+	return EnsureEdge()
+}
+
+func (c Config) hostStatePath() string { return c.path("host.json") }
+
+func (c Config) rememberHost(ctx context.Context) error {
+	if _, err := os.Stat(c.hostStatePath()); err == nil {
+		return nil
+	}
+	state := hostState{Sysctls: map[string]string{}, Tables: firewallTables(ctx)}
+	for _, name := range append(slices.Collect(maps.Keys(sysctls)), kubeletSysctls...) {
+		if value, err := os.ReadFile(filepath.Join("/proc/sys", name)); err == nil {
+			state.Sysctls[name] = strings.TrimSpace(string(value))
+		}
+	}
+	for _, dir := range outsideDirs {
+		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
+			state.Created = append(state.Created, dir)
+		}
+	}
+	text, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeIfChanged(c.hostStatePath(), text, 0o644)
+}
+
+// restoreHost undoes what rememberHost recorded.
+func (c Config) restoreHost(ctx context.Context) error {
+	text, err := os.ReadFile(c.hostStatePath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var state hostState
+	if err := json.Unmarshal(text, &state); err != nil {
+		return fmt.Errorf("read %s: %w", c.hostStatePath(), err)
+	}
+	for name, value := range state.Sysctls {
+		_ = os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644)
+	}
+	for _, path := range state.Created {
+		// /run/netns is a mount that "ip netns" made; a namespace in it is
+		// somebody's, and then the directory stays.
+		if entries, err := os.ReadDir(path); path == "/run/netns" && err == nil && len(entries) > 0 {
+			continue
+		}
+		_ = unix.Unmount(path, unix.MNT_DETACH)
+		_ = os.RemoveAll(path)
+	}
+	if err := dropNewTables(ctx, state.Tables); err != nil {
+		return err
+	}
+	return os.Remove(c.hostStatePath())
+}
+
+// EnsureEdge makes the bridge with the addresses at which the sandbox is
+// reached, and the route of the public addresses.
+func EnsureEdge() error {
+	bridge, err := netlink.LinkByName(EdgeBridge)
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) {
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name = EdgeBridge
+		bridge = &netlink.Bridge{LinkAttrs: attributes}
+		err = netlink.LinkAdd(bridge)
+	}
+	if err != nil {
+		return fmt.Errorf("bridge %s: %w", EdgeBridge, err)
+	}
+	for _, address := range []string{EdgeIP, RouterIP} {
+		parsed, err := netlink.ParseAddr(address + EdgePrefix)
+		if err != nil {
+			return err
+		}
+		if err := netlink.AddrReplace(bridge, parsed); err != nil {
+			return fmt.Errorf("address %s on %s: %w", address, EdgeBridge, err)
+		}
+	}
+	if err := netlink.LinkSetUp(bridge); err != nil {
+		return fmt.Errorf("bridge %s: %w", EdgeBridge, err)
+	}
+	// Public addresses that nobody answers for end here instead of leaving
+	// through the machine's default route.
+	_, public, err := net.ParseCIDR(publicPrefix)
+	if err != nil {
+		return err
+	}
+	route := &netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: public, Scope: netlink.SCOPE_LINK}
+	if err := netlink.RouteReplace(route); err != nil {
+		return fmt.Errorf("route of %s: %w", publicPrefix, err)
+	}
+	return nil
+}
+
+// ports that the parts listen on.
+var ports = []struct{ part, address string }{
+	{Azure, "127.0.0.1:" + ProxyPort},
+	{Registry, RegistryAddr},
+	{etcd, "127.0.0.1:2379"}, {etcd, "127.0.0.1:2380"}, {etcd, "127.0.0.1:2381"},
+	{controllerManager, "127.0.0.1:10257"}, {scheduler, "127.0.0.1:10259"}, {cloudController, "127.0.0.1:10258"},
+	{Kubelet, "127.0.0.1:10248"}, {kubeProxy, "127.0.0.1:10249"}, {kubeProxy, "127.0.0.1:10256"},
+}
+
+// BusyPorts returns a finding for each port that somebody else listens on.
+// Ports of the named parts, which run already, are their own.
+func BusyPorts(azureOnly bool, running map[string]bool) []string {
+	var findings []string
+	for _, port := range ports {
+		if running[port.part] || (azureOnly && port.part != Azure) {
+			continue
+		}
+		listener, err := net.Listen("tcp", port.address)
+		if err != nil {
+			if errors.Is(err, syscall.EADDRINUSE) {
+				findings = append(findings, fmt.Sprintf("%s, which the sandbox's %s needs, is taken: stop the program that listens there (ss -ltnp shows it)", port.address, port.part))
+			}
+			continue
+		}
+		_ = listener.Close()
+	}
+	return findings
+}

@@ -1,0 +1,274 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+var (
+	routesResource     = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
+	servicesResource   = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	configMapsResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+const (
+	helloTimeout = 10 * time.Second
+	dialTimeout  = 5 * time.Second
+	// hostedLabel marks routes that the router of a hosted cluster serves.
+	hostedLabel = "hypershift.openshift.io/hosted-control-plane"
+)
+
+// RunRouter is the default router of the management cluster: it passes TLS
+// connections through to the Service of the Route that has their name, and
+// keeps the status of Routes. It also fills the ConfigMaps that ask for the
+// trusted CA.
+func RunRouter(ctx context.Context, c Config) error {
+	k, err := newClient(c.clientKubeconfig("router"))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", RouterIP+":443")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(k, 0)
+	services := factory.ForResource(servicesResource)
+	r := &routeTable{client: k, hosts: map[string]target{}, services: services.Lister()}
+	routes := factory.ForResource(routesResource).Informer()
+	if _, err := routes.AddEventHandler(handler(func(o *unstructured.Unstructured) { r.changed(ctx, o) }, r.removed)); err != nil {
+		return err
+	}
+	r.routes = routes.GetIndexer()
+	factory.Start(ctx.Done())
+	injected, err := startInjector(ctx, c, k)
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		_ = listener.Close()
+	}()
+	factory.WaitForCacheSync(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), injected)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		go r.serve(ctx, conn)
+	}
+}
+
+// handler calls set for what is there and gone for what is not any more.
+func handler(set, gone func(*unstructured.Unstructured)) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { set(o.(*unstructured.Unstructured)) },
+		UpdateFunc: func(_, o any) { set(o.(*unstructured.Unstructured)) },
+		DeleteFunc: func(o any) {
+			if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = tombstone.Obj
+			}
+			if object, ok := o.(*unstructured.Unstructured); ok && gone != nil {
+				gone(object)
+			}
+		},
+	}
+}
+
+// target is where a Route's connections go.
+type target struct {
+	route              string // namespace/name, the owner of the host name
+	namespace, service string
+	port               string // name or number of the Service's port or its target
+	created            time.Time
+}
+
+// routeTable knows the Routes by host name.
+type routeTable struct {
+	client   client
+	services cache.GenericLister
+	routes   cache.Indexer
+
+	mu    sync.RWMutex
+	hosts map[string]target
+}
+
+func (r *routeTable) changed(ctx context.Context, route *unstructured.Unstructured) {
+	if _, hosted := route.GetLabels()[hostedLabel]; hosted {
+		r.removed(route)
+		return
+	}
+	t := targetOf(route)
+	host := hostOf(route)
+	r.forget(t.route, host)
+	r.mu.Lock()
+	owner, taken := r.hosts[host]
+	admitted := !taken || owner.route == t.route || t.created.Before(owner.created)
+	if admitted {
+		r.hosts[host] = t
+	}
+	r.mu.Unlock()
+	if err := r.client.admit(ctx, route, host, admitted); err != nil {
+		slog.Error("status of a route", "route", t.route, "error", err)
+	}
+}
+
+func (r *routeTable) removed(route *unstructured.Unstructured) {
+	r.forget(route.GetNamespace()+"/"+route.GetName(), "")
+}
+
+// forget removes the host names of a route but one.
+func (r *routeTable) forget(route, but string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for host, t := range r.hosts {
+		if t.route == route && host != but {
+			delete(r.hosts, host)
+		}
+	}
+}
+
+func targetOf(route *unstructured.Unstructured) target {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedFieldNoCopy(route.Object, fields...)
+		if value == nil {
+			return ""
+		}
+		return fmt.Sprint(value)
+	}
+	return target{
+		route: route.GetNamespace() + "/" + route.GetName(), namespace: route.GetNamespace(),
+		service: text("spec", "to", "name"), port: text("spec", "port", "targetPort"),
+		created: route.GetCreationTimestamp().Time,
+	}
+}
+
+// hostOf is the route's name, or the one it gets.
+func hostOf(route *unstructured.Unstructured) string {
+	host, _, _ := unstructured.NestedString(route.Object, "spec", "host")
+	if host == "" {
+		host = route.GetName() + "-" + route.GetNamespace() + "." + AppsDomain
+	}
+	return strings.ToLower(host)
+}
+
+// serve passes one connection through.
+func (r *routeTable) serve(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
+	name, hello, err := serverName(conn)
+	if err != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	r.mu.RLock()
+	t, ok := r.hosts[strings.ToLower(name)]
+	r.mu.RUnlock()
+	if !ok {
+		return
+	}
+	address, err := r.address(t)
+	if err != nil {
+		slog.Warn("route without a service", "route", t.route, "error", err)
+		return
+	}
+	dialer := net.Dialer{Timeout: dialTimeout}
+	backend, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer backend.Close()
+	if _, err := backend.Write(hello); err != nil {
+		return
+	}
+	splice(conn, backend)
+}
+
+// splice copies both ways until both are done.
+func splice(a, b net.Conn) {
+	var wg sync.WaitGroup
+	oneWay := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		if half, ok := to.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}
+	wg.Go(func() { oneWay(a, b) })
+	wg.Go(func() { oneWay(b, a) })
+	wg.Wait()
+}
+
+// address is where the Service of a route answers.
+func (r *routeTable) address(t target) (string, error) {
+	o, err := r.services.ByNamespace(t.namespace).Get(t.service)
+	if err != nil {
+		return "", err
+	}
+	service := o.(*unstructured.Unstructured)
+	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
+	if net.ParseIP(ip) == nil {
+		return "", fmt.Errorf("service %s/%s has no cluster address", t.namespace, t.service)
+	}
+	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+	for _, entry := range ports {
+		port, ok := entry.(object)
+		if !ok {
+			continue
+		}
+		number := fmt.Sprint(port["port"])
+		// A Route names a port by its name or by what it leads to.
+		if t.port == "" || t.port == port["name"] || t.port == fmt.Sprint(port["targetPort"]) || t.port == number {
+			return net.JoinHostPort(ip, number), nil
+		}
+	}
+	return "", fmt.Errorf("service %s/%s has no port %s", t.namespace, t.service, strconv.Quote(t.port))
+}
+
+var errHelloRead = errors.New("client hello is read")
+
+// serverName reads the name a TLS client asks for, and returns what it read.
+func serverName(conn net.Conn) (string, []byte, error) {
+	var read bytes.Buffer
+	name := ""
+	config := &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		name = hello.ServerName
+		return nil, errHelloRead
+	}}
+	reader := io.TeeReader(bufio.NewReader(conn), &read)
+	err := tls.Server(readOnly{reader}, config).Handshake()
+	if !errors.Is(err, errHelloRead) || name == "" {
+		return "", nil, fmt.Errorf("no TLS server name: %w", err)
+	}
+	return name, read.Bytes(), nil
+}
+
+// readOnly is a connection to a client that must not get an answer yet.
+type readOnly struct{ io.Reader }
+
+func (readOnly) Write(p []byte) (int, error)      { return len(p), nil }
+func (readOnly) Close() error                     { return nil }
+func (readOnly) LocalAddr() net.Addr              { return nil }
+func (readOnly) RemoteAddr() net.Addr             { return nil }
+func (readOnly) SetDeadline(time.Time) error      { return nil }
+func (readOnly) SetReadDeadline(time.Time) error  { return nil }
+func (readOnly) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,161 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"text/template"
+
+	"sigs.k8s.io/yaml"
+)
+
+// restrict_oom_score_adj: not every machine lets root lower the score, and a
+// pod sandbox fails to start where that is not possible.
+var containerdConfig = template.Must(template.New("containerd").Parse(`version = 2
+root = "{{.Root}}"
+state = "{{.State}}"
+oom_score = 0
+disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs", "io.containerd.internal.v1.tracing", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.opt"]
+[grpc]
+  address = "{{.Socket}}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{{.Pause}}"
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  disable_tcp_service = true
+  max_concurrent_downloads = 6
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+        BinaryName = "{{.Runc}}"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{{.CNIBin}}"
+    conf_dir = "{{.CNIConf}}"
+    max_conf_num = 1
+`))
+
+// writeContainerd writes the configuration of containerd and of the pod network.
+func (c Config) writeContainerd() error {
+	var text bytes.Buffer
+	err := containerdConfig.Execute(&text, map[string]string{
+		"Root": c.cluster("containerd"), "State": c.runDir() + "/containerd", "Socket": c.containerdSocket(),
+		"Pause": PauseImage, "Runc": c.debian("runc"), "CNIBin": c.Bin, "CNIConf": c.cluster("cni"),
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeIfChanged(c.cluster("containerd.toml"), text.Bytes(), 0o644); err != nil {
+		return err
+	}
+	network, err := json.MarshalIndent(map[string]any{
+		"cniVersion": "1.0.0", "name": cniNetwork,
+		"plugins": []any{
+			map[string]any{
+				"type": "bridge", "bridge": podBridge, "isGateway": true, "ipMasq": true, "hairpinMode": true,
+				"ipam": map[string]any{
+					"type": "host-local", "dataDir": c.runDir() + "/ipam",
+					"ranges": []any{[]any{map[string]string{"subnet": podCIDR}}},
+					"routes": []any{map[string]string{"dst": "0.0.0.0/0"}},
+				},
+			},
+			map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}},
+		},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeIfChanged(c.cluster("cni", "10-pods.conflist"), network, 0o644)
+}
+
+// writeKubelet writes the kubelet's configuration and the pods' resolv.conf.
+func (c Config) writeKubelet() error {
+	if err := writeIfChanged(c.cluster("resolv.conf"), []byte("nameserver "+EdgeIP+"\n"), 0o644); err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"authentication": map[string]any{
+			"x509": map[string]any{"clientCAFile": c.pki("ca.crt")}, "webhook": map[string]any{"enabled": true},
+			"anonymous": map[string]any{"enabled": false}},
+		"authorization":            map[string]any{"mode": "Webhook"},
+		"address":                  EdgeIP,
+		"healthzBindAddress":       "127.0.0.1",
+		"tlsCertFile":              c.pki("kubelet.crt"),
+		"tlsPrivateKeyFile":        c.pki("kubelet.key"),
+		"cgroupDriver":             "cgroupfs",
+		"cgroupRoot":               "/",
+		"failCgroupV1":             false,
+		"failSwapOn":               false,
+		"containerRuntimeEndpoint": "unix://" + c.containerdSocket(),
+		"clusterDNS":               []string{dnsServiceIP},
+		"clusterDomain":            "cluster.local",
+		"resolvConf":               c.cluster("resolv.conf"),
+		"providerID":               NodeProviderID(),
+		"maxPods":                  500,
+		"podPidsLimit":             -1,
+		"evictionHard": map[string]string{
+			"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"},
+		// What is pulled stays: the registry is on the same disk.
+		"imageGCHighThresholdPercent": 100,
+		"imageGCLowThresholdPercent":  99,
+		"serializeImagePulls":         false,
+		// The machine is smaller than the node it plays: quotas would
+		// throttle pods against a size that is not there.
+		"cpuCFSQuota":         false,
+		"volumePluginDir":     c.cluster("kubelet", "volume-plugins"),
+		"podLogsDir":          c.cluster("pod-logs"),
+		"shutdownGracePeriod": "0s",
+		"featureGates":        map[string]bool{"KubeletCrashLoopBackOffMax": true},
+		"crashLoopBackOff":    map[string]string{"maxContainerRestartPeriod": "1s"},
+	})
+	if err != nil {
+		return err
+	}
+	return writeIfChanged(c.cluster("kubelet.yaml"), text, 0o644)
+}
+
+// proxyMode prefers nftables, which is quicker and leaves one table behind
+// instead of dozens of chains.
+func proxyMode() string {
+	if _, err := exec.LookPath("nft"); err == nil {
+		return "nftables"
+	}
+	return "iptables"
+}
+
+func (c Config) writeKubeProxy() error {
+	unlimited := map[string]any{"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}
+	sync := map[string]string{"syncPeriod": "30s", "minSyncPeriod": "100ms"}
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+		"mode": proxyMode(), "clusterCIDR": podCIDR, "hostnameOverride": NodeName, "bindAddress": EdgeIP,
+		"healthzBindAddress": "127.0.0.1:10256", "metricsBindAddress": "127.0.0.1:10249",
+		"nodePortAddresses": []string{EdgeIP + "/32"},
+		"clientConnection":  map[string]string{"kubeconfig": c.clientKubeconfig("proxy")},
+		"conntrack":         unlimited, "iptables": sync, "nftables": sync,
+	})
+	if err != nil {
+		return err
+	}
+	return writeIfChanged(c.cluster("kube-proxy.yaml"), text, 0o644)
+}
+
+// makeDirs makes the directories the processes expect.
+func (c Config) makeDirs() error {
+	for _, dir := range []string{c.cluster("etcd"), c.cluster("kubelet"), c.cluster("containerd"), c.cluster("pod-logs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{c.cluster("volumes"), c.runDir()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}

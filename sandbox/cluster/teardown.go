@@ -1,0 +1,239 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Teardown removes what the cluster's processes have left on the host. They
+// must have been stopped before. Every step is tried; what fails is reported
+// together.
+func (c Config) Teardown(ctx context.Context) error {
+	var problems []error
+	problems = append(problems, c.killPods(ctx))
+	problems = append(problems, c.removePodNetworks())
+	problems = append(problems, c.unmountAll())
+	for _, link := range []string{podBridge, EdgeBridge} {
+		problems = append(problems, deleteLink(link))
+	}
+	problems = append(problems, cleanFirewall(ctx))
+	problems = append(problems, removeCgroups(ctx))
+	problems = append(problems, os.RemoveAll(c.runDir()))
+	problems = append(problems, c.restoreHost(ctx))
+	return errors.Join(problems...)
+}
+
+// podCgroups are the cgroups of all pods: one on version 2, on version 1 one
+// for each controller.
+func podCgroups() []string {
+	one, _ := filepath.Glob("/sys/fs/cgroup/kubepods")
+	many, _ := filepath.Glob("/sys/fs/cgroup/*/kubepods")
+	return append(one, many...)
+}
+
+// killPods ends every container with the shim that watches it.
+func (c Config) killPods(ctx context.Context) error {
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		pids := append(c.shims(), podProcesses()...)
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("processes %v of pods do not end", pids)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// shims are the processes that belong to our containerd.
+func (c Config) shims() []int {
+	var pids []int
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("containerd-shim")) || !bytes.Contains(text, []byte(c.containerdSocket())) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func podProcesses() []int {
+	seen := map[int]bool{}
+	for _, root := range podCgroups() {
+		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.Name() != "cgroup.procs" {
+				return nil
+			}
+			text, _ := os.ReadFile(path)
+			for _, field := range strings.Fields(string(text)) {
+				if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
+					seen[pid] = true
+				}
+			}
+			return nil
+		})
+	}
+	pids := make([]int, 0, len(seen))
+	for pid := range seen {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+func removeCgroups(ctx context.Context) error {
+	for range 100 {
+		for _, root := range podCgroups() {
+			removeTree(root)
+		}
+		if len(podCgroups()) == 0 || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(20 * time.Millisecond) // the kernel lets go of ended processes a little later
+	}
+	return fmt.Errorf("cgroups %v cannot be removed", podCgroups())
+}
+
+// removeTree removes a directory of cgroups, the innermost first.
+func removeTree(root string) {
+	entries, _ := os.ReadDir(root)
+	for _, entry := range entries {
+		if entry.IsDir() {
+			removeTree(filepath.Join(root, entry.Name()))
+		}
+	}
+	_ = syscall.Rmdir(root)
+}
+
+// removePodNetworks removes the network namespaces that our pods had, and what
+// the network plugins remember of them.
+func (c Config) removePodNetworks() error {
+	var problems []error
+	namespaces, _ := filepath.Glob("/run/netns/cni-*")
+	for _, path := range namespaces {
+		if !isPodNamespace(path) {
+			continue
+		}
+		_ = unix.Unmount(path, unix.MNT_DETACH)
+		problems = append(problems, removeFile(path))
+	}
+	paths, _ := filepath.Glob("/var/lib/cni/results/" + cniNetwork + "-*")
+	for _, path := range paths {
+		id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), cniNetwork+"-"), "-eth0")
+		loopback := filepath.Join(filepath.Dir(path), "cni-loopback-"+id+"-lo")
+		problems = append(problems, removeFile(path), removeFile(loopback))
+	}
+	return errors.Join(problems...)
+}
+
+// isPodNamespace tells whether a namespace has an address of our pod network,
+// or is one that a pod has lost.
+func isPodNamespace(path string) bool {
+	ns, err := netns.GetFromPath(path)
+	if err != nil {
+		return true // a file that nothing is mounted on any more
+	}
+	defer ns.Close()
+	handle, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		return false
+	}
+	defer handle.Close()
+	links, err := handle.LinkList()
+	if err != nil {
+		return false
+	}
+	_, pods, err := net.ParseCIDR(podCIDR)
+	if err != nil {
+		return false
+	}
+	addresses, err := handle.AddrList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return false
+	}
+	inPods := func(a netlink.Addr) bool { return pods.Contains(a.IP) }
+	isLoopback := func(l netlink.Link) bool { return l.Attrs().Flags&net.FlagLoopback != 0 }
+	return slices.ContainsFunc(addresses, inPods) || !slices.ContainsFunc(links, func(l netlink.Link) bool { return !isLoopback(l) })
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// unmountAll unmounts what is mounted below the sandbox's directories.
+func (c Config) unmountAll() error {
+	for range 5 {
+		text, err := os.ReadFile("/proc/self/mounts")
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		left := false
+		for i := len(lines) - 1; i >= 0; i-- {
+			fields := strings.Fields(lines[i])
+			if len(fields) < 2 {
+				continue
+			}
+			target := strings.ReplaceAll(fields[1], `\040`, " ")
+			if c.owns(target) {
+				left = true
+				_ = unix.Unmount(target, unix.MNT_DETACH)
+			}
+		}
+		if !left {
+			return nil
+		}
+	}
+	return errors.New("mounts of pods are left: see /proc/self/mounts")
+}
+
+// owns tells whether a mount point is the sandbox's.
+func (c Config) owns(target string) bool {
+	for _, dir := range []string{c.Dir, c.runDir()} {
+		if strings.HasPrefix(target, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func deleteLink(name string) error {
+	link, err := netlink.LinkByName(name)
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return netlink.LinkDel(link)
+}

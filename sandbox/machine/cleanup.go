@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Cleanup removes everything of the hypervisor: machines, networks, rules, routes, groups, the edge bridge and the directory. It works from what it
+// finds, so it may follow a crash, and doing it twice is no error. The hypervisor must not be running.
+func Cleanup(ctx context.Context, config Config) error {
+	cfg, err := config.withDefaults()
+	if err != nil {
+		return err
+	}
+	groups, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	errs := []error{removeMachines(cfg, groups)}
+	names, err := namespacesWith(cfg.Prefix + "-")
+	errs = append(errs, err)
+	for _, name := range names {
+		errs = append(errs, deleteNamespace(name))
+	}
+	links, err := netlink.LinkList()
+	errs = append(errs, err)
+	for _, l := range links {
+		if name := l.Attrs().Name; isUplink(cfg, name) || name == cfg.EdgeBridge {
+			errs = append(errs, deleteLink(name))
+		}
+	}
+	for _, g := range groupsWith(groups, cfg.Prefix+"-") {
+		errs = append(errs, removeCgroup(groups, g))
+	}
+	errs = append(errs, removeTable(ctx, cfg.table()))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("cleaning up after the hypervisor: %w", err)
+	}
+	return os.RemoveAll(cfg.Dir)
+}
+
+// isUplink knows our links from others with the same first letters: a number follows.
+func isUplink(cfg Config, name string) bool {
+	number, ok := strings.CutPrefix(name, cfg.uplinkPattern())
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+func removeMachines(cfg Config, groups []hierarchy) error {
+	records, err := filepath.Glob(filepath.Join(cfg.Dir, "*", recordFile))
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(records))
+	var wg sync.WaitGroup
+	for i, path := range records {
+		wg.Go(func() {
+			v, err := loadVM(cfg, groups, filepath.Dir(path))
+			if err == nil {
+				err = v.remove()
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// removeTable removes our rules, and leaves alone a host that has no nft.
+func removeTable(ctx context.Context, table string) error {
+	if _, err := exec.LookPath("nft"); err != nil {
+		return nil
+	}
+	// creating first makes it no error that the table is absent
+	cmd := exec.CommandContext(ctx, "nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(fmt.Sprintf("table inet %s {}\ndelete table inet %s\n", table, table))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("nft: %w: %s", err, firstLine(string(out)))
+	}
+	return nil
+}

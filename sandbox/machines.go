@@ -1,0 +1,34 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/machine"
+)
+
+// vmInit is the first process of a virtual machine.
+const vmInit = "vm-init"
+
+func runVMInit(args []string) error { return machine.RunInit(args) }
+
+func machineConfig(c cluster.Config) machine.Config {
+	return machine.Config{
+		Dir: filepath.Join(c.Dir, "machines"), AdminSocket: filepath.Join(c.Dir, "azure", "admin.sock"),
+		CABundle: c.Bundle(), Binaries: c.Debian, Self: c.Self,
+		EdgeBridge: cluster.EdgeBridge, EdgeAddress: cluster.EdgeIP + cluster.EdgePrefix,
+		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+	}
+}
+
+func runMachines(ctx context.Context, c cluster.Config) error {
+	return machine.Run(ctx, machineConfig(c))
+}
+
+// cleanMachines ends the virtual machines and removes their networks.
+func cleanMachines(ctx context.Context, c cluster.Config) error {
+	return machine.Cleanup(ctx, machineConfig(c))
+}

@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// shell evaluates scripts one after another in one shell and prints a variable.
+func shell(t *testing.T, environ []string, print string, scripts ...string) string {
+	t.Helper()
+	command := exec.Command("/bin/sh", "-c", strings.Join(scripts, "\n")+"\n"+`printf '%s' "${`+print+`-unset}"`)
+	command.Env = environ
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return string(output)
+}
+
+func TestExportsAndUnset(t *testing.T) {
+	environ := []string{"PATH=/usr/bin:/bin", "HTTPS_PROXY=http://corp:3128", "LOCATION=westus"}
+	variables := []Variable{{dirVariable, "/srv/sand box"}, {"HTTPS_PROXY", "http://127.0.0.1:8888"}, {"LOCATION", "eastus"}, {"QUOTED", `it's "$x"`}}
+	set := Exports(variables, environ)
+	for name, want := range map[string]string{
+		"HTTPS_PROXY": "http://127.0.0.1:8888", "QUOTED": `it's "$x"`, "PATH": "/srv/sand box/bin:/usr/bin:/bin", dirVariable: "/srv/sand box",
+	} {
+		if got := shell(t, environ, name, set); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	inside := strings.Split(shell(t, environ, "ALL", set, `ALL="$(env)"`), "\n")
+	again := Exports(variables, inside)
+	undo := Unset(variables, inside)
+	for name, want := range map[string]string{
+		"HTTPS_PROXY": "http://corp:3128", "LOCATION": "westus", "QUOTED": "unset", "PATH": "/usr/bin:/bin", dirVariable: "unset", savedPrefix + "PATH": "unset",
+	} {
+		if got := shell(t, environ, name, set, again, undo); got != want {
+			t.Errorf("after --unset %s is %q, want %q", name, got, want)
+		}
+	}
+}

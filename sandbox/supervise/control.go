@@ -1,0 +1,218 @@
+package supervise
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func socketPath(dir string) string { return filepath.Join(dir, "supervisor.sock") }
+
+// listen opens the control socket; whoever holds the lock owns it.
+func listen(dir string) (net.Listener, error) {
+	path := socketPath(dir)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	old := syscall.Umask(0o177)
+	defer syscall.Umask(old)
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("control socket (a shorter --dir helps if the path is too long): %w", err)
+	}
+	return listener, nil
+}
+
+func (s *Supervisor) serve(ctx context.Context, listener net.Listener) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(s.state)
+	})
+	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.reload(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
+		s.stop()
+		w.WriteHeader(http.StatusOK)
+		if flusher, ok := w.(http.Flusher); ok {
+			flusher.Flush()
+		}
+		// The answer must leave before the process does.
+		time.AfterFunc(20*time.Millisecond, func() { close(s.done) })
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	_ = server.Serve(listener)
+}
+
+// ErrDown says that no supervisor runs.
+var ErrDown = errors.New("the sandbox is not running")
+
+func call(ctx context.Context, dir, method, path string, into any) error {
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, "unix", socketPath(dir))
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, method, "http://supervisor"+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
+			return ErrDown
+		}
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("supervisor: %s", strings.TrimSpace(string(text)))
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+// Query asks the supervisor for the state of its parts.
+func Query(ctx context.Context, dir string) (State, error) {
+	var state State
+	err := call(ctx, dir, http.MethodGet, "/state", &state)
+	return state, err
+}
+
+// Reload makes the supervisor follow a changed parts.json.
+func Reload(ctx context.Context, dir string) error {
+	return call(ctx, dir, http.MethodPost, "/reload", nil)
+}
+
+// Stop ends all parts and the supervisor. If there is no supervisor it ends
+// what a dead one has left behind.
+func Stop(ctx context.Context, dir string) error {
+	err := call(ctx, dir, http.MethodPost, "/stop", nil)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		err = nil // it answered with its end
+	}
+	if err != nil && !errors.Is(err, ErrDown) {
+		return err
+	}
+	state, readErr := ReadState(dir)
+	if readErr != nil {
+		return readErr
+	}
+	state.Parts[KeeperName].Process.stop(0)
+	if errors.Is(err, ErrDown) {
+		state.Supervisor.stop(0)
+	} else {
+		waiting, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_ = state.Supervisor.wait(waiting)
+		cancel()
+	}
+	for _, part := range state.Parts {
+		part.Process.stop(0)
+	}
+	return nil
+}
+
+// Ensure has a supervisor running that follows parts.json. start launches the
+// command of a new one.
+func Ensure(ctx context.Context, dir string, argv []string) error {
+	err := Reload(ctx, dir)
+	if !errors.Is(err, ErrDown) {
+		return err
+	}
+	if err := startSupervisor(dir, argv); err != nil {
+		return err
+	}
+	for {
+		if _, err := Query(ctx, dir); !errors.Is(err, ErrDown) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the supervisor does not start (log: %s): %w", logPath(dir, "supervisor"), ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func logPath(dir, part string) string { return filepath.Join(dir, "logs", part+".log") }
+
+func startSupervisor(dir string, argv []string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o750); err != nil {
+		return err
+	}
+	_, cmd, err := launch(argv, nil, logPath(dir, "supervisor"))
+	if err != nil {
+		return fmt.Errorf("start the supervisor: %w", err)
+	}
+	go reap(cmd)
+	return nil
+}
+
+// WaitReady blocks until the named parts are ready. report, which may be nil, is called
+// for each part when it becomes so.
+func WaitReady(ctx context.Context, dir string, names []string, report func(name string)) error {
+	done := map[string]bool{}
+	for {
+		state, err := Query(ctx, dir)
+		if err != nil && !errors.Is(err, ErrDown) { // a supervisor that is just being restarted
+			if ctx.Err() == nil {
+				return err
+			}
+		}
+		var waiting []string
+		for _, name := range names {
+			part := state.Parts[name]
+			if part.State == Ready && !done[name] {
+				done[name] = true
+				if report != nil {
+					report(name)
+				}
+			}
+			if !done[name] {
+				waiting = append(waiting, name)
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return notReady(dir, state, waiting[0], ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// notReady explains why a part is not ready.
+func notReady(dir string, state State, name string, cause error) error {
+	part := state.Parts[name]
+	if part.State == Waiting {
+		return fmt.Errorf("%s still waits for other parts: %w", name, cause)
+	}
+	text := fmt.Sprintf("%s is not ready (%s, restarted %d times", name, part.State, part.Restarts)
+	if part.Message != "" {
+		text += ", " + part.Message
+	}
+	return fmt.Errorf("%s); end of %s:\n%s\n%w", text, logPath(dir, name), Tail(dir, name, 10), cause)
+}
