@@ -6,7 +6,7 @@ export LC_ALL=C
 
 # Programs of the sandbox, by name.
 for comm in /proc/[0-9]*/comm; do
-	read -r name <"$comm" 2>/dev/null || continue
+	{ read -r name <"$comm"; } 2>/dev/null || continue
 	# What has ended and only waits for init to notice is no leftover.
 	[ -n "$(tr -d '\0' <"${comm%comm}cmdline" 2>/dev/null)" ] || continue
 	case $name in
@@ -22,7 +22,7 @@ done | sort | uniq -c | sed 's/^ *//; s/\([0-9]*\) \(.*\)/\2 x\1/'
 	ip -o link show | awk -F': ' '{ sub(/@.*/, "", $2); print "link " $2 }'
 	ip -o addr show | awk '{ print "address " $2 " " $4 }'
 	ip route show table all | awk '$1 ~ /^(198\.1[89]|10\.20[01])\./ { print "route " $1 " " $2 " " $3 }'
-	find /sys/fs/cgroup -maxdepth 3 -type d 2>/dev/null | sed 's/^/cgroup /'
+	find /sys/fs/cgroup -type d \( -name 'kubepods*' -o -name 'hs-*' -o -name 'cri-*' \) 2>/dev/null | sed 's/^/cgroup /'
 	if command -v nft >/dev/null; then
 		nft list tables 2>/dev/null | sed 's/^table/nftables/'
 	fi

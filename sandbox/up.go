@@ -51,7 +51,7 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	defer unlock()
-	plan, err := supervise.ReadPlan(c.Dir)
+	plan, err := runningPlan(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,19 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	return errors.Join(err, revert(c, plan, p))
+}
+
+// runningPlan is what runs now. The plan of a sandbox that was not stopped but
+// ended, as by a reboot, is only what ran once.
+func runningPlan(ctx context.Context, c cluster.Config) (supervise.Plan, error) {
+	_, err := supervise.Query(ctx, c.Dir)
+	if errors.Is(err, supervise.ErrDown) {
+		return supervise.Plan{}, nil
+	}
+	if err != nil {
+		return supervise.Plan{}, err
+	}
+	return supervise.ReadPlan(c.Dir)
 }
 
 func up(ctx context.Context, c cluster.Config, o Options, p *progress) error {

@@ -5,8 +5,8 @@
 package v1beta1
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -17,7 +17,7 @@ func (in *AESCBCSpec) DeepCopyInto(out *AESCBCSpec) {
 	out.ActiveKey = in.ActiveKey
 	if in.BackupKey != nil {
 		in, out := &in.BackupKey, &out.BackupKey
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 }
@@ -704,7 +704,7 @@ func (in *ConditionalUpdate) DeepCopyInto(out *ConditionalUpdate) {
 	in.Release.DeepCopyInto(&out.Release)
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]v1.Condition, len(*in))
+		*out = make([]metav1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -800,7 +800,7 @@ func (in *ControlPlaneComponentStatus) DeepCopyInto(out *ControlPlaneComponentSt
 	*out = *in
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]v1.Condition, len(*in))
+		*out = make([]metav1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -1098,7 +1098,7 @@ func (in *HostedClusterSpec) DeepCopyInto(out *HostedClusterSpec) {
 	out.SSHKey = in.SSHKey
 	if in.ServiceAccountSigningKey != nil {
 		in, out := &in.ServiceAccountSigningKey, &out.ServiceAccountSigningKey
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.Configuration != nil {
@@ -1113,7 +1113,7 @@ func (in *HostedClusterSpec) DeepCopyInto(out *HostedClusterSpec) {
 	}
 	if in.AuditWebhook != nil {
 		in, out := &in.AuditWebhook, &out.AuditWebhook
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.ImageContentSources != nil {
@@ -1125,7 +1125,7 @@ func (in *HostedClusterSpec) DeepCopyInto(out *HostedClusterSpec) {
 	}
 	if in.AdditionalTrustBundle != nil {
 		in, out := &in.AdditionalTrustBundle, &out.AdditionalTrustBundle
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.SecretEncryption != nil {
@@ -1147,7 +1147,7 @@ func (in *HostedClusterSpec) DeepCopyInto(out *HostedClusterSpec) {
 	}
 	if in.Tolerations != nil {
 		in, out := &in.Tolerations, &out.Tolerations
-		*out = make([]corev1.Toleration, len(*in))
+		*out = make([]v1.Toleration, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -1196,17 +1196,17 @@ func (in *HostedClusterStatus) DeepCopyInto(out *HostedClusterStatus) {
 	}
 	if in.KubeConfig != nil {
 		in, out := &in.KubeConfig, &out.KubeConfig
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.CustomKubeconfig != nil {
 		in, out := &in.CustomKubeconfig, &out.CustomKubeconfig
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.KubeadminPassword != nil {
 		in, out := &in.KubeadminPassword, &out.KubeadminPassword
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	out.ControlPlaneEndpoint = in.ControlPlaneEndpoint
@@ -1227,7 +1227,7 @@ func (in *HostedClusterStatus) DeepCopyInto(out *HostedClusterStatus) {
 	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]v1.Condition, len(*in))
+		*out = make([]metav1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -1318,7 +1318,7 @@ func (in *HostedControlPlaneSpec) DeepCopyInto(out *HostedControlPlaneSpec) {
 	in.DNS.DeepCopyInto(&out.DNS)
 	if in.ServiceAccountSigningKey != nil {
 		in, out := &in.ServiceAccountSigningKey, &out.ServiceAccountSigningKey
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.KubeConfig != nil {
@@ -1335,7 +1335,7 @@ func (in *HostedControlPlaneSpec) DeepCopyInto(out *HostedControlPlaneSpec) {
 	}
 	if in.AuditWebhook != nil {
 		in, out := &in.AuditWebhook, &out.AuditWebhook
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	in.Etcd.DeepCopyInto(&out.Etcd)
@@ -1358,7 +1358,7 @@ func (in *HostedControlPlaneSpec) DeepCopyInto(out *HostedControlPlaneSpec) {
 	}
 	if in.AdditionalTrustBundle != nil {
 		in, out := &in.AdditionalTrustBundle, &out.AdditionalTrustBundle
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.SecretEncryption != nil {
@@ -1381,7 +1381,7 @@ func (in *HostedControlPlaneSpec) DeepCopyInto(out *HostedControlPlaneSpec) {
 	}
 	if in.Tolerations != nil {
 		in, out := &in.Tolerations, &out.Tolerations
-		*out = make([]corev1.Toleration, len(*in))
+		*out = make([]v1.Toleration, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -1450,7 +1450,7 @@ func (in *HostedControlPlaneStatus) DeepCopyInto(out *HostedControlPlaneStatus) 
 	}
 	if in.KubeadminPassword != nil {
 		in, out := &in.KubeadminPassword, &out.KubeadminPassword
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 	if in.Platform != nil {
@@ -1475,7 +1475,7 @@ func (in *HostedControlPlaneStatus) DeepCopyInto(out *HostedControlPlaneStatus) 
 	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]v1.Condition, len(*in))
+		*out = make([]metav1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -1916,12 +1916,12 @@ func (in *NodePoolSpec) DeepCopyInto(out *NodePoolSpec) {
 	}
 	if in.Config != nil {
 		in, out := &in.Config, &out.Config
-		*out = make([]corev1.LocalObjectReference, len(*in))
+		*out = make([]v1.LocalObjectReference, len(*in))
 		copy(*out, *in)
 	}
 	if in.TuningConfig != nil {
 		in, out := &in.TuningConfig, &out.TuningConfig
-		*out = make([]corev1.LocalObjectReference, len(*in))
+		*out = make([]v1.LocalObjectReference, len(*in))
 		copy(*out, *in)
 	}
 	if in.NodeLabels != nil {
@@ -1938,12 +1938,12 @@ func (in *NodePoolSpec) DeepCopyInto(out *NodePoolSpec) {
 	}
 	if in.NodeDrainTimeout != nil {
 		in, out := &in.NodeDrainTimeout, &out.NodeDrainTimeout
-		*out = new(v1.Duration)
+		*out = new(metav1.Duration)
 		**out = **in
 	}
 	if in.NodeVolumeDetachTimeout != nil {
 		in, out := &in.NodeVolumeDetachTimeout, &out.NodeVolumeDetachTimeout
-		*out = new(v1.Duration)
+		*out = new(metav1.Duration)
 		**out = **in
 	}
 	if in.PausedUntil != nil {
@@ -2207,7 +2207,7 @@ func (in *ProxySpec) DeepCopyInto(out *ProxySpec) {
 	}
 	if in.TrustedCA != nil {
 		in, out := &in.TrustedCA, &out.TrustedCA
-		*out = new(corev1.LocalObjectReference)
+		*out = new(v1.LocalObjectReference)
 		**out = **in
 	}
 }

@@ -83,7 +83,7 @@ func Run(ctx context.Context, options Options) error {
 	if err := manager.Add(management); err != nil {
 		return fmt.Errorf("hosted-cluster-config-operator: %w", err)
 	}
-	if err := setupControllers(manager, management, guestConfig, options); err != nil {
+	if err := setupControllers(manager, management, release.NewProvider(), options); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
@@ -120,10 +120,10 @@ func Management(scheme *runtime.Scheme, namespace string) (cluster.Cluster, erro
 	return management, nil
 }
 
-func setupControllers(manager ctrl.Manager, management cluster.Cluster, guestConfig *rest.Config, options Options) error {
+func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
 	resources := &resourceReconciler{
 		guest: manager.GetClient(), management: management.GetClient(), options: options,
-		releases: release.NewProvider(), applied: map[string]applied{},
+		releases: releases, applied: map[string]applied{},
 	}
 	if err := resources.setup(manager, management); err != nil {
 		return fmt.Errorf("set up the resources controller: %w", err)
@@ -132,7 +132,7 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, guestCon
 	if err := nodes.setup(manager, management); err != nil {
 		return fmt.Errorf("set up the node controller: %w", err)
 	}
-	status, err := newStatusReporter(manager, management, guestConfig, options.Namespace)
+	status, err := newStatusReporter(manager, management, options.Namespace)
 	if err != nil {
 		return err
 	}

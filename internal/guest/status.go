@@ -11,7 +11,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,8 +62,8 @@ type statusReporter struct {
 	namespace         string
 }
 
-func newStatusReporter(manager ctrl.Manager, management cluster.Cluster, config *rest.Config, namespace string) (*statusReporter, error) {
-	clientset, err := kubernetes.NewForConfig(config)
+func newStatusReporter(manager ctrl.Manager, management cluster.Cluster, namespace string) (*statusReporter, error) {
+	clientset, err := kubernetes.NewForConfig(manager.GetConfig())
 	if err != nil {
 		return nil, fmt.Errorf("hosted-cluster-config-operator: %w", err)
 	}

@@ -73,10 +73,17 @@ func RunServer(ctx context.Context, options ServerOptions) error {
 	if err != nil {
 		return fmt.Errorf("ignition server: %w", err)
 	}
+	if err := setupServer(manager, release.NewProvider(), options); err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+func setupServer(manager ctrl.Manager, releases release.Provider, options ServerOptions) error {
 	tokens := newStore()
 	measured := newMetrics(ctrlmetrics.Registry, tokens)
 	reconciler := &tokenReconciler{
-		client: manager.GetClient(), namespace: options.Namespace, releases: release.NewProvider(),
+		client: manager.GetClient(), namespace: options.Namespace, releases: releases,
 		store: tokens, metrics: measured, now: time.Now,
 	}
 	if err := reconciler.setup(manager); err != nil {
@@ -87,7 +94,7 @@ func RunServer(ctx context.Context, options ServerOptions) error {
 	if err := manager.Add(server); err != nil {
 		return fmt.Errorf("ignition server: %w", err)
 	}
-	return manager.Start(ctx)
+	return nil
 }
 
 func (r *tokenReconciler) setup(manager ctrl.Manager) error {

@@ -226,6 +226,13 @@ func manifest(obj *unstructured.Unstructured) map[string]any {
 	for _, field := range []string{"resourceVersion", "managedFields", "uid", "creationTimestamp", "generation"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
+	annotations := out.GetAnnotations()
+	for key := range annotations {
+		if strings.Contains(key, "desired-hash") { // the business of internal/kube
+			delete(annotations, key)
+		}
+	}
+	out.SetAnnotations(annotations)
 	return out.Object
 }
 

@@ -58,7 +58,10 @@ func newSandbox(t *testing.T, change ...func(*azure.Config)) *sandbox {
 	must(t, err)
 	s.pool.AppendCertsFromPEM(pemData)
 	s.start()
-	t.Cleanup(func() { s.stop() })
+	t.Cleanup(func() {
+		s.stop()
+		s.checkStatusCodes(t)
+	})
 	return s
 }
 

@@ -263,9 +263,13 @@ func TestRouteAdmission(t *testing.T) {
 	if list, _, _ := unstructured.NestedSlice(get("hosted").Object, "status", "ingress"); len(list) != 0 {
 		t.Error("a hosted cluster's route was admitted")
 	}
-	table.removed(first)
-	if len(table.hosts) != 1 { // the unnamed one's
-		t.Errorf("hosts %v", table.hosts)
+	table.routes = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if err := table.routes.Add(get("second")); err != nil {
+		t.Fatal(err)
+	}
+	table.deleted(t.Context(), first)
+	if !isAdmitted(get("second"), "a.example", "True") {
+		t.Error("the host of a deleted route is not given on")
 	}
 }
 

@@ -90,8 +90,12 @@ func (c Config) Apply(ctx context.Context, images map[string]string) error {
 			return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return nil
+	return os.WriteFile(c.appliedMarker(), nil, 0o644)
 }
+
+// appliedMarker exists when the cluster has the roles of the parts that need
+// one.
+func (c Config) appliedMarker() string { return c.cluster("applied") }
 
 func (c Config) render(images map[string]string) ([]*unstructured.Unstructured, error) {
 	values := map[string]any{

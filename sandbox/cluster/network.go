@@ -156,18 +156,25 @@ var ports = []struct{ part, address string }{
 	{Registry, RegistryAddr},
 	{etcd, "127.0.0.1:2379"}, {etcd, "127.0.0.1:2380"}, {etcd, "127.0.0.1:2381"},
 	{controllerManager, "127.0.0.1:10257"}, {scheduler, "127.0.0.1:10259"}, {cloudController, "127.0.0.1:10258"},
-	{Kubelet, "127.0.0.1:10248"}, {kubeProxy, "127.0.0.1:10249"}, {kubeProxy, "127.0.0.1:10256"},
+	{Azure, EdgeIP + ":" + ProxyPort}, {Azure, EdgeIP + ":443"}, {Azure, EdgeIP + ":53"}, {Router, RouterIP + ":443"},
+	{APIServer, EdgeIP + ":" + apiPort}, {Kubelet, EdgeIP + ":10250"}, {Kubelet, "127.0.0.1:10248"}, {kubeProxy, "127.0.0.1:10249"}, {kubeProxy, "127.0.0.1:10256"},
 }
+
+// anyway listens on addresses that the machine does not have yet: somebody who
+// listens on all addresses takes those too.
+var anyway = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1) })
+}}
 
 // BusyPorts returns a finding for each port that somebody else listens on.
 // Ports of the named parts, which run already, are their own.
 func BusyPorts(azureOnly bool, running map[string]bool) []string {
 	var findings []string
 	for _, port := range ports {
-		if running[port.part] || (azureOnly && port.part != Azure) {
+		if running[port.part] || (azureOnly && port.address != "127.0.0.1:"+ProxyPort) {
 			continue
 		}
-		listener, err := net.Listen("tcp", port.address)
+		listener, err := anyway.Listen(context.Background(), "tcp", port.address)
 		if err != nil {
 			if errors.Is(err, syscall.EADDRINUSE) {
 				findings = append(findings, fmt.Sprintf("%s, which the sandbox's %s needs, is taken: stop the program that listens there (ss -ltnp shows it)", port.address, port.part))

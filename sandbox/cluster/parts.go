@@ -120,11 +120,11 @@ func (c Config) kubernetesParts() []supervise.Part {
 			After: []string{APIServer}, Ready: healthy("http://127.0.0.1:10249/healthz"),
 		},
 		{
-			Name: Router, Argv: c.self(Router), Env: c.selfEnv(), After: []string{APIServer},
+			Name: Router, Argv: c.self(Router), Env: c.selfEnv(), After: []string{APIServer}, AfterFile: c.appliedMarker(),
 			Ready: supervise.Probe{TCP: RouterIP + ":443"}, Address: "https://*." + AppsDomain,
 		},
 		{
-			Name: cloudController, After: []string{APIServer, Azure}, Env: append(c.proxyEnv(), "AZURE_GO_SDK_LOG_LEVEL="),
+			Name: cloudController, After: []string{APIServer, Azure}, AfterFile: c.appliedMarker(), Env: c.proxyEnv(),
 			Argv: c.cloudControllerArgs(), Ready: supervise.Probe{TCP: "127.0.0.1:10258"},
 		},
 	}

@@ -52,10 +52,11 @@ func RunRouter(ctx context.Context, c Config) error {
 	services := factory.ForResource(servicesResource)
 	r := &routeTable{client: k, hosts: map[string]target{}, services: services.Lister()}
 	routes := factory.ForResource(routesResource).Informer()
-	if _, err := routes.AddEventHandler(handler(func(o *unstructured.Unstructured) { r.changed(ctx, o) }, r.removed)); err != nil {
+	r.routes = routes.GetIndexer()
+	set, gone := func(o *unstructured.Unstructured) { r.changed(ctx, o) }, func(o *unstructured.Unstructured) { r.deleted(ctx, o) }
+	if _, err := routes.AddEventHandler(handler(set, gone)); err != nil {
 		return err
 	}
-	r.routes = routes.GetIndexer()
 	factory.Start(ctx.Done())
 	injected, err := startInjector(ctx, c, k)
 	if err != nil {
@@ -135,6 +136,17 @@ func (r *routeTable) changed(ctx context.Context, route *unstructured.Unstructur
 
 func (r *routeTable) removed(route *unstructured.Unstructured) {
 	r.forget(route.GetNamespace()+"/"+route.GetName(), "")
+}
+
+// deleted gives the host name of a deleted route to another that asked for it.
+func (r *routeTable) deleted(ctx context.Context, route *unstructured.Unstructured) {
+	r.removed(route)
+	for _, o := range r.routes.List() {
+		other, ok := o.(*unstructured.Unstructured)
+		if ok && hostOf(other) == hostOf(route) {
+			r.changed(ctx, other)
+		}
+	}
 }
 
 // forget removes the host names of a route but one.

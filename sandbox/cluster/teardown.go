@@ -24,6 +24,10 @@ import (
 // must have been stopped before. Every step is tried; what fails is reported
 // together.
 func (c Config) Teardown(ctx context.Context) error {
+	if _, err := os.Stat(c.hostStatePath()); errors.Is(err, os.ErrNotExist) {
+		// There was no cluster: pods and chains, if any, are somebody else's.
+		return deleteLink(EdgeBridge)
+	}
 	var problems []error
 	problems = append(problems, c.killPods(ctx))
 	problems = append(problems, c.removePodNetworks())

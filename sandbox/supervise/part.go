@@ -29,7 +29,10 @@ type Part struct {
 	Argv  []string `json:"argv"`
 	Env   []string `json:"env,omitempty"`   // in addition to PATH and HOME
 	After []string `json:"after,omitempty"` // parts that must be ready before the first start
-	Ready Probe    `json:"ready"`
+	// AfterFile must exist before the first start: something that whoever
+	// fills the parts has to do in between.
+	AfterFile string `json:"afterFile,omitempty"`
+	Ready     Probe  `json:"ready"`
 	// Grace is the time between SIGTERM and SIGKILL when the sandbox goes
 	// down; zero kills at once, right for what keeps no state of its own.
 	Grace time.Duration `json:"grace,omitempty"`

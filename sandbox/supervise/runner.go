@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -104,6 +105,9 @@ func (r *runner) adoptOrStart(ctx context.Context) (Process, error) {
 		if err := r.s.waitReady(ctx, r.part.After); err != nil {
 			return Process{}, err
 		}
+		if err := waitFile(ctx, r.part.AfterFile); err != nil {
+			return Process{}, err
+		}
 	}
 	process, cmd, err := launch(r.part.Argv, r.part.Env, filepath.Join(r.s.dir, "logs", r.part.Name+".log"))
 	if err != nil {
@@ -114,6 +118,21 @@ func (r *runner) adoptOrStart(ctx context.Context) (Process, error) {
 		p.Process, p.Hash, p.State, p.Address, p.Message = process, hash, Starting, r.part.Address, ""
 	})
 	return process, nil
+}
+
+// waitFile returns when the file is there; no name is no file.
+func waitFile(ctx context.Context, path string) error {
+	for path != "" {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(probeFast):
+		}
+	}
+	return nil
 }
 
 // reap takes the exit status of a child; its end is noticed elsewhere.

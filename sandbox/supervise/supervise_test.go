@@ -154,6 +154,22 @@ func TestWaitsForDependency(t *testing.T) {
 	ready(t, dir, "first", "second")
 }
 
+func TestWaitsForFile(t *testing.T) {
+	dir := tempDir(t)
+	part := sleeper("a")
+	part.AfterFile = filepath.Join(dir, "gate")
+	stop := supervisor(t, dir, part)
+	defer stop()
+	time.Sleep(150 * time.Millisecond)
+	if state, err := Query(t.Context(), dir); err != nil || state.Parts["a"].State != Waiting {
+		t.Fatalf("%+v, %v", state.Parts["a"], err)
+	}
+	if err := os.WriteFile(part.AfterFile, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, dir, "a")
+}
+
 func TestStopEndsEverything(t *testing.T) {
 	for _, orphaned := range []bool{false, true} {
 		dir := tempDir(t)

@@ -58,9 +58,20 @@ copy_plugins() {
 	done
 }
 
+# runtime_setting PATTERN: the value the operating system's container runtime has for a setting, by its file or by its default
+runtime_setting() {
+	for source in dump default; do
+		value=$(containerd config "$source" 2>/dev/null | sed -n "s/^ *$1 = [\"']\(.*\)[\"'] *$/\1/p" | head -n 1)
+		if [ -n "$value" ]; then
+			echo "$value"
+			return
+		fi
+	done
+}
+
 # the runtime of the operating system may look for plugins elsewhere
 link_plugins() {
-	configured=$(containerd config dump 2>/dev/null | sed -n "s/^ *bin_dir = [\"']\(.*\)[\"'] *$/\1/p" | head -n 1)
+	configured=$(runtime_setting bin_dir)
 	if [ -z "$configured" ] || [ "$configured" = /opt/cni/bin ]; then return 0; fi
 	mkdir -p "$configured"
 	for plugin in /opt/cni/bin/* /opt/cni/bin/flannel; do
@@ -70,7 +81,8 @@ link_plugins() {
 
 # The runtime pulls the sandbox image itself, without the kubelet's credentials and under the name its own configuration has.
 alias_sandbox() {
-	configured=$(containerd config dump 2>/dev/null | sed -n "s/^ *sandbox\(_image\)\{0,1\} = [\"']\(.*\)[\"'] *$/\2/p" | head -n 1)
+	configured=$(runtime_setting sandbox_image)
+	[ -n "$configured" ] || configured=$(runtime_setting sandbox)
 	if [ -n "$configured" ] && [ "$configured" != "$POD_IMAGE" ]; then
 		$ctr images tag --force "$POD_IMAGE" "$configured" >/dev/null
 		$ctr images label "$configured" io.cri-containerd.pinned=pinned >/dev/null

@@ -78,7 +78,7 @@ func (c *call) skus() (*reply, error) {
 		out = append(out, s.sku(at))
 	}
 	for _, name := range []string{"Aligned", "Classic"} {
-		out = append(out, Doc{"resourceType": "availabilitySets", "name": name, "locations": []any{at}, "locationInfo": []any{Doc{"location": at}},
+		out = append(out, Doc{"resourceType": "availabilitySets", "name": name, "locations": []any{at}, "locationInfo": []any{Doc{"location": at, "zones": []any{}}},
 			"capabilities": capabilities("MaximumPlatformFaultDomainCount", "3"), "restrictions": []any{}})
 	}
 	for _, name := range []string{"Standard_LRS", "StandardSSD_LRS", "Premium_LRS"} {

@@ -3,6 +3,7 @@
 Put this folder on PYTHONPATH; it touches nothing but the `az` program. Repaired:
 
 - every `az network` command: python3-azure has no azure.mgmt.network v2022_01_01, so loading the arguments failed;
+- every `az vm` command: it has no azure.mgmt.compute v2022_11_01 either;
 - `az role assignment` and `az ad sp create-for-rbac`: the operations objects of azure.mgmt.authorization renamed .config to ._config.
 """
 import os
@@ -15,6 +16,10 @@ def _repair():
 
     profile = _shared.AZURE_API_PROFILES["latest"]
     profile[_shared.ResourceType.MGMT_NETWORK] = "2022-07-01"
+
+    compute = profile[_shared.ResourceType.MGMT_COMPUTE]
+    profile[_shared.ResourceType.MGMT_COMPUTE] = _shared.SDKProfile(
+        "2022-08-01", {**compute.profile, "virtual_machine_scale_sets": "2022-08-01"})
 
     original = role._auth_client_factory
 

@@ -1,0 +1,118 @@
+package v1beta1
+
+// AzureNodePoolPlatform describes the virtual machines of a pool.
+type AzureNodePoolPlatform struct {
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^(Standard_|Basic_)?[A-Z]+[0-9]+(-[0-9]+)?[abdilmptsCNP]*(_[A-Z]*[0-9]+[A-Z]*)?(_v[0-9]+)?$`
+	// +required
+	VMSize string `json:"vmSize"`
+	// +required
+	Image AzureVMImage `json:"image"`
+	// +required
+	OSDisk AzureNodePoolOSDisk `json:"osDisk"`
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self in ['1', '2', '3']"
+	// +optional
+	AvailabilityZone string `json:"availabilityZone,omitempty"`
+	// +kubebuilder:validation:Enum=Enabled;Disabled
+	// +kubebuilder:default=Enabled
+	// +optional
+	EncryptionAtHost string `json:"encryptionAtHost,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=355
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[{]?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[}]?/resourceGroups/[^/]*[^/.]/providers/Microsoft.Network/virtualNetworks/[^/]*[^/.-]/subnets/[^/]*[^/.-]$')",message="subnetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/V/subnets/N with a UUID as subscription"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="SubnetID is immutable"
+	// +required
+	SubnetID string `json:"subnetID"`
+	// +optional
+	Diagnostics *AzureDiagnostics `json:"diagnostics,omitempty"`
+}
+
+// AzureVMImageType says where the image comes from.
+// +kubebuilder:validation:Enum=ImageID;AzureMarketplace
+type AzureVMImageType string
+
+// Image types.
+const (
+	AzureImageID          AzureVMImageType = "ImageID"
+	AzureMarketplaceImage AzureVMImageType = "AzureMarketplace"
+)
+
+// AzureVMImage is a union on its type.
+// +kubebuilder:validation:XValidation:rule="(self.type == 'ImageID') == has(self.imageID)",message="imageID is required when type is ImageID, and forbidden otherwise"
+// +kubebuilder:validation:XValidation:rule="self.type == 'AzureMarketplace' || !has(self.azureMarketplace)",message="azureMarketplace is forbidden when type is not AzureMarketplace"
+type AzureVMImage struct {
+	// +required
+	Type AzureVMImageType `json:"type"`
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	ImageID *string `json:"imageID,omitempty"`
+	// +optional
+	AzureMarketplace *AzureMarketplaceSpec `json:"azureMarketplace,omitempty"`
+}
+
+// AzureMarketplaceSpec names an image of the marketplace, or only its generation.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.publisher) == has(self.offer) && has(self.offer) == has(self.sku) && has(self.sku) == has(self.version)",message="publisher, offer, sku and version must either be all set, or all omitted"
+type AzureMarketplaceSpec struct {
+	// +kubebuilder:validation:Enum=Gen1;Gen2
+	// +kubebuilder:default=Gen2
+	// +optional
+	ImageGeneration string `json:"imageGeneration,omitempty"`
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9-_]+$`
+	// +optional
+	Publisher string `json:"publisher,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +optional
+	Offer string `json:"offer,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-_]+$`
+	// +optional
+	SKU string `json:"sku,omitempty"`
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+\.[0-9]+\.[0-9]+|latest)$`
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// AzureNodePoolOSDisk describes the disk of each machine.
+type AzureNodePoolOSDisk struct {
+	// +kubebuilder:validation:Minimum=16
+	// +kubebuilder:validation:Maximum=32767
+	// +optional
+	SizeGiB int32 `json:"sizeGiB,omitempty"`
+	// +kubebuilder:validation:Enum=Premium_LRS;PremiumV2_LRS;Standard_LRS;StandardSSD_LRS
+	// +optional
+	DiskStorageAccountType string `json:"diskStorageAccountType,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=285
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[{]?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[}]?/resourceGroups/[^/]*[^/.]/providers/Microsoft.Compute/diskEncryptionSets/[^/]+$')",message="encryptionSetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/diskEncryptionSets/N"
+	// +optional
+	EncryptionSetID string `json:"encryptionSetID,omitempty"`
+	// +kubebuilder:validation:Enum=Persistent;Ephemeral
+	// +optional
+	Persistence string `json:"persistence,omitempty"`
+}
+
+// AzureDiagnostics configures boot diagnostics.
+// +kubebuilder:validation:XValidation:rule="(has(self.storageAccountType) && self.storageAccountType == 'UserManaged') == has(self.userManaged)",message="userManaged is required when storageAccountType is UserManaged, and forbidden otherwise"
+type AzureDiagnostics struct {
+	// +kubebuilder:validation:Enum=Managed;UserManaged;Disabled
+	// +kubebuilder:default=Disabled
+	// +optional
+	StorageAccountType string `json:"storageAccountType,omitempty"`
+	// +optional
+	UserManaged *UserManagedDiagnostics `json:"userManaged,omitempty"`
+}
+
+// UserManagedDiagnostics names a storage account.
+type UserManagedDiagnostics struct {
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^https://`
+	// +required
+	StorageAccountURI string `json:"storageAccountURI"`
+}
