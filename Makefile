@@ -2,7 +2,9 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.1.0-dev)
+# A changed tree gets a version of its own, so that no cluster keeps an image of the same name with other content.
+VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo v0.1.0-dev)$(shell \
+	git diff --quiet HEAD 2>/dev/null || git diff HEAD 2>/dev/null | sha256sum | cut -c1-8 | sed 's/^/-/')
 PKG     := github.com/hypershift-on-azure/hypershift
 LDFLAGS := -s -w -X $(PKG)/internal/version.Version=$(VERSION)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'

@@ -15,6 +15,8 @@ enter_sandbox() {
   mkdir -p "$WORK"
 }
 
+leave_sandbox() { eval "$(hypershift sandbox env --unset)"; }
+
 phase1() {
   show hypershift create oidc-issuer azure --name $NAME --azure-creds "$AZURE_CREDS" \
     --resource-group-name os4-common --location "$LOCATION" --output-dir "$WORK" | tee "$WORK/issuer-url"
@@ -75,8 +77,7 @@ result() {
   show guest get nodes -o wide
   guest apply -f hack/demo-web.yaml >/dev/null
   # the image of the payload that has a shell and a web server
-  local tools; tools=$(tools_image)
-  guest -n default set image deployment/web web="$tools" >/dev/null
+  guest -n default set image deployment/web web="$TOOLS_IMAGE" >/dev/null
   show guest -n default rollout status deployment/web --timeout=3m
   show guest -n default get pods -o wide
   local pods ips; mapfile -t pods < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}')
@@ -87,10 +88,6 @@ result() {
   show guest -n default exec "${pods[0]}" -- wget -qO- -T 5 http://web/
   guest -n default exec "${pods[0]}" -- sh -c 'wget -qO- -T 5 --no-check-certificate https://kubernetes.default/version 2>&1 || true' | grep -E 'gitVersion|401|403' ||
     fail "kubernetes.default does not answer inside the hosted cluster"
-}
-
-tools_image() {
-  hypershift sandbox status -o json | sed -n 's/.*"tools": *"\([^"]*\)".*/\1/p' | head -n 1
 }
 
 # Anonymous memory of the hosted control plane's pods, MiB.

@@ -16,6 +16,7 @@ enter_sandbox
 phase1
 mark phase1 "$(elapsed)"
 
+leave_sandbox
 step "The management cluster (what is missing is compiled now; the cache keeps it)"
 show make --no-print-directory build
 show hypershift sandbox up

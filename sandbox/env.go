@@ -11,6 +11,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/azcli"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/payload"
 )
 
 // Variable of the environment.
@@ -25,8 +26,8 @@ const (
 	userNoProxy = "localhost,127.0.0.1,198.18.0.0/15," + cluster.EdgeIP
 )
 
-// writeEnv records what "sandbox env" prints.
-func writeEnv(c cluster.Config, withCluster bool) error {
+// writeEnv records what "sandbox env" prints. Without a management cluster there are no images.
+func writeEnv(c cluster.Config, images *payload.Result) error {
 	secret, err := cluster.ClientSecret(c.Dir)
 	if err != nil {
 		return err
@@ -45,8 +46,9 @@ func writeEnv(c cluster.Config, withCluster bool) error {
 		{"BASE_DOMAIN", cluster.BaseDomain}, {"LOCATION", cluster.Location}, {"RELEASE_IMAGE", ReleaseImage},
 		{"PYTHONPATH", overlay}, // repairs Debian's Azure CLI
 	}
-	if withCluster {
-		variables = append(variables, Variable{"KUBECONFIG", c.Kubeconfig()}, Variable{"PULL_SECRET", c.PullSecretFile()})
+	if images != nil {
+		variables = append(variables, Variable{"KUBECONFIG", c.Kubeconfig()}, Variable{"PULL_SECRET", c.PullSecretFile()},
+			Variable{"TOOLS_IMAGE", images.Components["tools"]})
 	}
 	text, err := json.MarshalIndent(variables, "", "  ")
 	if err != nil {

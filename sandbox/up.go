@@ -139,7 +139,7 @@ func upAzure(ctx context.Context, c cluster.Config, p *progress) error {
 		if err := cluster.BootstrapAzure(ctx, c, false); err != nil {
 			return err
 		}
-		return writeEnv(c, false)
+		return writeEnv(c, nil)
 	})
 }
 
@@ -168,14 +168,18 @@ func upCluster(ctx context.Context, c cluster.Config, o Options, p *progress) er
 	if err := linkTools(c); err != nil {
 		return err
 	}
+	var images payload.Result
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return fillAzure(ctx, c, p) })
 	g.Go(func() error { return fillCluster(ctx, c, since, p) })
-	g.Go(func() error { return fillRegistry(ctx, c, o, p) })
+	g.Go(func() (err error) {
+		images, err = fillRegistry(ctx, c, o, p)
+		return err
+	})
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return writeEnv(c, true)
+	return writeEnv(c, &images)
 }
 
 // buildParts has everything built and installed that the management cluster
@@ -264,28 +268,29 @@ func partNames(c cluster.Config) []string {
 }
 
 // fillRegistry publishes the release payload and the operators.
-func fillRegistry(ctx context.Context, c cluster.Config, o Options, p *progress) error {
-	err := p.run("parts of the release", func() error {
+func fillRegistry(ctx context.Context, c cluster.Config, o Options, p *progress) (images payload.Result, err error) {
+	err = p.run("parts of the release", func() error {
 		_, err := build.Build(ctx, o.Cache, nil, p.building("parts of the release"))
 		return err
 	})
 	if err != nil {
-		return err
+		return images, err
 	}
 	if err := supervise.WaitReady(ctx, c.Dir, []string{cluster.Registry}, nil); err != nil {
-		return err
+		return images, err
 	}
 	user, password, err := c.RegistryCredentials()
 	if err != nil {
-		return err
+		return images, err
 	}
-	return p.run("images", func() error {
-		_, err := payload.Publish(ctx, payload.Config{
+	err = p.run("images", func() error {
+		images, err = payload.Publish(ctx, payload.Config{
 			BinDir: c.Bin, DebianDir: c.Debian, SelfDir: filepath.Dir(c.Self), CacheDir: filepath.Join(o.Cache, "images"),
 			RegistryAddr: cluster.RegistryAddr, CA: c.CA(), User: user, Password: password, OperatorTag: o.Version,
 		})
 		return err
 	})
+	return images, err
 }
 
 // linkTools puts kubectl and oc where "sandbox env" adds them to PATH.

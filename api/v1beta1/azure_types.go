@@ -251,4 +251,3 @@ type DataPlaneManagedIdentities struct {
 	// +required
 	FileMSIClientID string `json:"fileMSIClientID"`
 }
-

@@ -152,4 +152,3 @@ type KubeconfigSecretRef struct {
 	// +required
 	Key string `json:"key"`
 }
-

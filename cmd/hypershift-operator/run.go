@@ -158,7 +158,7 @@ func proxyFunc(proxy proxyenv.Proxy) func(*http.Request) (*url.URL, error) {
 // ownImage is what this pod runs; outside of a pod it is the build's default.
 func ownImage(ctx context.Context, live client.Reader, c config) (string, error) {
 	if c.podName == "" {
-		return version.OperatorImage, nil
+		return version.OperatorImage(), nil
 	}
 	pod := &corev1.Pod{}
 	if err := live.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: c.podName}, pod); err != nil {

@@ -268,6 +268,9 @@ func (f *clusterFlags) takeInfra(out *provision.InfraOutput) error {
 		VNetID: out.VNetID, SubnetID: out.SubnetID, SecurityGroupID: out.SecurityGroupID,
 		BaseDomain: out.BaseDomain, PublicZoneID: out.PublicZoneID, PrivateZoneID: out.PrivateZoneID, BootImageID: out.BootImageID,
 	}
+	if f.cloud != "AzurePublicCloud" {
+		f.cluster.Infra.Cloud = f.cloud
+	}
 	identities := out.WorkloadIdentities
 	if identities == nil {
 		identities = f.infra.Identities

@@ -21,7 +21,7 @@ func (f *clusterFlags) validate() error {
 		f.render = true
 	}
 	for _, check := range []func() error{
-		f.validateBasics, f.validateSpec, f.validateNetworking, f.validateRoles, f.validatePublishing, f.validateDomain,
+		f.validateBasics, f.validateInputs, f.validateSpec, f.validateCapabilities, f.validateNetworking, f.validateRoles, f.validatePublishing, f.validateDomain,
 		f.validateZones, f.machines.validate,
 	} {
 		if err := check(); err != nil {
@@ -44,15 +44,22 @@ func (f *clusterFlags) validateBasics() error {
 		return errors.New("--wait and rendering exclude each other: nothing is applied that could be waited for")
 	case len(validation.IsDNS1123Label(c.Name)) > 0:
 		return fmt.Errorf("--name %q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", c.Name)
-	case f.infra.BaseDomain == "" && f.infraJSON == "":
-		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
 	case c.ReleaseImage == "" && !f.render:
 		return errors.New("--release-image is required: this build names no default release")
+	}
+	return nil
+}
+
+// validateInputs checks which flags need or exclude each other.
+func (f *clusterFlags) validateInputs() error {
+	switch {
+	case f.infra.BaseDomain == "" && f.infraJSON == "":
+		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
 	case f.sshKey != "" && f.generateSSH:
 		return errors.New("--ssh-key and --generate-ssh cannot be specified together")
 	case f.workloadIdentities == "" && f.infraJSON == "":
 		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
-	case f.signingKey != "" && c.Identity.IssuerURL == "":
+	case f.signingKey != "" && f.cluster.Identity.IssuerURL == "":
 		return errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url: the issuer whose documents publish the key")
 	}
 	return nil
@@ -68,19 +75,6 @@ func (f *clusterFlags) validateSpec() error {
 		return errors.New("--feature-set CustomNoUpgrade is not supported: single gates cannot be given by flag; set spec.configuration.featureGate")
 	default:
 		return fmt.Errorf("--feature-set %q is not supported; use TechPreviewNoUpgrade or DevPreviewNoUpgrade", c.FeatureSet)
-	}
-	for _, name := range c.DisabledCapabilities {
-		if !slices.Contains(capabilityNames, name) {
-			return fmt.Errorf("unknown disabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
-		}
-	}
-	for _, name := range c.EnabledCapabilities {
-		if !slices.Contains(capabilityNames, name) {
-			return fmt.Errorf("unknown enabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
-		}
-	}
-	if slices.Contains(c.DisabledCapabilities, "Ingress") && !slices.Contains(c.DisabledCapabilities, "Console") {
-		return errors.New("capability Ingress can only be disabled together with Console, which needs it")
 	}
 	if c.KubeAPIServerDNSName != "" && len(validation.IsDNS1123Subdomain(c.KubeAPIServerDNSName)) > 0 {
 		return fmt.Errorf("--kas-dns-name %q is not a DNS name", c.KubeAPIServerDNSName)
@@ -99,6 +93,24 @@ func (f *clusterFlags) validateSpec() error {
 	}
 	if !slices.Contains([]string{"management", "guest"}, strings.ToLower(f.catalogPlacement)) {
 		return fmt.Errorf("--olm-catalog-placement %q is unknown; use management or guest", f.catalogPlacement)
+	}
+	return nil
+}
+
+func (f *clusterFlags) validateCapabilities() error {
+	c := &f.cluster
+	for _, name := range c.DisabledCapabilities {
+		if !slices.Contains(capabilityNames, name) {
+			return fmt.Errorf("unknown disabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
+		}
+	}
+	for _, name := range c.EnabledCapabilities {
+		if !slices.Contains(capabilityNames, name) {
+			return fmt.Errorf("unknown enabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
+		}
+	}
+	if slices.Contains(c.DisabledCapabilities, "Ingress") && !slices.Contains(c.DisabledCapabilities, "Console") {
+		return errors.New("capability Ingress can only be disabled together with Console, which needs it")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type installFlags struct {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	o := &f.Options
 	flags.StringVar(&o.Namespace, "namespace", "hypershift", "namespace of the operator")
-	flags.StringVar(&o.Image, "hypershift-image", version.OperatorImage, "image of the operator")
+	flags.StringVar(&o.Image, "hypershift-image", version.OperatorImage(), "image of the operator")
 	flags.StringVar(&o.ImagePullPolicy, "image-pull-policy", "IfNotPresent", "Always, Never or IfNotPresent")
 	flags.StringVar(&f.pullSecret, "pull-secret", "", "dockerconfigjson file for the operator's images")
 	flags.StringVar(&f.trustBundle, "additional-trust-bundle", "", "PEM file with additional certificate authorities")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,12 +33,16 @@ func (e *MissingInputError) Error() string {
 
 // Inputs remembers the content of Secrets and ConfigMaps within a pass. The client's cache lags behind the pass's own writes;
 // a hash over what the cache still lacks would restart every pod one pass later.
+// It is safe for concurrent use.
 type Inputs struct {
+	mu      sync.Mutex
 	objects map[string]map[string][]byte
 }
 
 // Put records an object this pass wrote or read.
 func (in *Inputs) Put(objects ...client.Object) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	if in.objects == nil {
 		in.objects = map[string]map[string][]byte{}
 	}
@@ -63,7 +68,7 @@ func merge(raw map[string][]byte, text map[string]string) map[string][]byte {
 }
 
 func (c *Context) input(kind, name string) (map[string][]byte, error) {
-	if data, ok := c.Inputs.objects[kind+"/"+name]; ok {
+	if data, ok := c.Inputs.Data(kind, name); ok {
 		return data, nil
 	}
 	var obj client.Object = &corev1.Secret{}
@@ -78,7 +83,8 @@ func (c *Context) input(kind, name string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("read %s %s: %w", kind, name, err)
 	}
 	c.Inputs.Put(obj)
-	return c.Inputs.objects[kind+"/"+name], nil
+	data, _ := c.Inputs.Data(kind, name)
+	return data, nil
 }
 
 // configHash is over every Secret and ConfigMap the pod mounts.
@@ -152,6 +158,8 @@ func referencesOf(v corev1.Volume) []reference {
 
 // Data returns what is known of a Secret or ConfigMap.
 func (in *Inputs) Data(kind, name string) (map[string][]byte, bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	data, ok := in.objects[kind+"/"+name]
 	return data, ok
 }

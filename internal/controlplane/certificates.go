@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,49 +19,62 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
-// certify makes what is missing or outdated. Authorities are written before anything they sign: a pass that reads an old
-// cache fails on its first write, and changes nothing.
-func (p *pass) certify(ctx context.Context) error {
+// writers is how many objects a pass writes at a time.
+const writers = 8
+
+// readSecrets lists what the namespace has.
+func (p *pass) readSecrets(ctx context.Context) error {
 	list := &corev1.SecretList{}
 	if err := p.Client.List(ctx, list, client.InNamespace(p.hcp.Namespace)); err != nil {
 		return fmt.Errorf("list Secrets: %w", err)
 	}
-	live := map[string]*corev1.Secret{}
-	p.secrets = pki.Secrets{}
+	p.live, p.secrets = map[string]*corev1.Secret{}, pki.Secrets{}
 	for i := range list.Items {
 		s := &list.Items[i]
-		live[s.Name], p.secrets[s.Name] = s, s.Data
+		p.live[s.Name], p.secrets[s.Name] = s, s.Data
 		p.inputs.Put(s)
 	}
+	return nil
+}
+
+// certify makes what is missing or outdated of the authorities and what they sign. Authorities are written first: a pass that
+// reads an old cache fails on its first write, and changes nothing.
+func (p *pass) certify(ctx context.Context, authorities []pki.Authority) error {
 	if _, off := p.hcp.Annotations[hyperv1.DisablePKIReconciliationAnnotation]; !off {
-		if err := p.makeCertificates(ctx, live); err != nil {
+		if err := p.makeCertificates(ctx, authorities); err != nil {
 			return err
 		}
 	}
 	return p.applyTrust(ctx)
 }
 
-func (p *pass) makeCertificates(ctx context.Context, live map[string]*corev1.Secret) error {
+// etcdAuthorities are what etcd needs. They go first: its disk and its start are the longest wait of a control plane, and the other
+// keys can be made meanwhile.
+func etcdAuthorities() []pki.Authority {
+	return slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool { return a.Secret != pki.EtcdSigner })
+}
+
+func (p *pass) makeCertificates(ctx context.Context, authorities []pki.Authority) error {
 	now := p.Now()
-	changed, err := pki.EnsureAuthorities(p.secrets, p.Certificates, now)
+	changed, err := pki.EnsureAuthorities(p.secrets, authorities, p.Certificates, now)
 	if err != nil {
 		return err
 	}
-	if err := p.writeSecrets(ctx, live, changed); err != nil {
-		return err
-	}
-	if err := p.makeServiceAccountKey(ctx, live); err != nil {
+	if err := p.writeSecrets(ctx, changed); err != nil {
 		return err
 	}
 	leaves, err := pki.Leaves(p.names())
 	if err != nil {
 		return err
 	}
+	leaves = slices.DeleteFunc(leaves, func(l pki.Leaf) bool {
+		return !slices.ContainsFunc(authorities, func(a pki.Authority) bool { return a.Secret == l.Signer })
+	})
 	changed, err = pki.EnsureLeaves(p.secrets, leaves, p.Certificates, now)
 	if err != nil {
 		return err
 	}
-	return p.writeSecrets(ctx, live, changed)
+	return p.writeSecrets(ctx, changed)
 }
 
 func (p *pass) names() pki.Params {
@@ -76,7 +91,7 @@ func (p *pass) names() pki.Params {
 	return params
 }
 
-func (p *pass) makeServiceAccountKey(ctx context.Context, live map[string]*corev1.Secret) error {
+func (p *pass) makeServiceAccountKey(ctx context.Context) error {
 	have := p.secrets[pki.ServiceAccountSecret]
 	if p.hcp.Spec.ServiceAccountSigningKey != nil && len(have) == 0 {
 		return fmt.Errorf("the copy of the user's service account signing key, Secret %s, is not there yet", pki.ServiceAccountSecret)
@@ -85,71 +100,88 @@ func (p *pass) makeServiceAccountKey(ctx context.Context, live map[string]*corev
 	if err != nil || data == nil {
 		return err
 	}
-	return p.writeSecrets(ctx, live, pki.Secrets{pki.ServiceAccountSecret: data})
+	return p.writeSecrets(ctx, pki.Secrets{pki.ServiceAccountSecret: data})
 }
 
 // writeSecrets creates, or updates at the version that was read: never over what another pass wrote.
-func (p *pass) writeSecrets(ctx context.Context, live map[string]*corev1.Secret, changed pki.Secrets) error {
+func (p *pass) writeSecrets(ctx context.Context, changed pki.Secrets) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
 	for _, name := range changed.Names() {
-		secret, exists := live[name]
-		var err error
+		secret, exists := p.live[name]
 		if exists {
 			secret = secret.DeepCopy()
-			secret.Data = changed[name]
-			err = p.Client.Update(ctx, secret)
 		} else {
-			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hcp.Namespace}, Data: changed[name]}
+			secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hcp.Namespace}}
 			component.Own(p.hcp, secret)
-			err = p.Client.Create(ctx, secret)
 		}
-		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-			return errBehind
-		}
-		if err != nil {
-			return fmt.Errorf("write Secret %s: %w", name, err)
-		}
-		live[name] = secret
-		p.inputs.Put(secret)
+		secret.Data = changed[name]
+		p.live[name] = secret
+		group.Go(func() error { return p.writeSecret(ctx, secret, exists) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	maps.Copy(p.secrets, changed)
 	return nil
 }
 
-// applyTrust writes the bundles and kubeconfigs that follow from the certificates.
+func (p *pass) writeSecret(ctx context.Context, secret *corev1.Secret, exists bool) error {
+	write := func() error { return p.Client.Create(ctx, secret) }
+	if exists {
+		write = func() error { return p.Client.Update(ctx, secret) }
+	}
+	err := write()
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return errBehind
+	}
+	if err != nil {
+		return fmt.Errorf("write Secret %s: %w", secret.Name, err)
+	}
+	p.inputs.Put(secret)
+	return nil
+}
+
+// applyTrust writes the bundles and kubeconfigs that follow from the certificates there are.
 func (p *pass) applyTrust(ctx context.Context) error {
+	var objects []client.Object
 	for name, bundle := range pki.Bundles(p.secrets, nil) {
-		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hcp.Namespace}, Data: map[string]string{"ca.crt": string(bundle)}}
-		if err := p.applyInput(ctx, m); err != nil {
-			return err
-		}
+		objects = append(objects, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hcp.Namespace}, Data: map[string]string{"ca.crt": string(bundle)}})
 	}
 	external := ""
 	if p.endpoints.APIServer.Known() {
 		external = p.endpoints.APIServer.URL()
 	}
 	for _, config := range pki.Kubeconfigs(p.hcp.Spec.InfraID, external) {
+		if !config.Complete(p.secrets) {
+			continue
+		}
 		text, err := config.Render(p.secrets)
 		if err != nil {
 			return err
 		}
-		s := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: config.Secret, Namespace: p.hcp.Namespace},
-			Data:       map[string][]byte{config.KeyName(): text},
-		}
-		if config.KeyName() == "value" {
-			// What Cluster API looks for.
-			s.Type = "cluster.x-k8s.io/secret"
-			s.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": p.hcp.Spec.InfraID}
-		}
-		if err := p.applyInput(ctx, s); err != nil {
-			return err
-		}
+		objects = append(objects, p.kubeconfigSecret(config, text))
 	}
-	return nil
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, obj := range objects {
+		component.Own(p.hcp, obj)
+		p.inputs.Put(obj)
+		group.Go(func() error { return kube.Apply(ctx, p.Client, component.FieldManager, obj) })
+	}
+	return group.Wait()
 }
 
-func (p *pass) applyInput(ctx context.Context, obj client.Object) error {
-	component.Own(p.hcp, obj)
-	p.inputs.Put(obj)
-	return kube.Apply(ctx, p.Client, component.FieldManager, obj)
+func (p *pass) kubeconfigSecret(config pki.Kubeconfig, text []byte) *corev1.Secret {
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: config.Secret, Namespace: p.hcp.Namespace},
+		Data:       map[string][]byte{config.KeyName(): text},
+	}
+	if config.KeyName() == "value" {
+		// What Cluster API looks for.
+		s.Type = "cluster.x-k8s.io/secret"
+		s.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": p.hcp.Spec.InfraID}
+	}
+	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ type pass struct {
 	inputs    *component.Inputs
 	release   *release.Release
 	endpoints publish.Endpoints
+	live      map[string]*corev1.Secret
 	secrets   pki.Secrets
 	results   []component.Result
 	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
@@ -34,24 +36,46 @@ type pass struct {
 	probed    error
 }
 
-// run takes the steps. The release is read from a registry while the certificates' keys are made; a step that fails keeps
-// only those from running that build on it, and the workloads are looked at in any case.
+// run takes the steps. The release is read from a registry while the first keys are made; a step that fails keeps only those from
+// running that build on it, and the workloads are looked at in any case.
 func (p *pass) run(ctx context.Context) error {
 	read := errgroup.Group{}
 	read.Go(func() error { return named("read release", p.readRelease(ctx)) })
 	err := named("publish endpoints", p.publish(ctx))
 	if err == nil {
-		err = named("certificates", p.certify(ctx))
+		err = named("read certificates", p.readSecrets(ctx))
 	}
+	if err == nil {
+		err = named("certificates of etcd", p.certify(ctx, etcdAuthorities()))
+	}
+	all := components(p.endpoints)
 	if err = errors.Join(err, read.Wait()); err == nil {
-		err = errors.Join(
-			named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcileComponents(ctx),
-			named("access to the guest", p.grantAccess(ctx)))
-	} else if !errors.Is(err, errBehind) {
-		err = errors.Join(err, p.observeComponents(ctx))
+		err = p.reconcileAll(ctx, all)
+	}
+	if err != nil && len(p.results) < len(all) && !errors.Is(err, errBehind) {
+		err = errors.Join(err, p.observe(ctx, all[len(p.results):]))
 	}
 	p.probeAPI(ctx)
 	return err
+}
+
+// reconcileAll starts etcd before it makes the other certificates.
+func (p *pass) reconcileAll(ctx context.Context, all []component.Component) error {
+	t0 := time.Now()
+	first := p.reconcile(ctx, all[:1])
+	fmt.Println("DBG etcd", time.Since(t0))
+	err := named("certificates", p.certify(ctx, pki.Authorities()))
+	fmt.Println("DBG certs", time.Since(t0))
+	if err == nil {
+		err = named("service account key", p.makeServiceAccountKey(ctx))
+	}
+	if err != nil {
+		return errors.Join(first, err)
+	}
+	defer func() { fmt.Println("DBG rest", time.Since(t0)) }()
+	return errors.Join(first,
+		named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcile(ctx, all[1:]),
+		named("access to the guest", p.grantAccess(ctx)))
 }
 
 func named(step string, err error) error {
@@ -115,25 +139,29 @@ func (p *pass) view(ctx context.Context) *component.Context {
 	return view
 }
 
-// reconcileComponents does not stop at a failure: a broken component must not keep the others from their repair.
-func (p *pass) reconcileComponents(ctx context.Context) error {
-	var errs []error
-	for _, c := range components(p.endpoints) {
-		result, err := component.Reconcile(p.view(ctx), c)
-		p.results = append(p.results, result)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+// reconcile does not stop at a failure: a broken component must not keep the others from their repair.
+func (p *pass) reconcile(ctx context.Context, some []component.Component) error {
+	return p.each(ctx, some, component.Reconcile)
 }
 
-// observeComponents only reads, when the pass lacks what it would need to write.
-func (p *pass) observeComponents(ctx context.Context) error {
-	var errs []error
-	for _, c := range components(p.endpoints) {
-		result, err := component.Observe(p.view(ctx), c)
-		p.results = append(p.results, result)
-		errs = append(errs, err)
+// observe only reads, when the pass lacks what it would need to write.
+func (p *pass) observe(ctx context.Context, some []component.Component) error {
+	return p.each(ctx, some, component.Observe)
+}
+
+func (p *pass) each(ctx context.Context, some []component.Component, do func(*component.Context, component.Component) (component.Result, error)) error {
+	results, errs := make([]component.Result, len(some)), make([]error, len(some))
+	group := errgroup.Group{}
+	for i, c := range some {
+		group.Go(func() error {
+			results[i], errs[i] = do(p.view(ctx), c)
+			return nil
+		})
 	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	p.results = append(p.results, results...)
 	return errors.Join(errs...)
 }
 

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,13 +24,17 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-const workerRole = "node-role.kubernetes.io/worker"
+const (
+	workerRole = "node-role.kubernetes.io/worker"
+	// conflictPause lets the cache catch up with the write that won.
+	conflictPause = 100 * time.Millisecond
+)
 
 // MachineKind is Cluster API's Machine.
 var MachineKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
 
-// nodeReconciler gives every Node the labels and taints of its pool. The pool wrote them on the Machine; taking them off a Node when
-// a pool drops them is left to the annotation that remembers what was set.
+// nodeReconciler gives every Node the labels and taints of its pool, which the pool wrote on the Machine. An annotation remembers what
+// came from the pool: only that is taken away when the pool drops it.
 type nodeReconciler struct {
 	guest, management client.Client
 	namespace         string
@@ -91,8 +97,12 @@ func (r *nodeReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	if apiequality.Semantic.DeepEqual(node, changed) {
 		return ctrl.Result{}, nil
 	}
-	// Taints are one list that the scheduler's side writes too: the lock makes the loser look again.
-	if err := r.guest.Patch(ctx, changed, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{})); err != nil {
+	// Taints are one list that others write too, most of all while a node is new: the lock makes the loser look again.
+	err = r.guest.Patch(ctx, changed, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	}
+	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("label and taint node %s: %w", node.Name, err)
 	}
 	return ctrl.Result{}, nil

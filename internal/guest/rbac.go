@@ -61,17 +61,19 @@ func reachability(facts *Facts) []client.Object {
 		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("https"), Port: ptr.To(facts.APIPort), Protocol: ptr.To(corev1.ProtocolTCP)}},
 	}
 	slice.Labels = map[string]string{discoveryv1.LabelServiceName: "kubernetes"}
-	//nolint:staticcheck // old clients still read Endpoints, and the conformance suite does
-	endpoints := &corev1.Endpoints{
+	return []client.Object{slice, legacyEndpoints(name, facts)}
+}
+
+// legacyEndpoints: old clients, and the conformance suite, still read Endpoints.
+//
+//nolint:staticcheck // the kind is deprecated, not gone
+func legacyEndpoints(name metav1.ObjectMeta, facts *Facts) *corev1.Endpoints {
+	name.Labels = map[string]string{discoveryv1.LabelSkipMirror: "true"}
+	return &corev1.Endpoints{
 		ObjectMeta: name,
-		//nolint:staticcheck // as above
 		Subsets: []corev1.EndpointSubset{{
-			//nolint:staticcheck // as above
 			Addresses: []corev1.EndpointAddress{{IP: facts.APIAddress}},
-			//nolint:staticcheck // as above
-			Ports: []corev1.EndpointPort{{Name: "https", Port: facts.APIPort, Protocol: corev1.ProtocolTCP}},
+			Ports:     []corev1.EndpointPort{{Name: "https", Port: facts.APIPort, Protocol: corev1.ProtocolTCP}},
 		}},
 	}
-	endpoints.Labels = map[string]string{discoveryv1.LabelSkipMirror: "true"}
-	return []client.Object{slice, endpoints}
 }

@@ -42,10 +42,12 @@ const (
 var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true}
 
 // managedKinds are what Objects makes; their metadata is watched, only of objects that carry our label.
+//
+//nolint:staticcheck // Endpoints: see legacyEndpoints
 func managedKinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{},
-		&corev1.Endpoints{}, //nolint:staticcheck // see reachability
+		&corev1.Endpoints{},
 		&discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 	}
 }

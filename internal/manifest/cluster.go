@@ -209,6 +209,7 @@ func (c *Cluster) secretEncryption() *hyperv1.SecretEncryptionSpec {
 
 func (c *Cluster) platform() *hyperv1.AzurePlatformSpec {
 	p := &hyperv1.AzurePlatformSpec{
+		Cloud:             c.Infra.Cloud,
 		Location:          c.Infra.Location,
 		ResourceGroupName: c.Infra.ResourceGroup,
 		VnetID:            c.Infra.VNetID,

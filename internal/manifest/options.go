@@ -51,6 +51,8 @@ type Cluster struct {
 
 // Infra is the cloud infrastructure, made by `create infra azure` or brought by the user.
 type Infra struct {
+	// Cloud is empty for the public one.
+	Cloud                             string
 	InfraID, Location, ResourceGroup  string
 	VNetID, SubnetID, SecurityGroupID string
 	BaseDomain                        string

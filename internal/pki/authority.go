@@ -85,9 +85,9 @@ const (
 	IgnitionCA          = "ignition-server-ca-cert"
 )
 
-// EnsureAuthorities returns the authorities of have that are missing or about to expire, made anew.
-func EnsureAuthorities(have Secrets, policy Policy, now time.Time) (Secrets, error) {
-	return concurrently(Authorities(), func(a Authority) (string, map[string][]byte, error) {
+// EnsureAuthorities returns those of the authorities that are missing in have or about to expire, made anew.
+func EnsureAuthorities(have Secrets, authorities []Authority, policy Policy, now time.Time) (Secrets, error) {
+	return concurrently(authorities, func(a Authority) (string, map[string][]byte, error) {
 		cert, _, err := parsePair(have[a.Secret][a.CertKey], have[a.Secret][a.KeyKey])
 		if err == nil && cert.NotAfter.Sub(now) > policy.Renewal {
 			return "", nil, nil

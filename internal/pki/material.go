@@ -15,33 +15,46 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Bundles are the ConfigMaps with trusted authorities, by name, for key ca.crt. extraClientCA, PEM, joins client-ca.
+// bundles names the authorities in each ConfigMap.
+var bundles = map[string][]string{
+	"root-ca":                {RootCA},
+	"etcd-ca":                {EtcdSigner},
+	"konnectivity-ca-bundle": {KonnectivitySigner},
+	"aggregator-client-ca":   {AggregatorSigner},
+	clientCA:                 {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner},
+	// What kubelets trust in clients, and what the API server trusts in kubelets.
+	"kubelet-client-ca": {KubeletClientSigner, CSRSigner},
+	"kubelet-ca":        {CSRSigner},
+}
+
+const clientCA = "client-ca"
+
+// Bundles are the ConfigMaps with trusted authorities, by name, for key ca.crt; one whose authorities are not all there yet is left
+// out. extraClientCA, PEM, joins client-ca.
 func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
 	keys := map[string]string{}
 	for _, a := range Authorities() {
 		keys[a.Secret] = a.CertKey
 	}
-	join := func(names ...string) []byte {
-		var parts [][]byte
-		for _, name := range names {
-			parts = append(parts, bytes.TrimSpace(have[name][keys[name]]), []byte("\n"))
+	out := map[string][]byte{}
+	for name, members := range bundles {
+		var text []byte
+		for _, member := range members {
+			certificate := bytes.TrimSpace(have[member][keys[member]])
+			if len(certificate) == 0 {
+				text = nil
+				break
+			}
+			text = append(append(text, certificate...), '\n')
 		}
-		return bytes.Join(parts, nil)
+		if len(text) > 0 {
+			out[name] = text
+		}
 	}
-	clients := join(AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner)
-	if len(extraClientCA) > 0 {
-		clients = append(append(clients, bytes.TrimSpace(extraClientCA)...), '\n')
+	if extra := bytes.TrimSpace(extraClientCA); len(extra) > 0 && len(out[clientCA]) > 0 {
+		out[clientCA] = append(append(out[clientCA], extra...), '\n')
 	}
-	return map[string][]byte{
-		"root-ca":                join(RootCA),
-		"etcd-ca":                join(EtcdSigner),
-		"konnectivity-ca-bundle": join(KonnectivitySigner),
-		"aggregator-client-ca":   join(AggregatorSigner),
-		"client-ca":              clients,
-		// What kubelets trust in clients, and what the API server trusts in kubelets.
-		"kubelet-client-ca": join(KubeletClientSigner, CSRSigner),
-		"kubelet-ca":        join(CSRSigner),
-	}
+	return out
 }
 
 // Kubeconfig is one Secret with a kubeconfig.
@@ -79,6 +92,11 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 			Kubeconfig{Secret: "bootstrap-kubeconfig", Server: externalURL, Client: "kas-bootstrap-client"})
 	}
 	return list
+}
+
+// Complete tells whether have carries what the kubeconfig embeds.
+func (k Kubeconfig) Complete(have Secrets) bool {
+	return len(have[RootCA]["ca.crt"]) > 0 && len(have[k.Client]["tls.key"]) > 0
 }
 
 // Render writes the kubeconfig with the root CA and the client certificate embedded.

@@ -31,7 +31,7 @@ func must[T any](t *testing.T) func(T, error) T {
 // complete makes everything once; keys are what such a test spends its time on.
 func complete(t *testing.T) Secrets {
 	t.Helper()
-	have := must[Secrets](t)(EnsureAuthorities(nil, DefaultPolicy(), start))
+	have := must[Secrets](t)(EnsureAuthorities(nil, Authorities(), DefaultPolicy(), start))
 	leaves := must[[]Leaf](t)(Leaves(params))
 	maps.Copy(have, must[Secrets](t)(EnsureLeaves(have, leaves, DefaultPolicy(), start)))
 	return have
@@ -129,7 +129,7 @@ func testRenewal(t *testing.T, have Secrets) {
 		t.Helper()
 		return must[Secrets](t)(EnsureLeaves(have, leaves, DefaultPolicy(), now)).Names()
 	}
-	if got := must[Secrets](t)(EnsureAuthorities(have, DefaultPolicy(), start.Add(3600*day))); len(got) != 0 {
+	if got := must[Secrets](t)(EnsureAuthorities(have, Authorities(), DefaultPolicy(), start.Add(3600*day))); len(got) != 0 {
 		t.Errorf("authorities made anew too early: %v", got.Names())
 	}
 	if got := ensure(have, leaves, start.Add(334*day)); len(got) != 0 {
@@ -158,6 +158,9 @@ func testRenewal(t *testing.T, have Secrets) {
 
 func testBundles(t *testing.T, have Secrets) {
 	bundles := Bundles(have, have["etcd-signer"]["ca.crt"])
+	if early := Bundles(Secrets{EtcdSigner: have[EtcdSigner]}, nil); len(early) != 1 || len(early["etcd-ca"]) == 0 {
+		t.Errorf("with only etcd's authority there are %d bundles", len(early))
+	}
 	verifies := func(bundle, secret, key string) bool {
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(bundles[bundle])
@@ -200,6 +203,9 @@ func testKubeconfigs(t *testing.T, have Secrets) {
 		if servers[name] != server {
 			t.Errorf("%s leads to %q", name, servers[name])
 		}
+	}
+	if config := Kubeconfigs("demo-x1", "")[0]; config.Complete(Secrets{}) || !config.Complete(have) {
+		t.Error("a kubeconfig is complete without certificates")
 	}
 	if len(Kubeconfigs("demo-x1", "")) != len(servers)-2 {
 		t.Error("external kubeconfigs are written before the endpoint is known")

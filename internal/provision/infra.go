@@ -23,7 +23,7 @@ type InfraOptions struct {
 	VNetID, SubnetID, NSGID             string
 	Identities                          *WorkloadIdentities
 	AssignRoles                         bool
-	DNSZoneGroup                        string
+	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
 	PublicZoneOptional                  bool // without an external DNS domain the public zone may be missing
 }
 
@@ -53,8 +53,6 @@ func (o InfraOptions) Validate() error {
 		return errors.New("--subnet-id needs --vnet-id: the virtual network the subnet belongs to")
 	case o.VNetID != "" && !strings.HasPrefix(strings.ToLower(o.SubnetID), strings.ToLower(o.VNetID)+"/subnets/"):
 		return errors.New("--subnet-id is not a subnet of --vnet-id")
-	case o.AssignRoles && o.DNSZoneGroup == "":
-		return errors.New("assigning roles needs --dns-zone-rg-name: the resource group of the public DNS zone")
 	case o.AssignRoles && o.Identities == nil:
 		return errors.New("assigning roles needs --workload-identities-file")
 	}
@@ -194,6 +192,9 @@ func prepareInfra(ctx context.Context, s *azure.Session, o InfraOptions) (*infra
 	i.out.PublicZoneID, err = publicZone(ctx, s, o.BaseDomain)
 	if err == nil && i.out.PublicZoneID == "" && !o.PublicZoneOptional {
 		err = fmt.Errorf("no public DNS zone %q in subscription %s; create it, or give the --base-domain of one that exists", o.BaseDomain, s.SubscriptionID)
+	}
+	if zone, parseErr := azure.ParseID(i.out.PublicZoneID); parseErr == nil && i.DNSZoneGroup == "" {
+		i.DNSZoneGroup = zone.ResourceGroup
 	}
 	return i, err
 }

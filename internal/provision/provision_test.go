@@ -144,8 +144,7 @@ func TestInfraOptionsNameTheFlag(t *testing.T) {
 		"--vnet-id":                  func(o *InfraOptions) { o.VNetID = "nonsense" },
 		"--subnet-id":                func(o *InfraOptions) { o.VNetID = vnet },
 		"--subnet-id is not":         func(o *InfraOptions) { o.VNetID, o.SubnetID = vnet, vnet+"x/subnets/s" },
-		"--dns-zone-rg-name":         func(o *InfraOptions) { o.AssignRoles = true },
-		"--workload-identities-file": func(o *InfraOptions) { o.AssignRoles, o.DNSZoneGroup = true, "d" },
+		"--workload-identities-file": func(o *InfraOptions) { o.AssignRoles = true },
 	} {
 		o := good
 		change(&o)

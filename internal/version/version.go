@@ -10,11 +10,14 @@ import (
 var (
 	// Version of this build.
 	Version = "v0.1.0-dev"
-	// OperatorImage is what `install` deploys.
-	OperatorImage = "quay.io/hypershift/hypershift-operator:latest"
+	// OperatorRepository holds the operator's images, one tag a version.
+	OperatorRepository = "quay.io/hypershift/hypershift-operator"
 	// ReleaseImage is what `create cluster` uses when no release image is given; empty means that one must be given.
 	ReleaseImage = ""
 )
+
+// OperatorImage is what `install` deploys.
+func OperatorImage() string { return OperatorRepository + ":" + Version }
 
 // Info describes the build.
 type Info struct {

@@ -23,6 +23,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v6"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/storage/armstorage"
@@ -173,6 +174,42 @@ func TestWorkloadIdentity(t *testing.T) {
 	if len(page.Value) != 1 || *page.Value[0].Name != "rg" {
 		t.Errorf("a list shows %d groups", len(page.Value))
 	}
+}
+
+// A component whose role is on resource groups only still reads what describes the subscription, and lists what it may see.
+func TestSubscriptionSeenFromAGroup(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	s.group("other")
+	s.vm("other", "foreign", s.nic("other", "nic", s.vnet("other")))
+	s.vm("rg", "own", s.nic("rg", "nic", s.vnet("rg")))
+	iss := s.issuer("rg")
+	mi := s.identity("rg", "ccm")
+	_, err := s.federations().CreateOrUpdate(t.Context(), "rg", "ccm", "fic", federation(iss.url, "s"), nil)
+	must(t, err)
+	cred := s.workload(*mi.Properties.ClientID, iss.token(t, "s", "openshift", time.Now().Add(time.Hour)))
+	compute, err := armcompute.NewClientFactory(subscription, cred, s.armOptions())
+	must(t, err)
+	providers, err := armresources.NewProvidersClient(subscription, cred, s.armOptions())
+	must(t, err)
+	_, err = compute.NewResourceSKUsClient().NewListPager(nil).NextPage(t.Context())
+	wantCode(t, err, 403, "AuthorizationFailed")
+	_, err = providers.Get(t.Context(), "Microsoft.Compute", nil)
+	wantCode(t, err, 403, "AuthorizationFailed")
+
+	const cloudControllerManager = "a1f96423-95ce-4224-ab27-4e3dc72facd4"
+	must(t, s.assign("/subscriptions/"+subscription+"/resourceGroups/rg", cloudControllerManager, *mi.Properties.PrincipalID))
+	_, err = compute.NewResourceSKUsClient().NewListPager(nil).NextPage(t.Context())
+	must(t, err)
+	_, err = providers.Get(t.Context(), "Microsoft.Compute", nil)
+	must(t, err)
+	page, err := compute.NewVirtualMachinesClient().NewListAllPager(nil).NextPage(t.Context())
+	must(t, err)
+	if len(page.Value) != 1 || *page.Value[0].Name != "own" {
+		t.Errorf("the list shows %d machines", len(page.Value))
+	}
+	_, err = compute.NewVirtualMachinesClient().BeginDelete(t.Context(), "rg", "own", nil)
+	wantCode(t, err, 403, "AuthorizationFailed")
 }
 
 func wantAADSTS(t *testing.T, err error, number string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/miekg/dns"
 
 	azure "github.com/hypershift-on-azure/hypershift/sandbox/azure"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 )
 
 func TestRestartLosesNothing(t *testing.T) {
@@ -117,6 +118,35 @@ func TestDNSEdgeAndTunnels(t *testing.T) {
 		}
 	}
 	s.edgeAndTunnels(edge, backend)
+}
+
+// A private zone is for the networks linked to it; a client that does not say where it is sees it after the public ones.
+func TestPrivateZoneIsSeenFromLinkedNetworks(t *testing.T) {
+	const network = "/subscriptions/" + subscription + "/resourceGroups/rg/providers/Microsoft.Network/"
+	prefix := map[string]any{"location": location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []string{"10.0.0.0/16"}}}}
+	s := newSandbox(t, func(c *azure.Config) {
+		c.DNSAddr = "127.0.0.1:0"
+		c.Seed = []azure.SeedResource{
+			{ID: "/subscriptions/" + subscription + "/resourceGroups/rg", Body: map[string]any{"location": location}},
+			{ID: network + "virtualNetworks/linked", Body: prefix},
+			{ID: network + "virtualNetworks/lonely", Body: prefix},
+			{ID: network + "privateDnsZones/hc.local", Body: map[string]any{}},
+			{ID: network + "privateDnsZones/hc.local/A/api", Body: map[string]any{"properties": map[string]any{"ttl": 5, "aRecords": []any{map[string]any{"ipv4Address": "10.0.0.9"}}}}},
+			{ID: network + "privateDnsZones/hc.local/virtualNetworkLinks/l", Body: map[string]any{"properties": map[string]any{"virtualNetwork": map[string]any{"id": network + "virtualNetworks/linked"}}}},
+		}
+	})
+	for vnet, want := range map[string]int{network + "virtualNetworks/LINKED": 1, network + "virtualNetworks/lonely": 0, "": 1} {
+		q := new(dns.Msg).SetQuestion("api.hc.local.", dns.TypeA)
+		if vnet != "" {
+			q.SetEdns0(1232, false)
+			q.IsEdns0().Option = append(q.IsEdns0().Option, &dns.EDNS0_LOCAL{Code: feed.DNSOptionVNet, Data: []byte(vnet)})
+		}
+		m, _, err := new(dns.Client).Exchange(q, s.server.DNSAddr())
+		must(t, err)
+		if len(m.Answer) != want {
+			t.Errorf("from %q: %v", vnet, m.Answer)
+		}
+	}
 }
 
 func (s *sandbox) edgeAndTunnels(edge string, backend *httptest.Server) {

@@ -62,10 +62,13 @@ func (s *sandbox) checkStatusCodes(t *testing.T) {
 	for lines.Scan() {
 		var e access.Entry
 		must(t, json.Unmarshal(lines.Bytes(), &e))
+		if e.Plane != "arm" || e.Status >= 300 {
+			continue
+		}
 		u, err := url.Parse(e.URL)
 		must(t, err)
 		path := strings.ToLower(u.Path)
-		if e.Plane != "arm" || e.Status >= 300 || strings.Contains(path, "/operation") || strings.HasPrefix(path, "/metadata/") {
+		if strings.Contains(path, "/operation") || strings.HasPrefix(path, "/metadata/") {
 			continue
 		}
 		checkStatus(t, e, strings.Split(strings.Trim(path, "/"), "/"))
@@ -84,9 +87,11 @@ func checkStatus(t *testing.T, e access.Entry, segs []string) {
 			}
 		}
 	}
-	if known {
-		t.Errorf("%s %s was answered %d, which the SDK refuses", e.Method, e.URL, e.Status)
+	if !known {
+		t.Errorf("no operation of the SDK is %s %s", e.Method, e.URL)
+		return
 	}
+	t.Errorf("%s %s was answered %d, which the SDK refuses", e.Method, e.URL, e.Status)
 }
 
 func TestTableKnowsRefusedCodes(t *testing.T) {

@@ -177,7 +177,7 @@ func BusyPorts(azureOnly bool, running map[string]bool) []string {
 		listener, err := anyway.Listen(context.Background(), "tcp", port.address)
 		if err != nil {
 			if errors.Is(err, syscall.EADDRINUSE) {
-				findings = append(findings, fmt.Sprintf("%s, which the sandbox's %s needs, is taken: stop the program that listens there (ss -ltnp shows it)", port.address, port.part))
+				findings = append(findings, fmt.Sprintf("%s, which the part %s needs, is taken: stop the program that listens there (ss -ltnp shows it)", port.address, port.part))
 			}
 			continue
 		}

@@ -182,7 +182,7 @@ func (c Config) cloudControllerArgs() []string {
 		"--bind-address=127.0.0.1", "--secure-port=10258", "--use-service-account-credentials=false", "--v=2"}
 }
 
-// KubeletCommand is what runs in the Kubelet's own mount namespace.
+// kubeletCommand is what runs in the Kubelet's own mount namespace.
 func (c Config) kubeletCommand() []string {
 	return []string{c.bin("kubelet"), "--config=" + c.cluster("kubelet.yaml"), "--kubeconfig=" + c.clientKubeconfig("kubelet"),
 		"--hostname-override=" + NodeName, "--node-ip=" + EdgeIP, "--root-dir=" + c.cluster("kubelet"),

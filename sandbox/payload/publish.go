@@ -130,9 +130,11 @@ func configured(img v1.Image, change func(*v1.ConfigFile)) (v1.Image, error) {
 	return mutate.ConfigFile(img, config)
 }
 
+// pusher sends each layer once, however many images have it: two uploads of one blob at the same time confuse the registry.
 type pusher struct {
 	address string
 	options []remote.Option
+	remote  *remote.Pusher
 }
 
 func (c Config) pusher() (*pusher, error) {
@@ -146,10 +148,15 @@ func (c Config) pusher() (*pusher, error) {
 	}
 	// No proxy: the registry is asked directly, and its name there is an address.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	return &pusher{address: c.RegistryAddr, options: []remote.Option{
+	options := []remote.Option{
 		remote.WithTransport(transport),
 		remote.WithAuth(&authn.Basic{Username: c.User, Password: c.Password}),
-	}}, nil
+	}
+	sender, err := remote.NewPusher(options...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare the push: %w", err)
+	}
+	return &pusher{address: c.RegistryAddr, options: options, remote: sender}, nil
 }
 
 func (p *pusher) byDigest(ctx context.Context, repo string, img v1.Image) (string, error) {
@@ -181,7 +188,7 @@ func (p *pusher) write(ctx context.Context, ref name.Reference, img v1.Image) er
 	if there, err := remote.Head(ref, options...); err == nil && there.Digest == digest {
 		return nil
 	}
-	if err := remote.Write(ref, img, options...); err != nil {
+	if err := p.remote.Push(ctx, ref, img); err != nil {
 		return fmt.Errorf("cannot push %s: %w", ref, err)
 	}
 	return nil

@@ -133,8 +133,8 @@ func Stop(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Ensure has a supervisor running that follows parts.json. start launches the
-// command of a new one.
+// Ensure has a supervisor running that follows parts.json. argv is the command
+// of a new one.
 func Ensure(ctx context.Context, dir string, argv []string) error {
 	err := Reload(ctx, dir)
 	if !errors.Is(err, ErrDown) {

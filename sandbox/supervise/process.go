@@ -111,8 +111,8 @@ func launch(argv, env []string, logPath string) (Process, *exec.Cmd, error) {
 	}
 	process, ok := identify(cmd.Process.Pid)
 	if !ok {
-		err := cmd.Wait()
-		return Process{}, nil, fmt.Errorf("%s ended at once: %w", argv[0], errors.Join(err))
+		_ = cmd.Wait()
+		return Process{}, nil, fmt.Errorf("%s ended at once (%s): its log says why", argv[0], cmd.ProcessState)
 	}
 	return process, cmd, nil
 }

@@ -19,13 +19,22 @@ const (
 	typeSubscription  = "Microsoft.Resources/subscriptions"
 )
 
-var errEmptySegment = errors.New("the path has an empty segment")
+var (
+	errEmptySegment = errors.New("the path has an empty segment")
+	errNotASCII     = errors.New("the path has a character that is not printable ASCII")
+)
 
-// ParsePath never fails on a path whose segments are not empty; whether the type exists is for others to say.
+// ParsePath says what a path names; whether the type exists is for others to say. Only ASCII is taken, which names of most resources are
+// limited to: so lower-casing an id never changes its length.
 func ParsePath(p string) (Path, error) {
 	p = "/" + strings.Trim(p, "/")
 	if p == "/" || strings.Contains(p, "//") {
 		return Path{}, errEmptySegment
+	}
+	for i := range len(p) {
+		if p[i] < ' ' || p[i] > '~' {
+			return Path{}, errNotASCII
+		}
 	}
 	const marker = "/providers/"
 	i := strings.LastIndex(strings.ToLower(p), marker)

@@ -131,7 +131,11 @@ func (c *call) explode(r *Resource) error {
 		}
 		keep := map[string]bool{}
 		for _, d := range listed {
-			id := r.ID + "/" + ch.prop + "/" + wire.Text(d, "name")
+			name := wire.Text(d, "name")
+			if p, err := ParsePath(r.ID + "/" + ch.prop + "/" + name); err != nil || p.Name() != name {
+				return badRequest("InvalidRequestFormat", "'%s' is no name for one of the %s of '%s'.", name, ch.prop, r.Name)
+			}
+			id := r.ID + "/" + ch.prop + "/" + name
 			keep[key(id)] = true
 			if err := c.saveChild(id, ch.typ, d); err != nil {
 				return err

@@ -20,7 +20,7 @@ type handler struct {
 	write  bool
 	public bool // the world may, where a container allows it
 	upload bool // the body is content
-	run    func(*call, *stored) (*result, error)
+	run    func(*call) (*result, error)
 }
 
 var (
@@ -60,13 +60,21 @@ func (c *call) route() (*handler, error) {
 	return h, nil
 }
 
-// receive stores the content of an upload before the transaction.
-func (c *call) receive(h *handler) (*stored, error) {
-	if !h.upload {
-		return nil, nil
+// maxDocument bounds bodies that are not content: a list of 50,000 blocks fits.
+const maxDocument = 8 << 20
+
+// receive takes the body before the transaction, so that a slow client holds nobody up.
+func (c *call) receive(h *handler) error {
+	if h.upload {
+		s, err := c.content.write(c.req.Body)
+		c.received = &s
+		return err
 	}
-	s, err := c.content.write(c.req.Body)
-	return &s, err
+	var err error
+	if c.document, err = io.ReadAll(io.LimitReader(c.req.Body, maxDocument)); err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	return nil
 }
 
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
@@ -91,7 +99,7 @@ func (c *call) accessLevel() (string, error) {
 	return strings.ToUpper(level[:1]) + strings.ToLower(level[1:]), nil
 }
 
-func (c *call) createContainer(*stored) (*result, error) {
+func (c *call) createContainer() (*result, error) {
 	if _, err := c.findContainer(); err == nil {
 		return nil, fail(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
 	}
@@ -106,7 +114,7 @@ func (c *call) createContainer(*stored) (*result, error) {
 	return &result{status: http.StatusCreated}, nil
 }
 
-func (c *call) deleteContainer(*stored) (*result, error) {
+func (c *call) deleteContainer() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
@@ -117,7 +125,7 @@ func (c *call) deleteContainer(*stored) (*result, error) {
 	return &result{status: http.StatusAccepted}, nil
 }
 
-func (c *call) getContainer(*stored) (*result, error) {
+func (c *call) getContainer() (*result, error) {
 	d, err := c.findContainer()
 	if err != nil {
 		return nil, err
@@ -134,7 +142,7 @@ func (c *call) getContainer(*stored) (*result, error) {
 	return out, nil
 }
 
-func (c *call) setContainerACL(*stored) (*result, error) {
+func (c *call) setContainerACL() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
@@ -149,17 +157,17 @@ func (c *call) setContainerACL(*stored) (*result, error) {
 	return &result{status: http.StatusOK}, nil
 }
 
-func (c *call) accountInfo(*stored) (*result, error) {
+func (c *call) accountInfo() (*result, error) {
 	c.w.Header().Set("x-ms-account-kind", "StorageV2")
 	c.w.Header().Set("x-ms-sku-name", "Standard_LRS")
 	return &result{status: http.StatusOK}, nil
 }
 
-func (c *call) putBlob(up *stored) (*result, error) {
+func (c *call) putBlob() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
-	return c.saveBlob(*up)
+	return c.saveBlob(*c.received)
 }
 
 func (c *call) saveBlob(up stored) (*result, error) {
@@ -196,29 +204,25 @@ func (c *call) saveBlob(up stored) (*result, error) {
 // blockKey cannot clash with a blob: no account has a leading question mark.
 func (c *call) blockKey(id string) string { return "?" + c.blobKey() + "?" + id }
 
-func (c *call) putBlock(up *stored) (*result, error) {
+func (c *call) putBlock() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
-	c.tx.Put(store.Blobs, c.blockKey(c.req.URL.Query().Get("blockid")), Doc{"content": up.hash})
-	c.w.Header().Set("Content-MD5", up.md5)
+	c.tx.Put(store.Blobs, c.blockKey(c.req.URL.Query().Get("blockid")), Doc{"content": c.received.hash})
+	c.w.Header().Set("Content-MD5", c.received.md5)
 	return &result{status: http.StatusCreated}, nil
 }
 
-func (c *call) putBlockList(*stored) (*result, error) {
+func (c *call) putBlockList() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(c.req.Body, 4<<20))
-	if err != nil {
-		return nil, fmt.Errorf("reading the block list: %w", err)
 	}
 	var list struct {
 		Blocks []struct {
 			ID string `xml:",chardata"`
 		} `xml:",any"`
 	}
-	if err := xml.Unmarshal(data, &list); err != nil {
+	if err := xml.Unmarshal(c.document, &list); err != nil {
 		return nil, fail(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
 	}
 	var hashes []string
@@ -239,7 +243,7 @@ func (c *call) putBlockList(*stored) (*result, error) {
 	return c.saveBlob(up)
 }
 
-func (c *call) getBlob(*stored) (*result, error) {
+func (c *call) getBlob() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
@@ -250,7 +254,7 @@ func (c *call) getBlob(*stored) (*result, error) {
 	return &result{status: http.StatusOK, blob: d}, nil
 }
 
-func (c *call) deleteBlob(*stored) (*result, error) {
+func (c *call) deleteBlob() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
@@ -261,7 +265,7 @@ func (c *call) deleteBlob(*stored) (*result, error) {
 	return &result{status: http.StatusAccepted}, nil
 }
 
-func (c *call) listBlobs(*stored) (*result, error) {
+func (c *call) listBlobs() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
@@ -289,7 +293,7 @@ func size(d Doc) int64 {
 	return 0
 }
 
-func (c *call) listContainers(*stored) (*result, error) {
+func (c *call) listContainers() (*result, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://%s/"><Containers>`, c.req.Host)
 	for _, r := range c.tx.Scan(store.ARM, strings.ToLower(wire.Text(c.account, "id")+"/blobServices/default/containers/")) {

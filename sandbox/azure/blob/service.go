@@ -65,6 +65,8 @@ type call struct {
 	name      string // of the account
 	container string
 	blob      string
+	received  *stored // content of an upload
+	document  []byte  // any other body
 }
 
 // result is sent after the commit.
@@ -103,8 +105,7 @@ func (c *call) handle() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	upload, err := c.receive(h)
-	if err != nil {
+	if err := c.receive(h); err != nil {
 		return nil, err
 	}
 	var out *result
@@ -119,31 +120,26 @@ func (c *call) handle() (*result, error) {
 			return err
 		}
 		var err error
-		out, err = h.run(c, upload)
+		out, err = h.run(c)
 		return err
 	}
 	if h.write {
-		return out, errorOf(c.store.Update(run), &out)
+		err = c.store.Update(run)
+		return out, err
 	}
 	c.store.View(func(tx *store.Tx) { err = run(tx) })
 	return out, err
 }
 
-// errorOf clears the result of a failed update.
-func errorOf(err error, out **result) error {
-	if err != nil {
-		*out = nil
-	}
-	return err
-}
-
 func (c *call) findAccount() Doc {
-	for _, r := range c.tx.Scan(store.ARM, "") {
-		if r.Doc["type"] == arm.TypeStorageAccount && r.Doc["name"] == c.name {
-			return r.Doc
+	var account Doc
+	c.tx.Each(store.ARM, func(_ string, d Doc) bool {
+		if d["type"] == arm.TypeStorageAccount && d["name"] == c.name {
+			account = d
 		}
-	}
-	return nil
+		return account == nil
+	})
+	return account
 }
 
 func (c *call) containerKey() string {

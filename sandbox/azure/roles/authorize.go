@@ -42,19 +42,19 @@ func within(scope, ancestor string) bool {
 }
 
 func anyAssignment(tx *store.Tx, principalID string, match func(scope, roleID string) bool) bool {
-	for _, r := range tx.Scan(store.ARM, "") {
-		if r.Doc["type"] != AssignmentType {
-			continue
+	found := false
+	tx.Each(store.ARM, func(_ string, d store.Doc) bool {
+		if d["type"] != AssignmentType {
+			return true
 		}
-		p, _ := r.Doc["properties"].(store.Doc)
+		p, _ := d["properties"].(store.Doc)
 		id, _ := p["principalId"].(string)
 		at, _ := p["scope"].(string)
 		role, _ := p["roleDefinitionId"].(string)
-		if principalID != "" && strings.EqualFold(id, principalID) && match(normal(at), role) {
-			return true
-		}
-	}
-	return false
+		found = principalID != "" && strings.EqualFold(id, principalID) && match(normal(at), role)
+		return !found
+	})
+	return found
 }
 
 func grants(tx *store.Tx, roleID string, plane Plane, action string) bool {

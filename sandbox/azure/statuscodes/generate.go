@@ -73,7 +73,7 @@ func routes(dir string, lines map[string]bool) {
 			}
 			verb := verbs[m[1]+"."+strings.ToLower(operation)]
 			pattern, accepted := patternRe.FindStringSubmatch(body), codesRe.FindStringSubmatch(body)
-			if verb == "" || pattern == nil || accepted == nil {
+			if verb == "" || pattern == nil || accepted == nil || path(pattern[1]) == "/**" { // by-id operations fit any path
 				continue
 			}
 			lines[verb+" "+path(pattern[1])+" "+numbers(accepted[1])] = true

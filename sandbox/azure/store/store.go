@@ -224,6 +224,20 @@ func (tx *Tx) Scan(t Table, prefix string) []*Record {
 	return out
 }
 
+// Each calls fn with every document of a table, in no order, until fn returns false. It is what to use when most documents are of no interest.
+func (tx *Tx) Each(t Table, fn func(key string, d Doc) bool) {
+	for k, r := range tx.s.tables[t] {
+		if _, overlaid := tx.writes[t][k]; !overlaid && !fn(k, r.Doc) {
+			return
+		}
+	}
+	for k, r := range tx.writes[t] {
+		if r.Doc != nil && !fn(k, r.Doc) {
+			return
+		}
+	}
+}
+
 // Clone copies a document deeply.
 func Clone(d Doc) Doc { return cloneValue(d).(Doc) }
 

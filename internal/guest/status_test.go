@@ -1,0 +1,88 @@
+package guest
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+func TestReportReadsTheTunnel(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "np-1"}}
+	agent := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "konnectivity-agent-x", Labels: map[string]string{"k8s-app": konnectivityAgentName}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	tests := map[string]struct {
+		nodes          []client.Object
+		pods           []*corev1.Pod
+		status, reason string
+	}{
+		"no nodes":     {nil, nil, "Unknown", "NoWorkerNodesAvailable"},
+		"no agent":     {[]client.Object{node}, nil, "False", "KonnectivityAgentPodsNotFound"},
+		"tunnel works": {[]client.Object{node}, []*corev1.Pod{agent}, "True", "AsExpected"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
+			logs := fake.NewClientset()
+			for _, pod := range test.pods {
+				if _, err := logs.CoreV1().Pods(kubeSystem).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := &statusReporter{
+				guest:      crfake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(test.nodes...).Build(),
+				management: crfake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(hcp).WithStatusSubresource(hcp).Build(),
+				logs:       logs, namespace: "clusters-demo",
+			}
+			if _, err := s.report(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := controlPlane(t.Context(), s.management, "clusters-demo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Status.NodeCount == nil || *got.Status.NodeCount != len(test.nodes) {
+				t.Errorf("nodeCount = %v", got.Status.NodeCount)
+			}
+			if len(got.Status.Conditions) != 1 || string(got.Status.Conditions[0].Status) != test.status || got.Status.Conditions[0].Reason != test.reason {
+				t.Errorf("conditions = %+v", got.Status.Conditions)
+			}
+			before := got.ResourceVersion
+			if _, err := s.report(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err = controlPlane(t.Context(), s.management, "clusters-demo"); err != nil || got.ResourceVersion != before {
+				t.Errorf("an unchanged state was written again (%v)", err)
+			}
+		})
+	}
+}
+
+// The list of conditions has several writers: whoever comes second must not undo the first.
+func TestStatusKeepsWhatOthersWrote(t *testing.T) {
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
+	management := crfake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(hcp).WithStatusSubresource(hcp).Build()
+	stale, err := controlPlane(t.Context(), management, "clusters-demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := stale.DeepCopy()
+	other.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "AsExpected"}}
+	if err := management.Status().Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if err := setCondition(t.Context(), management, stale, metav1.Condition{Type: "Mine", Status: metav1.ConditionTrue, Reason: "AsExpected"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := controlPlane(t.Context(), management, "clusters-demo")
+	if err != nil || len(got.Status.Conditions) != 2 {
+		t.Errorf("conditions = %+v, %v", got.Status.Conditions, err)
+	}
+}
