@@ -75,9 +75,8 @@ result() {
   show hypershift create kubeconfig --name $NAME --namespace $NAMESPACE >/dev/null
   echo "  \$ export KUBECONFIG=$WORK/kubeconfig"
   show guest get nodes -o wide
-  guest apply -f hack/demo-web.yaml >/dev/null
   # the image of the payload that has a shell and a web server
-  guest -n default set image deployment/web web="$TOOLS_IMAGE" >/dev/null
+  sed "s|image: tools|image: $TOOLS_IMAGE|" hack/demo-web.yaml | guest apply -f - >/dev/null
   show guest -n default rollout status deployment/web --timeout=3m
   show guest -n default get pods -o wide
   local pods ips; mapfile -t pods < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}')

@@ -117,9 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
 	p := &pass{Reconciler: r, hcp: hcp, inputs: &component.Inputs{}}
-	t0 := time.Now()
 	err := p.run(ctx)
-	fmt.Println("DBG pass", time.Since(t0), err)
 	if errors.Is(err, errBehind) {
 		return ctrl.Result{RequeueAfter: behindPeriod}, nil
 	}

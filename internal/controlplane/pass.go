@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -61,18 +60,14 @@ func (p *pass) run(ctx context.Context) error {
 
 // reconcileAll starts etcd before it makes the other certificates.
 func (p *pass) reconcileAll(ctx context.Context, all []component.Component) error {
-	t0 := time.Now()
 	first := p.reconcile(ctx, all[:1])
-	fmt.Println("DBG etcd", time.Since(t0))
 	err := named("certificates", p.certify(ctx, pki.Authorities()))
-	fmt.Println("DBG certs", time.Since(t0))
 	if err == nil {
 		err = named("service account key", p.makeServiceAccountKey(ctx))
 	}
 	if err != nil {
 		return errors.Join(first, err)
 	}
-	defer func() { fmt.Println("DBG rest", time.Since(t0)) }()
 	return errors.Join(first,
 		named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcile(ctx, all[1:]),
 		named("access to the guest", p.grantAccess(ctx)))

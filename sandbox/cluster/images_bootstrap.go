@@ -114,15 +114,9 @@ func ImportPause(ctx context.Context, c Config) error {
 	if _, err := os.Stat(marker); err == nil {
 		return nil
 	}
-	image, err := programImage(c.debian("busybox"), "/bin/busybox")
+	image, err := programImage(c.bin("pause"), "/pause")
 	if err != nil {
 		return fmt.Errorf("image pause: %w", err)
-	}
-	// It only holds namespaces; pods do not share their process namespace,
-	// so there is nothing to reap.
-	image, err = mutate.Config(image, v1.Config{Entrypoint: []string{"/bin/busybox", "sleep", "2147483647"}})
-	if err != nil {
-		return err
 	}
 	reference, err := name.ParseReference(PauseImage)
 	if err != nil {

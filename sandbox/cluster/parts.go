@@ -28,7 +28,7 @@ const (
 // package build.
 func Programs() []string {
 	return []string{"etcd", "kube", "registry", "coredns", "local-path-provisioner", "azure-cloud-controller-manager",
-		"bridge", "loopback", "host-local", "portmap"}
+		"bridge", "loopback", "host-local", "portmap", "pause"}
 }
 
 // AzurePart is the embedded Azure. On the edge it listens in addition to

@@ -22,14 +22,21 @@ var base = []file{
 	{Path: "run/.keep", Mode: 0o644},
 }
 
-// shell is the static busybox with the names people type.
-func (c Config) shell() []file {
-	files := []file{{Path: "bin/busybox", Source: c.debian("busybox")}}
-	for _, name := range []string{"sh", "cat", "cp", "mv", "rm", "ls", "mkdir", "ln", "sleep", "echo", "env", "wget", "nc", "ip", "ps",
-		"grep", "sed", "awk", "head", "tail", "hostname", "httpd", "nslookup", "ping", "id", "date", "test", "true", "false", "chmod", "find", "touch", "sync", "vi", "tar", "wc", "tr", "cut", "seq", "top", "df", "mount"} {
+// applets are the names under which the shell's programs are called.
+var applets = []string{"sh", "cat", "cp", "mv", "rm", "ls", "mkdir", "ln", "sleep", "echo", "env", "wget", "nc", "ip", "ps",
+	"grep", "sed", "awk", "head", "tail", "hostname", "httpd", "nslookup", "ping", "id", "date", "test", "true", "false", "chmod",
+	"find", "touch", "sync", "vi", "tar", "wc", "tr", "cut", "seq", "top", "df", "mount"}
+
+// shell is busybox with its libraries and the names people type. A static one could not look names up.
+func (c Config) shell() ([]file, error) {
+	files, err := closureIn(c.DebianDir, c.debian("busybox"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range applets {
 		files = append(files, file{Path: "bin/" + name, Link: "busybox"})
 	}
-	return files
+	return files, nil
 }
 
 // linked is a multi-call binary with its names.
@@ -53,6 +60,10 @@ func (c Config) components() ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
+	shell, err := c.shell()
+	if err != nil {
+		return nil, err
+	}
 	haproxy, err := c.haproxy()
 	if err != nil {
 		return nil, err
@@ -73,14 +84,14 @@ func (c Config) components() ([]image, error) {
 		c.one("azure-cloud-node-manager", "azure-cloud-node-manager", "azure-cloud-node-manager"),
 		c.one("coredns", "coredns", "coredns"),
 		{key: "kube-proxy", layers: [][]file{kube, netfilter}, entrypoint: []string{"/bin/kube-proxy"}},
-		{key: "flannel", layers: [][]file{netfilter, append(c.shell(),
-			file{Path: "bin/flanneld", Source: c.bin("flanneld")}, file{Path: "cni/flannel", Source: c.bin("flannel")})},
+		{key: "flannel", layers: [][]file{netfilter, shell, {
+			{Path: "bin/flanneld", Source: c.bin("flanneld")}, {Path: "cni/flannel", Source: c.bin("flannel")}}},
 			entrypoint: []string{"/bin/flanneld"}},
-		{key: "container-networking-plugins", layers: [][]file{c.shell(), plugins}},
+		{key: "container-networking-plugins", layers: [][]file{shell, plugins}},
 		c.one("pod", "pause", "pause"),
 		{key: "haproxy-router", layers: [][]file{haproxy}, entrypoint: []string{"/usr/sbin/haproxy"}},
-		{key: "cli", layers: [][]file{c.shell(), kube}},
-		{key: "tools", layers: [][]file{c.shell()}, entrypoint: []string{"/bin/sh"}},
+		{key: "cli", layers: [][]file{shell, kube}},
+		{key: "tools", layers: [][]file{shell}, entrypoint: []string{"/bin/sh"}},
 		{key: "hypershift", user: "1001", entrypoint: []string{"/usr/bin/control-plane-operator"},
 			layers: [][]file{{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}}}},
 	}, nil

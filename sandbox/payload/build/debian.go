@@ -17,7 +17,7 @@ import (
 // the age that Debian has works with the kubelet, and building one needs a C
 // compiler.
 // haproxy comes with the libraries that a minimal system lacks.
-var debianPackages = []string{"containerd", "runc", "busybox-static",
+var debianPackages = []string{"containerd", "runc", "busybox",
 	"haproxy", "liblua5.3-0", "libopentracing-c-wrapper0", "libopentracing1", "libpcre2-8-0"}
 
 // debianPrograms are what is needed of them. DebianTools links them into bin,
@@ -27,7 +27,7 @@ var (
 	debianDirs     = []string{"bin", "sbin", "usr/bin", "usr/sbin"}
 )
 
-// DebianTools unpacks Debian's containerd, runc and static busybox into the
+// DebianTools unpacks Debian's containerd, runc, busybox and haproxy into the
 // cache and returns the directory, which is laid out like the root of a file
 // system and has links to the programs in bin. Nothing is installed and
 // nothing is started; root is not needed.
@@ -44,7 +44,7 @@ func DebianTools(ctx context.Context, cache string, progress func(Event)) (strin
 	}
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return "", fmt.Errorf("the packages %s come from Debian and this system has no %s: put containerd, containerd-shim-runc-v2, ctr, runc and a static busybox into %s/bin instead",
+			return "", fmt.Errorf("the packages %s come from Debian and this system has no %s: put containerd, containerd-shim-runc-v2, ctr, runc and busybox into %s/bin instead",
 				strings.Join(debianPackages, ", "), tool, dir)
 		}
 	}
