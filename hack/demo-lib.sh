@@ -58,6 +58,8 @@ phase3() {
 
 since() { awk -v a="$APPLIED" -v b="$(date +%s.%N)" 'BEGIN{printf "%.1f", b-a}'; }
 
+# show a kubectl command of the hosted cluster, then run it
+show_guest() { printf '  \033[36m$ kubectl %s\033[0m\n' "$*"; guest "$@"; }
 guest() { kubectl --kubeconfig "$WORK/kubeconfig" "$@"; }
 
 wait_nodes() {
@@ -74,18 +76,18 @@ wait_nodes() {
 result() {
   show hypershift create kubeconfig --name $NAME --namespace $NAMESPACE >/dev/null
   echo "  \$ export KUBECONFIG=$WORK/kubeconfig"
-  show guest get nodes -o wide
+  show_guest get nodes -o wide
   # the image of the payload that has a shell and a web server
   sed "s|image: tools|image: $TOOLS_IMAGE|" hack/demo-web.yaml | guest apply -f - >/dev/null
-  show guest -n default rollout status deployment/web --timeout=3m
-  show guest -n default get pods -o wide
+  show_guest -n default rollout status deployment/web --timeout=3m
+  show_guest -n default get pods -o wide
   local pods ips; mapfile -t pods < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}')
   mapfile -t ips < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.status.podIP}{"\n"}{end}')
-  show guest -n default logs "${pods[0]}" --tail=2
+  show_guest -n default logs "${pods[0]}" --tail=2
   echo "  pod on node A -> pod on node B, a ClusterIP, and kubernetes.default:"
-  show guest -n default exec "${pods[0]}" -- wget -qO- -T 5 "http://${ips[1]}:8080/"
-  show guest -n default exec "${pods[0]}" -- wget -qO- -T 5 http://web/
-  guest -n default exec "${pods[0]}" -- sh -c 'wget -qO- -T 5 --no-check-certificate https://kubernetes.default/version 2>&1 || true' | grep -E 'gitVersion|401|403' ||
+  show_guest -n default exec "${pods[0]}" -- timeout 5 wget -qO- "http://${ips[1]}:8080/"
+  show_guest -n default exec "${pods[0]}" -- timeout 5 wget -qO- http://web/
+  guest -n default exec "${pods[0]}" -- sh -c 'timeout 5 wget -qO- --no-check-certificate https://kubernetes.default/version 2>&1 || true' | grep -E 'gitVersion|401|403' ||
     fail "kubernetes.default does not answer inside the hosted cluster"
 }
 

@@ -35,6 +35,9 @@ func prerequisites(c cluster.Config, azureOnly bool, state supervise.State) erro
 	if runtime.GOOS != "linux" {
 		return &PrerequisiteError{[]string{"it needs Linux, and this is " + runtime.GOOS + ": use a Linux virtual machine"}}
 	}
+	if other := c.OtherOwner(); other != "" {
+		return &PrerequisiteError{[]string{fmt.Sprintf("another sandbox, in %s, runs on this machine or was not taken down, and there can be one: hypershift sandbox down --dir %s", other, other)}}
+	}
 	var findings []string
 	running := map[string]bool{}
 	for name, part := range state.Parts {

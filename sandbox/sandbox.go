@@ -163,7 +163,8 @@ func stopAll(ctx context.Context, c cluster.Config, p *progress) error {
 	if err != nil {
 		return err
 	}
-	if os.Geteuid() == 0 {
+	// What another sandbox has on this machine is not ours to remove.
+	if os.Geteuid() == 0 && c.OtherOwner() == "" {
 		err = p.run("clean up the host", func() error { return errors.Join(cleanMachines(ctx, c), c.Teardown(ctx)) })
 	}
 	for _, name := range []string{"state.json", "parts.json", "supervisor.sock", "supervisor.lock", "env.json"} {

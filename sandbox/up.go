@@ -109,7 +109,7 @@ func revert(c cluster.Config, plan supervise.Plan, p *progress) error {
 	if err != nil && !errors.Is(err, supervise.ErrDown) {
 		return err
 	}
-	return errors.Join(cleanMachines(ctx, c), c.Teardown(ctx), cluster.EnsureEdge())
+	return errors.Join(cleanMachines(ctx, c), c.Teardown(ctx), c.TakeEdge())
 }
 
 func supervisorCommand(c cluster.Config) []string {
@@ -128,7 +128,7 @@ func start(ctx context.Context, c cluster.Config, mode string, parts []supervise
 // upAzure starts the embedded Azure alone. With root it takes the edge too, so
 // that a management cluster can join it later without a restart.
 func upAzure(ctx context.Context, c cluster.Config, p *progress) error {
-	edge := os.Geteuid() == 0 && cluster.EnsureEdge() == nil
+	edge := os.Geteuid() == 0 && c.TakeEdge() == nil
 	return p.run("embedded Azure", func() error {
 		if err := start(ctx, c, modeAzure, []supervise.Part{c.AzurePart(edge)}); err != nil {
 			return err

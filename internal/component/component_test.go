@@ -49,25 +49,25 @@ func TestStampReplicasAndRollout(t *testing.T) {
 	debugged := plane()
 	debugged.Annotations[hyperv1.DebugDeploymentsAnnotation] = "other,thing"
 	for name, test := range map[string]struct {
-		hcp               *hyperv1.HostedControlPlane
-		traits            Traits
-		replicas          int32
-		strategy          appsv1.DeploymentStrategyType
-		surge, unavailble string
-		apart             bool
+		hcp                *hyperv1.HostedControlPlane
+		traits             Traits
+		replicas           int32
+		strategy           appsv1.DeploymentStrategyType
+		surge, unavailable string
+		apart              bool
 	}{
-		"operator":                 {plane(), Traits{}, 1, appsv1.RollingUpdateDeploymentStrategyType, "25%", "25%", false},
-		"three serving requests":   {plane(), Traits{Replicas: 3, RequestServing: true}, 3, appsv1.RollingUpdateDeploymentStrategyType, "0", "1", true},
-		"two":                      {plane(), Traits{Replicas: 2}, 2, appsv1.RollingUpdateDeploymentStrategyType, "1", "0", true},
-		"single replica":           {single, Traits{Replicas: 3, RequestServing: true}, 1, appsv1.RollingUpdateDeploymentStrategyType, "25%", "25%", false},
-		"scaled down for debuging": {debugged, Traits{}, 0, appsv1.RollingUpdateDeploymentStrategyType, "25%", "25%", false},
-		"recreate":                 {plane(), Traits{Recreate: true}, 1, appsv1.RecreateDeploymentStrategyType, "", "", false},
+		"operator":                  {plane(), Traits{}, 1, appsv1.RollingUpdateDeploymentStrategyType, "25%", "25%", false},
+		"three serving requests":    {plane(), Traits{Replicas: 3, RequestServing: true}, 3, appsv1.RollingUpdateDeploymentStrategyType, "0", "1", true},
+		"two":                       {plane(), Traits{Replicas: 2}, 2, appsv1.RollingUpdateDeploymentStrategyType, "1", "0", true},
+		"single replica":            {single, Traits{Replicas: 3, RequestServing: true}, 1, appsv1.RollingUpdateDeploymentStrategyType, "25%", "25%", false},
+		"scaled down for debugging": {debugged, Traits{}, 0, appsv1.RollingUpdateDeploymentStrategyType, "25%", "25%", false},
+		"recreate":                  {plane(), Traits{Recreate: true}, 1, appsv1.RecreateDeploymentStrategyType, "", "", false},
 	} {
 		d := stamped(t, test.hcp, Settings{}, test.traits)
 		if *d.Spec.Replicas != test.replicas || d.Spec.Strategy.Type != test.strategy {
 			t.Errorf("%s: %d replicas, %s", name, *d.Spec.Replicas, d.Spec.Strategy.Type)
 		}
-		if r := d.Spec.Strategy.RollingUpdate; r != nil && (r.MaxSurge.String() != test.surge || r.MaxUnavailable.String() != test.unavailble) {
+		if r := d.Spec.Strategy.RollingUpdate; r != nil && (r.MaxSurge.String() != test.surge || r.MaxUnavailable.String() != test.unavailable) {
 			t.Errorf("%s: surge %s unavailable %s", name, r.MaxSurge, r.MaxUnavailable)
 		}
 		if apart := d.Spec.Template.Spec.Affinity.PodAntiAffinity != nil; apart != test.apart {

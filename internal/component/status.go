@@ -126,6 +126,10 @@ func record(ctx *Context, c Component, result Result, objects []client.Object) e
 		entry = &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: ctx.Namespace()}}
 		Own(ctx.HCP, entry)
 		err = ctx.Client.Create(ctx, entry)
+		if apierrors.IsAlreadyExists(err) {
+			// The cache is behind; its next event brings the pass that records.
+			return nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("record component %s: %w", c.Name, err)

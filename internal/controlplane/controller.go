@@ -9,12 +9,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -83,6 +85,18 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("set up the HostedControlPlane controller: %w", err)
+	}
+	return warm(manager.GetCache())
+}
+
+// warm starts the watches of what is read but not owned by watch: started on first use, each of them would hold the first pass up.
+func warm(informers cache.Cache) error {
+	for _, obj := range []client.Object{
+		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &hyperv1.ControlPlaneComponent{},
+	} {
+		if _, err := informers.GetInformer(context.Background(), obj, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("watch %T: %w", obj, err)
+		}
 	}
 	return nil
 }

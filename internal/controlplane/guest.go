@@ -22,8 +22,9 @@ import (
 
 const (
 	// grantPeriod is how often the first rights are looked at again once they were written.
-	grantPeriod  = 5 * time.Minute
-	probeTimeout = 10 * time.Second
+	grantPeriod       = 5 * time.Minute
+	probeTimeout      = 10 * time.Second
+	firstProbeTimeout = 2 * time.Second
 )
 
 // grants remembers when the rights in a guest were last written.
@@ -82,6 +83,13 @@ func (p *pass) probeAPI(ctx context.Context) {
 	if probe == nil {
 		probe = probeHTTPS
 	}
+	// While it is not up yet, packets may get lost on a path that is being built: better ask again than wait for one answer.
+	timeout := firstProbeTimeout
+	if p.hcp.Status.Ready {
+		timeout = probeTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	p.probed = probe(ctx, p.endpoints.APIServer, p.secrets["root-ca"]["ca.crt"])
 	p.reachable = p.probed == nil
 }
@@ -94,8 +102,6 @@ func probeHTTPS(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) e
 		DisableKeepAlives: true,
 	}
 	defer transport.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint.URL()+"/healthz", nil)
 	if err != nil {
 		return fmt.Errorf("probe %s: %w", endpoint.URL(), err)

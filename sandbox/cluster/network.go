@@ -53,7 +53,7 @@ func (c Config) PrepareHost(ctx context.Context) error {
 	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("make mounts shared, as the kubelet needs them: %w", err)
 	}
-	return EnsureEdge()
+	return c.TakeEdge()
 }
 
 func (c Config) hostStatePath() string { return c.path("host.json") }
@@ -111,9 +111,9 @@ func (c Config) restoreHost(ctx context.Context) error {
 	return os.Remove(c.hostStatePath())
 }
 
-// EnsureEdge makes the bridge with the addresses at which the sandbox is
+// ensureEdge makes the bridge with the addresses at which the sandbox is
 // reached, and the route of the public addresses.
-func EnsureEdge() error {
+func ensureEdge() error {
 	bridge, err := netlink.LinkByName(EdgeBridge)
 	var missing netlink.LinkNotFoundError
 	if errors.As(err, &missing) {

@@ -26,7 +26,7 @@ import (
 func (c Config) Teardown(ctx context.Context) error {
 	if _, err := os.Stat(c.hostStatePath()); errors.Is(err, os.ErrNotExist) {
 		// There was no cluster: pods and chains, if any, are somebody else's.
-		return deleteLink(EdgeBridge)
+		return errors.Join(deleteLink(EdgeBridge), os.RemoveAll(c.runDir()))
 	}
 	var problems []error
 	problems = append(problems, c.killPods(ctx))

@@ -25,7 +25,7 @@ var base = []file{
 // applets are the names under which the shell's programs are called.
 var applets = []string{"sh", "cat", "cp", "mv", "rm", "ls", "mkdir", "ln", "sleep", "echo", "env", "wget", "nc", "ip", "ps",
 	"grep", "sed", "awk", "head", "tail", "hostname", "httpd", "nslookup", "ping", "id", "date", "test", "true", "false", "chmod",
-	"find", "touch", "sync", "vi", "tar", "wc", "tr", "cut", "seq", "top", "df", "mount"}
+	"find", "touch", "sync", "vi", "tar", "wc", "tr", "cut", "seq", "top", "df", "mount", "timeout"}
 
 // shell is busybox with its libraries and the names people type. A static one could not look names up.
 func (c Config) shell() ([]file, error) {
