@@ -58,7 +58,7 @@ bench: ## print the figures of docs/benchmarks.md
 	hack/bench.sh
 
 .PHONY: generate
-generate: ## regenerate deepcopy, CRDs and role data
+generate: ## regenerate deepcopy functions and CRDs
 	hack/generate.sh
 
 .PHONY: verify

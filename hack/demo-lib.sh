@@ -79,6 +79,7 @@ result() {
   show_guest get nodes -o wide
   # the image of the payload that has a shell and a web server
   sed "s|image: tools|image: $TOOLS_IMAGE|" hack/demo-web.yaml | guest apply -f - >/dev/null
+  guest -n kube-system rollout status deployment/coredns --timeout=3m
   show_guest -n default rollout status deployment/web --timeout=3m
   show_guest -n default get pods -o wide
   local pods ips; mapfile -t pods < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}')

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
-# Generated files are current, modules are tidy, sources are formatted.
+# Sources are formatted, modules are tidy, generated files are current. Works with uncommitted changes too.
 . "$(dirname "$0")/lib.sh"
 need_go
-[ -z "$(gofmt -l api cmd config internal sandbox test)" ] || fail "not formatted: $(gofmt -l api cmd config internal sandbox test | tr '\n' ' '); run gofmt -w"
+unformatted=$(gofmt -l api cmd config hack internal sandbox test)
+[ -z "$unformatted" ] || fail "not formatted: ${unformatted//$'\n'/ }; run gofmt -w"
 go mod tidy -diff || fail "go.mod is not tidy; run go mod tidy"
+
+before=$(mktemp -d)
+trap 'rm -rf "$before"' EXIT
+cp -r api config "$before"
 hack/generate.sh
-git diff --exit-code -- api config || fail "generated files are not current; commit what make generate changed"
+for folder in api config; do
+  diff -r "$before/$folder" "$folder" || fail "generated files in $folder were not current; they are now: commit them"
+done

@@ -28,7 +28,12 @@ func runMachines(ctx context.Context, c cluster.Config) error {
 	return machine.Run(ctx, machineConfig(c))
 }
 
-// cleanMachines ends the virtual machines and removes their networks.
-func cleanMachines(ctx context.Context, c cluster.Config) error {
+// haltMachines ends the virtual machines and removes their networks; what is on their disks stays.
+func haltMachines(ctx context.Context, c cluster.Config) error {
+	return machine.Halt(ctx, machineConfig(c))
+}
+
+// removeMachines leaves nothing of them.
+func removeMachines(ctx context.Context, c cluster.Config) error {
 	return machine.Cleanup(ctx, machineConfig(c))
 }

@@ -36,7 +36,7 @@ func Run(ctx context.Context, part string, args []string) error {
 	defer stop()
 	switch part {
 	case "supervisor":
-		return supervise.Run(ctx, c.Dir)
+		return supervise.Run(ctx, c.Dir, c.Build())
 	case supervise.KeeperName:
 		return supervise.Keep(ctx, c.Dir, supervisorCommand(c))
 	case cluster.Azure:

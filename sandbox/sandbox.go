@@ -149,7 +149,7 @@ func Down(ctx context.Context, dir string, purge bool, step func(Step)) error {
 	}
 	defer unlock()
 	p := newProgress(step)
-	if err := stopAll(ctx, c, p); err != nil {
+	if err := stopAll(ctx, c, purge, p); err != nil {
 		return err
 	}
 	if purge {
@@ -158,14 +158,19 @@ func Down(ctx context.Context, dir string, purge bool, step func(Step)) error {
 	return nil
 }
 
-func stopAll(ctx context.Context, c cluster.Config, p *progress) error {
+// stopAll ends everything; without purge it leaves the data.
+func stopAll(ctx context.Context, c cluster.Config, purge bool, p *progress) error {
+	machines := haltMachines
+	if purge {
+		machines = removeMachines
+	}
 	err := p.run("stop processes", func() error { return supervise.Stop(ctx, c.Dir) })
 	if err != nil {
 		return err
 	}
 	// What another sandbox has on this machine is not ours to remove.
 	if os.Geteuid() == 0 && c.OtherOwner() == "" {
-		err = p.run("clean up the host", func() error { return errors.Join(cleanMachines(ctx, c), c.Teardown(ctx)) })
+		err = p.run("clean up the host", func() error { return errors.Join(machines(ctx, c), c.Teardown(ctx)) })
 	}
 	for _, name := range []string{"state.json", "parts.json", "supervisor.sock", "supervisor.lock", "env.json"} {
 		_ = os.Remove(filepath.Join(c.Dir, name))

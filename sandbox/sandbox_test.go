@@ -2,8 +2,11 @@ package sandbox
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
 )
 
 // shell evaluates scripts one after another in one shell and prints a variable.
@@ -37,6 +40,22 @@ func TestExportsAndUnset(t *testing.T) {
 	} {
 		if got := shell(t, environ, name, set, again, undo); got != want {
 			t.Errorf("after --unset %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAzureListens(t *testing.T) {
+	for edge, want := range map[bool][]string{
+		false: {"127.0.0.1:8888"},
+		true:  {"127.0.0.1:8888", "198.18.0.1:8888", "198.18.0.1:443", "198.18.0.1:53"},
+	} {
+		c := azureConfig(cluster.Config{Dir: "/srv/sandbox"}, "secret", edge)
+		got := append([]string{c.ProxyAddr}, c.ExtraProxyAddrs...)
+		if edge {
+			got = append(got, c.EdgeAddr, c.DNSAddr)
+		}
+		if !slices.Equal(got, want) || (!edge && c.EdgeAddr+c.DNSAddr != "") {
+			t.Errorf("edge %v: %v, want %v", edge, got, want)
 		}
 	}
 }

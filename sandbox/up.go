@@ -57,9 +57,9 @@ func Up(ctx context.Context, o Options) error {
 	}
 	p := newProgress(o.Step)
 	if o.AzureOnly && !slices.Contains([]string{"", modeAzure}, plan.Mode) {
-		return supervise.Ensure(ctx, c.Dir, supervisorCommand(c)) // more than that runs already
+		return supervise.Ensure(ctx, c.Dir, supervisorCommand(c), c.Build()) // more than that runs already
 	}
-	err = up(ctx, c, o, p)
+	err = up(ctx, c, o, before, p)
 	if err == nil || plan.Mode == modeFull {
 		return err
 	}
@@ -79,7 +79,7 @@ func runningPlan(ctx context.Context, c cluster.Config) (supervise.Plan, error) 
 	return supervise.ReadPlan(c.Dir)
 }
 
-func up(ctx context.Context, c cluster.Config, o Options, p *progress) error {
+func up(ctx context.Context, c cluster.Config, o Options, before supervise.State, p *progress) error {
 	err := p.run("certificates and credentials", func() error {
 		return errors.Join(cluster.EnsurePKI(c.Dir), cluster.EnsureCredentials(c.Dir))
 	})
@@ -87,7 +87,7 @@ func up(ctx context.Context, c cluster.Config, o Options, p *progress) error {
 		return err
 	}
 	if o.AzureOnly {
-		return upAzure(ctx, c, p)
+		return upAzure(ctx, c, processes(before)[cluster.Azure], p)
 	}
 	return upCluster(ctx, c, o, p)
 }
@@ -98,7 +98,7 @@ func revert(c cluster.Config, plan supervise.Plan, p *progress) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if plan.Mode == "" {
-		return stopAll(ctx, c, p)
+		return stopAll(ctx, c, false, p)
 	}
 	err := p.run("stop processes", func() error {
 		if err := supervise.WritePlan(c.Dir, plan); err != nil {
@@ -109,7 +109,7 @@ func revert(c cluster.Config, plan supervise.Plan, p *progress) error {
 	if err != nil && !errors.Is(err, supervise.ErrDown) {
 		return err
 	}
-	return errors.Join(cleanMachines(ctx, c), c.Teardown(ctx), c.TakeEdge())
+	return errors.Join(haltMachines(ctx, c), c.Teardown(ctx), c.TakeEdge())
 }
 
 func supervisorCommand(c cluster.Config) []string {
@@ -122,13 +122,14 @@ func start(ctx context.Context, c cluster.Config, mode string, parts []supervise
 	if err := supervise.WritePlan(c.Dir, supervise.Plan{Mode: mode, Parts: parts, Watcher: keeper}); err != nil {
 		return err
 	}
-	return supervise.Ensure(ctx, c.Dir, supervisorCommand(c))
+	return supervise.Ensure(ctx, c.Dir, supervisorCommand(c), c.Build())
 }
 
 // upAzure starts the embedded Azure alone. With root it takes the edge too, so
-// that a management cluster can join it later without a restart.
-func upAzure(ctx context.Context, c cluster.Config, p *progress) error {
-	edge := os.Geteuid() == 0 && c.TakeEdge() == nil
+// that a management cluster can join it later without a restart. running is
+// the number of its process, if it runs already.
+func upAzure(ctx context.Context, c cluster.Config, running int, p *progress) error {
+	edge := os.Geteuid() == 0 && cluster.EdgeIsFree(running) && c.TakeEdge() == nil
 	return p.run("embedded Azure", func() error {
 		if err := start(ctx, c, modeAzure, []supervise.Part{c.AzurePart(edge)}); err != nil {
 			return err

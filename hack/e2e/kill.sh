@@ -30,9 +30,16 @@ for component in control-plane-operator kube-apiserver etcd; do
   try "$component pod" kill_pod $CPNS "app=$component"
 done
 try "a worker's kubelet" sh -c 'kill -9 $(pgrep -f "kubelet .*--cloud-provider=external" | head -n 1)'
-for part in $(hypershift sandbox status -o json | sed -n 's/.*"name": *"\([^"]*\)".*/\1/p'); do
-  pid=$(hypershift sandbox status -o json | awk -v n="\"$part\"" '$0 ~ "\"name\": *" n {f=1} f && /"pid"/ {gsub(/[^0-9]/,""); print; exit}')
-  [ -n "$pid" ] && [ "$pid" != 0 ] || continue
+# Every process of the sandbox, by the number it has when its turn comes; the supervisor and its watcher too.
+pid_of() {
+  hypershift sandbox status -o json | awk -v want="$1" '
+    /"supervisor":/ && want == "supervisor" {gsub(/[^0-9]/, ""); print; exit}
+    /^    "[a-z-]+": [{]/ {gsub(/[": {]/, ""); name = $0}
+    /"pid":/ && name == want {gsub(/[^0-9]/, ""); print; exit}'
+}
+for part in supervisor $(hypershift sandbox status -o json | sed -n 's/^    "\([a-z-]*\)": {.*/\1/p'); do
+  pid=$(pid_of "$part")
+  [ -n "$pid" ] || fail "no process is known for sandbox part $part"
   try "sandbox part $part" kill -9 "$pid"
 done
 echo "all parts recovered"

@@ -29,7 +29,7 @@ second get nodes -o wide
 guest get nodes -o wide
 
 # A listener on the host network of the second cluster's node, reached from inside, not from the demo's pods.
-second -n default delete pod listener --ignore-not-found --grace-period=0 --force >/dev/null 2>&1 || true
+second -n default delete pod listener --ignore-not-found --grace-period=1 >/dev/null 2>&1 || true
 second -n default run listener --image="$TOOLS_IMAGE" --restart=Never \
   --overrides='{"spec":{"hostNetwork":true,"tolerations":[{"operator":"Exists"}]}}' \
   --command -- /bin/sh -c 'mkdir -p /tmp/w && echo second >/tmp/w/index.html && exec httpd -f -p 18080 -h /tmp/w'

@@ -106,7 +106,11 @@ func sandboxDown(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox and remove what it left on this machine",
-		Args:  cobra.NoArgs,
+		Long: `Stop the sandbox and remove what it left on this machine.
+
+What is on its disks stays: the next "hypershift sandbox up" goes on with the same Azure, the same management cluster
+and the same virtual machines, which boot again. With --purge nothing is left but the cache of built parts.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return sandbox.Down(cmd.Context(), *dir, purge, stepPrinter(cmd.ErrOrStderr()))
 		},
@@ -154,7 +158,7 @@ func printStatus(ctx context.Context, w io.Writer, dir, output string) error {
 	for _, endpoint := range status.Endpoints {
 		fmt.Fprintf(t, "%s:\t%s\n", endpoint.Name, endpoint.Address)
 	}
-	fmt.Fprintf(t, "Azure's access log:\t%s\n", status.AccessLog)
+	fmt.Fprintf(t, "access log:\t%s\n", status.AccessLog)
 	return t.Flush()
 }
 

@@ -1,11 +1,12 @@
 package hostedcluster
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,18 +15,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
@@ -35,8 +34,22 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
-// fixture is a management cluster with a registry, and the reconciler on a client that counts writes.
+// server is the management cluster of all tests of this package.
+var server kubetest.Server
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// fixture is a HostedCluster's place in the management cluster, with a registry, and the reconciler on a client that counts writes.
 type fixture struct {
+	name, namespace string // of the hosted cluster, and of its control plane
+
 	client     client.Client
 	reconciler *Reconciler
 	request    ctrl.Request
@@ -45,10 +58,11 @@ type fixture struct {
 	config     *rest.Config
 }
 
-func newFixture(t *testing.T) *fixture {
+// newFixture is the place of the HostedCluster of this name, which no other test has.
+func newFixture(t *testing.T, name string) *fixture {
 	t.Helper()
-	restConfig := kubetest.Start(t)
-	installRoutes(t, restConfig)
+	restConfig := server.Config(t)
+	kubetest.InstallRoutes(t, restConfig)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -59,9 +73,9 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{client: direct, image: releasetest.Serve(t, "4.21.0"), config: restConfig}
-	f.request.Namespace, f.request.Name = "clusters", "demo"
-	counting := interceptor.NewClient(f.asOperator(t, scheme), f.countWrites())
+	f := &fixture{name: name, namespace: "clusters-" + name, client: direct, image: releasetest.Serve(t, "4.21.0"), config: restConfig}
+	f.request.Namespace, f.request.Name = "clusters", name
+	counting := interceptor.NewClient(f.asOperator(t, scheme), kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
 		Options: Options{
 			Releases:      release.NewProvider(),
@@ -72,7 +86,7 @@ func newFixture(t *testing.T) *fixture {
 		},
 		Client: counting, Live: counting, Events: events.NewFakeRecorder(100),
 	}
-	f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
+	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}})
 	return f
 }
 
@@ -80,11 +94,11 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) asOperator(t *testing.T, scheme *runtime.Scheme) client.WithWatch {
 	t.Helper()
 	options := install.Options{Namespace: "hypershift"}
-	f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: options.Namespace}})
+	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: options.Namespace}})
 	for _, obj := range options.Objects() {
 		switch obj.(type) {
 		case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding, *rbacv1.Role, *rbacv1.RoleBinding, *schedulingv1.PriorityClass:
-			f.create(t, obj)
+			f.createShared(t, obj)
 		}
 	}
 	impersonated := rest.CopyConfig(f.config)
@@ -99,36 +113,11 @@ func (f *fixture) asOperator(t *testing.T, scheme *runtime.Scheme) client.WithWa
 	return operator
 }
 
-func (f *fixture) countWrites() interceptor.Funcs {
-	return interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			f.writes.Add(1)
-			return c.Create(ctx, obj, o...)
-		},
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
-			f.writes.Add(1)
-			return c.Apply(ctx, obj, o...)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-			f.writes.Add(1)
-			return c.Patch(ctx, obj, p, o...)
-		},
-		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
-			f.writes.Add(1)
-			return c.Update(ctx, obj, o...)
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			f.writes.Add(1)
-			return c.Delete(ctx, obj, o...)
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, o ...client.SubResourceUpdateOption) error {
-			f.writes.Add(1)
-			return c.SubResource(sub).Update(ctx, obj, o...)
-		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
-			f.writes.Add(1)
-			return c.SubResource(sub).Patch(ctx, obj, p, o...)
-		},
+// createShared creates what the tests share, where no test before did.
+func (f *fixture) createShared(t *testing.T, obj client.Object) {
+	t.Helper()
+	if err := f.client.Create(t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
 	}
 }
 
@@ -171,28 +160,28 @@ func (f *fixture) read(t *testing.T, obj client.Object) {
 
 func (f *fixture) get(t *testing.T) *hyperv1.HostedCluster {
 	t.Helper()
-	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
+	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: f.name}}
 	f.read(t, hc)
 	return hc
 }
 
 func (f *fixture) controlPlane(t *testing.T) *hyperv1.HostedControlPlane {
 	t.Helper()
-	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.name}}
 	f.read(t, hcp)
 	return hcp
 }
 
 func (f *fixture) deployment(t *testing.T, name string) *appsv1.Deployment {
 	t.Helper()
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: name}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
 	f.read(t, deployment)
 	return deployment
 }
 
 func (f *fixture) pullSecret() *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "demo-pull-secret", Namespace: "clusters"},
+		ObjectMeta: metav1.ObjectMeta{Name: f.name + "-pull-secret", Namespace: "clusters"},
 		Data:       map[string][]byte{".dockerconfigjson": []byte(`{"auths":{}}`)},
 	}
 }
@@ -204,7 +193,7 @@ func (f *fixture) madeSecret() *corev1.Secret {
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "demosa-token-issuer-key", Namespace: "clusters", Labels: map[string]string{hyperv1.DeleteWithClusterLabel: "true"},
+			Name: f.name + "sa-token-issuer-key", Namespace: "clusters", Labels: map[string]string{hyperv1.DeleteWithClusterLabel: "true"},
 		},
 		Data: map[string][]byte{"key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})},
 	}
@@ -217,12 +206,12 @@ func (f *fixture) cluster() *hyperv1.HostedCluster {
 		return hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: how}}
 	}
 	hc := &hyperv1.HostedCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "clusters"},
+		ObjectMeta: metav1.ObjectMeta{Name: f.name, Namespace: "clusters"},
 		Spec: hyperv1.HostedClusterSpec{
 			Release:                      hyperv1.Release{Image: f.image},
-			PullSecret:                   corev1.LocalObjectReference{Name: "demo-pull-secret"},
+			PullSecret:                   corev1.LocalObjectReference{Name: f.name + "-pull-secret"},
 			IssuerURL:                    "https://account.blob.core.windows.net/demo",
-			ServiceAccountSigningKey:     &corev1.LocalObjectReference{Name: "demosa-token-issuer-key"},
+			ServiceAccountSigningKey:     &corev1.LocalObjectReference{Name: f.name + "sa-token-issuer-key"},
 			ControllerAvailabilityPolicy: hyperv1.SingleReplica,
 			DNS:                          hyperv1.DNSSpec{BaseDomain: "hypershift.test"},
 			Networking: hyperv1.ClusterNetworking{
@@ -255,40 +244,18 @@ func (f *fixture) cluster() *hyperv1.HostedCluster {
 	return hc
 }
 
-// installRoutes adds the part of route.openshift.io that this package reads.
-func installRoutes(t *testing.T, restConfig *rest.Config) {
-	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "routes.route.openshift.io"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "route.openshift.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Route", ListKind: "RouteList", Plural: "routes", Singular: "route"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: ptr.To(true),
-				}},
-			}},
-		},
-	}
-	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func admittedRoute(name, host string) *unstructured.Unstructured {
-	route := newObject(routeKind, "clusters-demo", name, object{"to": object{"kind": "Service", "name": name}})
+func (f *fixture) admittedRoute(name, host string) *unstructured.Unstructured {
+	route := newObject(routeKind, f.namespace, name, object{"to": object{"kind": "Service", "name": name}})
 	route.Object["status"] = object{"ingress": []any{object{
 		"host": host, "conditions": []any{object{"type": "Admitted", "status": "True"}},
 	}}}
 	return route
 }
 
-func ignitionDeployment() *appsv1.Deployment {
+func (f *fixture) ignitionDeployment() *appsv1.Deployment {
 	labels := map[string]string{"app": ignitionServer}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: ignitionServer, Namespace: "clusters-demo"},
+		ObjectMeta: metav1.ObjectMeta{Name: ignitionServer, Namespace: f.namespace},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{

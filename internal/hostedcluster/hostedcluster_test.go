@@ -27,7 +27,7 @@ import (
 // TestLife takes a hosted cluster from creation to deletion on a real API server. The test plays the control-plane operator and
 // the namespace controller.
 func TestLife(t *testing.T) {
-	f := newFixture(t)
+	f := newFixture(t, "life")
 	ctx := t.Context()
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
 
@@ -54,7 +54,7 @@ func TestLife(t *testing.T) {
 func (f *fixture) checkFirstPass(t *testing.T) {
 	t.Helper()
 	hc := f.get(t)
-	if !regexp.MustCompile(`^demo-[a-z0-9]{5}$`).MatchString(hc.Spec.InfraID) || len(hc.Spec.ClusterID) != 36 {
+	if !regexp.MustCompile(`^`+f.name+`-[a-z0-9]{5}$`).MatchString(hc.Spec.InfraID) || len(hc.Spec.ClusterID) != 36 {
 		t.Errorf("infraID %q, clusterID %q", hc.Spec.InfraID, hc.Spec.ClusterID)
 	}
 	for _, kind := range []string{
@@ -68,13 +68,13 @@ func (f *fixture) checkFirstPass(t *testing.T) {
 	if c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterAvailable); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != hyperv1.StatusUnknownReason {
 		t.Errorf("Available before the control plane reports: %+v", c)
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	f.read(t, namespace)
 	if namespace.Labels[hyperv1.HostedControlPlaneLabel] != "true" || namespace.Annotations[hyperv1.DefaultSecurityContextUID] != "1001" {
 		t.Errorf("namespace labels %v annotations %v", namespace.Labels, namespace.Annotations)
 	}
 	for _, name := range []string{component.PullSecret, "sa-signing-key", "azure-ingress-credentials", webhookCertSecret} {
-		f.read(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "clusters-demo"}})
+		f.read(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}})
 	}
 	hcp := f.controlPlane(t)
 	if hcp.Spec.ReleaseImage != f.image || hcp.Spec.InfraID != hc.Spec.InfraID || hcp.Spec.PullSecret.Name != component.PullSecret {
@@ -82,7 +82,7 @@ func (f *fixture) checkFirstPass(t *testing.T) {
 	}
 	f.checkOperator(t)
 	f.checkClusterAPI(t, hc.Spec.InfraID)
-	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demosa-token-issuer-key", Namespace: "clusters"}}
+	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: f.name + "sa-token-issuer-key", Namespace: "clusters"}}
 	f.read(t, made)
 	if len(made.OwnerReferences) != 0 {
 		t.Error("a Secret without the infrastructure's label must not be adopted")
@@ -110,9 +110,9 @@ func (f *fixture) checkOperator(t *testing.T) {
 
 func (f *fixture) checkClusterAPI(t *testing.T, infraID string) {
 	t.Helper()
-	cluster := newObject(clusterKind, "clusters-demo", infraID, nil)
+	cluster := newObject(clusterKind, f.namespace, infraID, nil)
 	f.read(t, cluster)
-	azure := newObject(azureClusterKind, "clusters-demo", "demo", nil)
+	azure := newObject(azureClusterKind, f.namespace, f.name, nil)
 	f.read(t, azure)
 	if ready, _, _ := unstructured.NestedBool(azure.Object, "status", "ready"); !ready {
 		t.Error("AzureCluster is not ready")
@@ -120,10 +120,10 @@ func (f *fixture) checkClusterAPI(t *testing.T, infraID string) {
 	if vnet, _, _ := unstructured.NestedString(azure.Object, "spec", "networkSpec", "vnet", "name"); vnet != "vnet" {
 		t.Errorf("vnet %q", vnet)
 	}
-	identity := newObject(azureIdentityKind, "clusters-demo", "demo", nil)
+	identity := newObject(azureIdentityKind, f.namespace, f.name, nil)
 	f.read(t, identity)
 	f.deployment(t, clusterAPIName)
-	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters-demo", Name: capiProviderName}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: capiProviderName}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
 		t.Errorf("capi-provider must wait for the guest's kubeconfig: %v", err)
 	}
 }
@@ -133,12 +133,12 @@ func (f *fixture) checkAdmission(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{controlPlaneOperatorName, clusterAPIName, capiProviderName} {
 		template := f.deployment(t, name).Spec.Template
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "clusters-demo", Labels: template.Labels}, Spec: template.Spec}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace, Labels: template.Labels}, Spec: template.Spec}
 		if err := f.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
 			t.Errorf("a pod of %s is refused: %v", name, err)
 		}
 	}
-	bad := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: "clusters-demo"}, Spec: corev1.PodSpec{
+	bad := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: f.namespace}, Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Name: "c", Image: "x", SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)}}}}}
 	if err := f.client.Create(t.Context(), bad, client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("a privileged pod is not refused: %v", err)
@@ -149,9 +149,9 @@ func (f *fixture) checkAdmission(t *testing.T) {
 func (f *fixture) playControlPlane(t *testing.T) {
 	t.Helper()
 	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", component.AdminKubeconfigSecret: "kubeconfig", "kubeadmin-password": "password"} {
-		f.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "clusters-demo"}, Data: map[string][]byte{key: []byte(name)}})
+		f.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}, Data: map[string][]byte{key: []byte(name)}})
 	}
-	f.create(t, admittedRoute(ignitionServer, "ignition.apps.test"), ignitionDeployment())
+	f.create(t, f.admittedRoute(ignitionServer, "ignition.apps.test"), f.ignitionDeployment())
 	hcp := f.controlPlane(t)
 	now := metav1.NewTime(time.Unix(1700000000, 0))
 	hcp.Status = hyperv1.HostedControlPlaneStatus{
@@ -174,7 +174,7 @@ func (f *fixture) playControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The label makes it this cluster's own.
-	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demosa-token-issuer-key", Namespace: "clusters"}}
+	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: f.name + "sa-token-issuer-key", Namespace: "clusters"}}
 	f.read(t, made)
 	made.Labels[hyperv1.AutoInfraLabel] = hcp.Spec.InfraID
 	if err := f.client.Update(t.Context(), made); err != nil {
@@ -191,7 +191,7 @@ func (f *fixture) checkPublished(t *testing.T) {
 	if hc.Status.KubeConfig == nil || hc.Status.KubeadminPassword == nil {
 		t.Fatalf("access %+v %+v", hc.Status.KubeConfig, hc.Status.KubeadminPassword)
 	}
-	exported := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demo-admin-kubeconfig", Namespace: "clusters"}}
+	exported := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-admin-kubeconfig", Namespace: "clusters"}}
 	f.read(t, exported)
 	if string(exported.Data["kubeconfig"]) != "admin-kubeconfig" || !metav1.IsControlledBy(exported, hc) {
 		t.Errorf("exported kubeconfig %v", exported)
@@ -207,12 +207,12 @@ func (f *fixture) checkPublished(t *testing.T) {
 	if !slices.Contains(manager.Args, "--debouncing-timer=1s") || manager.Image != releasetest.Image("azure-cluster-api-controllers") {
 		t.Errorf("capi-provider runs %s %v", manager.Image, manager.Args)
 	}
-	azure := newObject(azureClusterKind, "clusters-demo", "demo", nil)
+	azure := newObject(azureClusterKind, f.namespace, f.name, nil)
 	f.read(t, azure)
 	if port, _, _ := unstructured.NestedInt64(azure.Object, "spec", "controlPlaneEndpoint", "port"); port != 7443 {
 		t.Errorf("AzureCluster endpoint port %d", port)
 	}
-	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "demosa-token-issuer-key", Namespace: "clusters"}}
+	made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: f.name + "sa-token-issuer-key", Namespace: "clusters"}}
 	f.read(t, made)
 	if len(made.OwnerReferences) != 1 {
 		t.Error("the Secret made for this infrastructure is not adopted")
@@ -242,7 +242,7 @@ func (f *fixture) checkDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, role := range roles.Items {
-		if strings.HasPrefix(role.Name, "clusters-demo") {
+		if strings.HasPrefix(role.Name, f.namespace) {
 			t.Errorf("ClusterRole %s is left", role.Name)
 		}
 	}
@@ -253,7 +253,7 @@ func (f *fixture) checkDeletion(t *testing.T) {
 func (f *fixture) playNamespaceController(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{}
-	err := f.client.Get(t.Context(), client.ObjectKey{Name: "clusters-demo"}, namespace)
+	err := f.client.Get(t.Context(), client.ObjectKey{Name: f.namespace}, namespace)
 	if err != nil || namespace.DeletionTimestamp.IsZero() {
 		return
 	}
@@ -264,7 +264,7 @@ func (f *fixture) playNamespaceController(t *testing.T) {
 }
 
 func TestGates(t *testing.T) {
-	f := newFixture(t)
+	f := newFixture(t, "gates")
 	hc := f.cluster()
 	hc.Spec.ServiceAccountSigningKey = nil
 	f.create(t, hc)
@@ -274,11 +274,11 @@ func TestGates(t *testing.T) {
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != hyperv1.SecretNotFoundReason {
 		t.Errorf("without a pull secret: %+v", c)
 	}
-	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "clusters-demo"}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: f.namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 		t.Errorf("a namespace was made for a cluster that cannot run: %v", err)
 	}
 
-	f.create(t, f.pullSecret(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}})
+	f.create(t, f.pullSecret(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	if _, err := f.reconciler.Reconcile(t.Context(), f.request); err == nil {
 		t.Error("a foreign namespace of the control plane's name must be an error")
 	}

@@ -30,7 +30,7 @@ func TestClusterAPIManagers(t *testing.T) {
 		t.Skip("runs two managers for half a minute")
 	}
 	programs := map[string]string{clusterAPIName: kubetest.Program(t, "cluster-api"), capiProviderName: kubetest.Program(t, "cluster-api-provider-azure")}
-	f := newFixture(t)
+	f := newFixture(t, "managers")
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
 	f.reconcile(t)
 	f.playControlPlane(t)
@@ -40,7 +40,7 @@ func TestClusterAPIManagers(t *testing.T) {
 	}
 	infraID := f.get(t).Spec.InfraID
 	eventually(t, "the Cluster is provisioned", func() bool {
-		cluster := newObject(clusterKind, "clusters-demo", infraID, nil)
+		cluster := newObject(clusterKind, f.namespace, infraID, nil)
 		f.read(t, cluster)
 		phase, _, _ := unstructured.NestedString(cluster.Object, "status", "phase")
 		return phase == "Provisioned"
@@ -59,7 +59,7 @@ func TestClusterAPIManagers(t *testing.T) {
 func (f *fixture) runManager(t *testing.T, workload, program string) {
 	t.Helper()
 	folder := t.TempDir()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhookCertSecret, Namespace: "clusters-demo"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhookCertSecret, Namespace: f.namespace}}
 	f.read(t, secret)
 	for file, content := range secret.Data {
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
@@ -115,7 +115,7 @@ func (f *fixture) runManager(t *testing.T, workload, program string) {
 func (f *fixture) kubeconfig(t *testing.T, account, folder string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
-	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: "clusters-demo"}}
+	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: f.namespace}}
 	if err := f.client.SubResource("token").Create(t.Context(), owner, request); err != nil {
 		t.Fatal(err)
 	}

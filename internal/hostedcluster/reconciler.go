@@ -87,7 +87,7 @@ type waiting struct {
 
 func (w *waiting) Error() string { return w.what }
 
-// Reconcile:
+// Reconcile runs one pass:
 //
 //  1. read the HostedCluster and its HostedControlPlane;
 //  2. when deleted: take everything down in order, then drop the finalizer;

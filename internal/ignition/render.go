@@ -121,32 +121,8 @@ func plainUnits(in Input) []types.Unit {
 			"[Install]",
 			"WantedBy=multi-user.target",
 		),
-		unit("kubelet-fetch.service",
-			"[Unit]",
-			"Description=Kubelet and sandbox image of the release payload",
-			"After=containerd.service network-online.target",
-			"Wants=network-online.target",
-			"Requires=containerd.service",
-			"[Service]",
-			"Type=oneshot",
-			"RemainAfterExit=yes",
-			"ExecStart=/usr/local/bin/payload-fetch kubelet",
-			"[Install]",
-			"WantedBy=multi-user.target",
-		),
-		unit("node-fetch.service",
-			"[Unit]",
-			"Description=Network plugins and API proxy image of the release payload",
-			"After=containerd.service network-online.target",
-			"Wants=network-online.target",
-			"Requires=containerd.service",
-			"[Service]",
-			"Type=oneshot",
-			"RemainAfterExit=yes",
-			"ExecStart=/usr/local/bin/payload-fetch node",
-			"[Install]",
-			"WantedBy=multi-user.target",
-		),
+		fetchUnit("kubelet", "Kubelet and sandbox image of the release payload"),
+		fetchUnit("node", "Network plugins and API proxy image of the release payload"),
 		unit("kubelet.service",
 			"[Unit]",
 			"Description=Kubelet of the release payload",
@@ -163,6 +139,23 @@ func plainUnits(in Input) []types.Unit {
 			"WantedBy=multi-user.target",
 		),
 	}
+}
+
+// fetchUnit takes a part of the release payload from its images: PART-fetch.service.
+func fetchUnit(part, description string) types.Unit {
+	return unit(part+"-fetch.service",
+		"[Unit]",
+		"Description="+description,
+		"After=containerd.service network-online.target",
+		"Wants=network-online.target",
+		"Requires=containerd.service",
+		"[Service]",
+		"Type=oneshot",
+		"RemainAfterExit=yes",
+		"ExecStart=/usr/local/bin/payload-fetch "+part,
+		"[Install]",
+		"WantedBy=multi-user.target",
+	)
 }
 
 // kubeletConfig is the KubeletConfiguration of a node, JSON (which is YAML): the file is read by the payload's kubelet.

@@ -2,57 +2,48 @@ package kube
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
 func TestApplyWritesOnlyChanges(t *testing.T) {
 	ctx := context.Background()
-	writes := 0
-	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			writes++
-			return c.Apply(ctx, obj, opts...)
-		},
-	}).Build()
+	var writes atomic.Int64
+	c := fake.NewClientBuilder().WithInterceptorFuncs(kubetest.CountWrites(&writes)).Build()
 	cm := func(value string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Data: map[string]string{"k": value}}
 	}
 	for i, step := range []struct {
 		value  string
-		writes int
+		writes int64
 	}{{"1", 1}, {"1", 1}, {"2", 2}} {
 		if err := Apply(ctx, c, "test", cm(step.value)); err != nil {
 			t.Fatal(err)
 		}
-		if writes != step.writes {
-			t.Errorf("step %d: %d writes, want %d", i, writes, step.writes)
+		if n := writes.Load(); n != step.writes {
+			t.Errorf("step %d: %d writes, want %d", i, n, step.writes)
 		}
 	}
 	var live corev1.ConfigMap
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "a"}, &live); err != nil || live.Data["k"] != "2" {
 		t.Errorf("live %v, %v", live.Data, err)
 	}
-	if err := ApplyAlways(ctx, c, "test", cm("2")); err != nil || writes != 3 {
-		t.Errorf("ApplyAlways: %d writes, %v", writes, err)
+	if err := ApplyAlways(ctx, c, "test", cm("2")); err != nil || writes.Load() != 3 {
+		t.Errorf("ApplyAlways: %d writes, %v", writes.Load(), err)
 	}
 }
 
 func TestTwoManagersOfOneObjectComeToRest(t *testing.T) {
 	ctx := context.Background()
-	writes := 0
-	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			writes++
-			return c.Apply(ctx, obj, opts...)
-		},
-	}).Build()
+	var writes atomic.Int64
+	c := fake.NewClientBuilder().WithInterceptorFuncs(kubetest.CountWrites(&writes)).Build()
 	for range 3 {
 		for _, manager := range []string{"one", "two"} {
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Data: map[string]string{manager: "1"}}
@@ -61,8 +52,8 @@ func TestTwoManagersOfOneObjectComeToRest(t *testing.T) {
 			}
 		}
 	}
-	if writes != 2 {
-		t.Errorf("%d writes, want one of each manager", writes)
+	if n := writes.Load(); n != 2 {
+		t.Errorf("%d writes, want one of each manager", n)
 	}
 }
 

@@ -24,7 +24,7 @@ type InfraOptions struct {
 	Identities                          *WorkloadIdentities
 	AssignRoles                         bool
 	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
-	PublicZoneOptional                  bool // without an external DNS domain the public zone may be missing
+	PublicZoneOptional                  bool   // without an external DNS domain the public zone may be missing
 }
 
 // Validate names the flag that is wrong, before any call.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -148,40 +147,4 @@ func ensureEdge() error {
 		return fmt.Errorf("route of %s: %w", publicPrefix, err)
 	}
 	return nil
-}
-
-// ports that the parts listen on.
-var ports = []struct{ part, address string }{
-	{Azure, "127.0.0.1:" + ProxyPort},
-	{Registry, RegistryAddr},
-	{etcd, "127.0.0.1:2379"}, {etcd, "127.0.0.1:2380"}, {etcd, "127.0.0.1:2381"},
-	{controllerManager, "127.0.0.1:10257"}, {scheduler, "127.0.0.1:10259"}, {cloudController, "127.0.0.1:10258"},
-	{Azure, EdgeIP + ":" + ProxyPort}, {Azure, EdgeIP + ":443"}, {Azure, EdgeIP + ":53"}, {Router, RouterIP + ":443"},
-	{APIServer, EdgeIP + ":" + apiPort}, {Kubelet, EdgeIP + ":10250"}, {Kubelet, "127.0.0.1:10248"}, {kubeProxy, "127.0.0.1:10249"}, {kubeProxy, "127.0.0.1:10256"},
-}
-
-// anyway listens on addresses that the machine does not have yet: somebody who
-// listens on all addresses takes those too.
-var anyway = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-	return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1) })
-}}
-
-// BusyPorts returns a finding for each port that somebody else listens on.
-// Ports of the named parts, which run already, are their own.
-func BusyPorts(azureOnly bool, running map[string]bool) []string {
-	var findings []string
-	for _, port := range ports {
-		if running[port.part] || (azureOnly && port.address != "127.0.0.1:"+ProxyPort) {
-			continue
-		}
-		listener, err := anyway.Listen(context.Background(), "tcp", port.address)
-		if err != nil {
-			if errors.Is(err, syscall.EADDRINUSE) {
-				findings = append(findings, fmt.Sprintf("%s, which the part %s needs, is taken: stop the program that listens there (ss -ltnp shows it)", port.address, port.part))
-			}
-			continue
-		}
-		_ = listener.Close()
-	}
-	return findings
 }

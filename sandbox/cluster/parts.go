@@ -36,7 +36,8 @@ func Programs() []string {
 // without a restart.
 func (c Config) AzurePart(edge bool) supervise.Part {
 	part := supervise.Part{
-		Name: Azure, Argv: c.self(Azure), Env: c.selfEnv(), Grace: 3 * time.Second,
+		// A small heap is worth more here than the time of collecting it more often.
+		Name: Azure, Argv: c.self(Azure), Env: append(c.selfEnv(), "GOGC=50"), Grace: 3 * time.Second,
 		Ready:   supervise.Probe{Socket: c.path("azure", "admin.sock"), TCP: "127.0.0.1:" + ProxyPort},
 		Address: LocalProxyURL,
 	}
@@ -57,15 +58,18 @@ func (c Config) selfWithTools(part string) []string {
 	return append(c.self(part), "--bin", c.Bin, "--debian", c.Debian)
 }
 
-// selfEnv changes with the program, so that a new build of it is a new
-// definition of its parts.
-func (c Config) selfEnv() []string {
+// Build identifies this program: another one differs, even at the same place.
+func (c Config) Build() string {
 	info, err := os.Stat(c.Self)
 	if err != nil {
-		return nil
+		return "unknown"
 	}
-	return []string{fmt.Sprintf("HYPERSHIFT_SANDBOX_BUILD=%d-%d", info.ModTime().UnixNano(), info.Size())}
+	return fmt.Sprintf("%d-%d", info.ModTime().UnixNano(), info.Size())
 }
+
+// selfEnv changes with the program, so that a new build of it is a new
+// definition of its parts.
+func (c Config) selfEnv() []string { return []string{"HYPERSHIFT_SANDBOX_BUILD=" + c.Build()} }
 
 // Parts lists all processes, each after those it needs.
 func (c Config) Parts() []supervise.Part {

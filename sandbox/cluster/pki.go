@@ -114,7 +114,7 @@ func loadCA(base string) (authority, error) {
 	}
 	keyText, err := os.ReadFile(base + ".key")
 	if err != nil {
-		return authority{}, fmt.Errorf("the key of %s.crt: %v", base, err)
+		return authority{}, fmt.Errorf("the key of %s.crt: %w", base, err)
 	}
 	keyBlock, _ := pem.Decode(keyText)
 	if keyBlock == nil {

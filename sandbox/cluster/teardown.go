@@ -37,6 +37,7 @@ func (c Config) Teardown(ctx context.Context) error {
 	}
 	problems = append(problems, cleanFirewall(ctx))
 	problems = append(problems, removeCgroups(ctx))
+	problems = append(problems, removeShimState(c.runDir()+"/containerd", "/run/containerd"))
 	problems = append(problems, os.RemoveAll(c.runDir()))
 	problems = append(problems, c.restoreHost(ctx))
 	return errors.Join(problems...)
@@ -86,6 +87,26 @@ func (c Config) shims() []int {
 		}
 	}
 	return pids
+}
+
+// removeShimState removes what the containers of one containerd have in the
+// directory that shims and runc share with any other containerd.
+func removeShimState(state, shared string) error {
+	tasks, err := filepath.Glob(filepath.Join(state, "io.containerd.runtime.v2.task", "*", "*"))
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, task := range tasks {
+		namespace, id := filepath.Base(filepath.Dir(task)), filepath.Base(task)
+		problems = append(problems, os.RemoveAll(filepath.Join(shared, "runc", namespace, id)))
+		address, err := os.ReadFile(filepath.Join(task, "address"))
+		socket := strings.TrimPrefix(strings.TrimSpace(string(address)), "unix://")
+		if err == nil && filepath.Dir(socket) == filepath.Join(shared, "s") {
+			problems = append(problems, removeFile(socket)) // the containers of a pod share one
+		}
+	}
+	return errors.Join(problems...)
 }
 
 func podProcesses() []int {

@@ -163,10 +163,14 @@ type bed struct {
 	fetched atomic.Int32
 }
 
+// The addresses are of 198.18.240.0/20, which no sandbox uses: one may run beside the test.
 const (
 	testEdge     = "198.18.240.1"
-	frontendA    = "198.18.31.1"
-	frontendB    = "198.18.31.2"
+	testPublic   = "198.18.241.0/24"
+	frontendA    = "198.18.241.1"
+	frontendB    = "198.18.241.2"
+	testUplinks  = "198.18"
+	firstUplink  = 250
 	netA, netB   = "/net/a", "/net/b"
 	vmA1, vmA2   = "/vm/a1", "/vm/a2"
 	vmB1         = "/vm/b1"
@@ -208,7 +212,7 @@ func newBed(t *testing.T) *bed {
 	b := &bed{T: t, feed: &fakeFeed{changed: make(chan struct{}), states: map[string]string{}}}
 	b.cfg = Config{
 		Dir: filepath.Join(dir, "machines"), CABundle: filepath.Join(dir, "ca.pem"), Binaries: tools, Self: self, DNSUpstream: b.serveNames(),
-		EdgeBridge: "hstedge", EdgeAddress: testEdge + "/24", Prefix: "hst", FirstUplink: 200, PublicIPs: "198.18.31.0/24",
+		EdgeBridge: "hstedge", EdgeAddress: testEdge + "/24", Prefix: "hst", Uplinks: testUplinks, FirstUplink: firstUplink, PublicIPs: testPublic,
 		Source: b.feed, Log: t.Logf,
 	}
 	t.Cleanup(func() {

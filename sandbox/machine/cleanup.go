@@ -13,9 +13,20 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Cleanup removes everything of the hypervisor: machines, networks, rules, routes, groups, the edge bridge and the directory. It works from what it
-// finds, so it may follow a crash, and doing it twice is no error. The hypervisor must not be running.
+// Cleanup removes everything of the hypervisor: what Halt does, and the machines with their disks. Doing it twice is no error.
 func Cleanup(ctx context.Context, config Config) error {
+	if err := take(ctx, config, false); err != nil {
+		return err
+	}
+	return os.RemoveAll(config.Dir)
+}
+
+// Halt powers all machines off and removes networks, rules, routes, groups and the edge bridge. The machines' directories stay: at the next Run they
+// boot again, from their disks. It works from what it finds, so it may follow a crash. The hypervisor must not be running.
+func Halt(ctx context.Context, config Config) error { return take(ctx, config, true) }
+
+// take takes everything from the host but the directories. Softly, machines are told to power off before they are killed.
+func take(ctx context.Context, config Config, softly bool) error {
 	cfg, err := config.withDefaults()
 	if err != nil {
 		return err
@@ -24,7 +35,7 @@ func Cleanup(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{removeMachines(cfg, groups)}
+	errs := []error{haltMachines(cfg, groups, softly)}
 	names, err := namespacesWith(cfg.Prefix + "-")
 	errs = append(errs, err)
 	for _, name := range names {
@@ -44,7 +55,7 @@ func Cleanup(ctx context.Context, config Config) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cleaning up after the hypervisor: %w", err)
 	}
-	return os.RemoveAll(cfg.Dir)
+	return nil
 }
 
 // isUplink knows our links from others with the same first letters: a number follows.
@@ -53,7 +64,8 @@ func isUplink(cfg Config, name string) bool {
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-func removeMachines(cfg Config, groups []hierarchy) error {
+// haltMachines ends all machines at once.
+func haltMachines(cfg Config, groups []hierarchy, softly bool) error {
 	records, err := filepath.Glob(filepath.Join(cfg.Dir, "*", recordFile))
 	if err != nil {
 		return err
@@ -64,7 +76,7 @@ func removeMachines(cfg Config, groups []hierarchy) error {
 		wg.Go(func() {
 			v, err := loadVM(cfg, groups, filepath.Dir(path))
 			if err == nil {
-				err = v.remove()
+				err = v.halt(softly)
 			}
 			errs[i] = err
 		})

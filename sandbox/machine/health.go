@@ -33,7 +33,7 @@ type probeKey struct {
 
 // prober runs the health probes of a VNet's load balancers from inside its router.
 type prober struct {
-	ns      *namespace
+	dial    func(ctx context.Context, network, address string, from net.Addr) (net.Conn, error) // from inside the router
 	changed func()
 	trust   bool // the first backends pass until a probe says no: the router was balancing to them before this hypervisor started
 
@@ -43,7 +43,7 @@ type prober struct {
 }
 
 func newProber(ns *namespace, trust bool, changed func()) *prober {
-	return &prober{ns: ns, trust: trust, changed: changed, cancel: map[probeKey]context.CancelFunc{}, up: map[probeKey]bool{}}
+	return &prober{dial: ns.dial, trust: trust, changed: changed, cancel: map[probeKey]context.CancelFunc{}, up: map[probeKey]bool{}}
 }
 
 // want makes exactly these probes run.
@@ -120,7 +120,7 @@ func (p *prober) once(ctx context.Context, key probeKey) error {
 	from := &net.TCPAddr{IP: net.ParseIP(azureAddress)}
 	address := net.JoinHostPort(key.Backend.String(), strconv.Itoa(key.Port))
 	if strings.EqualFold(key.Protocol, "tcp") {
-		conn, err := p.ns.dial(ctx, "tcp4", address, from)
+		conn, err := p.dial(ctx, "tcp4", address, from)
 		if err == nil {
 			conn.Close()
 		}
@@ -130,10 +130,10 @@ func (p *prober) once(ctx context.Context, key probeKey) error {
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // #nosec G402 -- Azure's HTTPS probes do not verify
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return p.ns.dial(ctx, "tcp4", address, from)
+			return p.dial(ctx, "tcp4", address, from)
 		},
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.ToLower(key.Protocol)+"://"+address+"/"+strings.TrimPrefix(key.Path, "/"), nil)
+	req, err := probeRequest(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -150,3 +150,9 @@ func (p *prober) once(ctx context.Context, key probeKey) error {
 }
 
 var errUnhealthy = errors.New("unhealthy")
+
+// probeRequest is what an HTTP or HTTPS probe asks.
+func probeRequest(ctx context.Context, key probeKey) (*http.Request, error) {
+	address := net.JoinHostPort(key.Backend.String(), strconv.Itoa(key.Port))
+	return http.NewRequestWithContext(ctx, http.MethodGet, strings.ToLower(key.Protocol)+"://"+address+"/"+strings.TrimPrefix(key.Path, "/"), nil)
+}

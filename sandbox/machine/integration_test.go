@@ -34,7 +34,7 @@ func TestMachines(t *testing.T) {
 		map[string]string{
 			"listen.service": listenUnit("ExecStartPre=/bin/ip address replace " + frontendA + "/32 dev lo\n"),
 			"look.service": lookUnit(at("10.0.0.5", 8080), at(frontendB, floatPort), at(frontendB, translatedAt), // may
-				at(testEdge, hostPort), at("198.19.200.1", hostPort), at("198.19.201.2", 53)), // must not
+				at(testEdge, hostPort), at(b.cfg.hostEnd(firstUplink).String(), hostPort), at(b.cfg.routerEnd(firstUplink+1).String(), 53)), // must not
 		}))
 	b.feed.set(func(s *feed.Snapshot) {
 		s.Networks = []feed.Network{network(netA), network(netB)}
@@ -65,11 +65,13 @@ func TestMachines(t *testing.T) {
 	for _, port := range []int{floatPort, translatedAt} {
 		b.eventually(fmt.Sprintf("the load balancer answers on port %d", port), func() bool { said, _ := ask(at(frontendA, port)); return said == "a1" })
 	}
-	if _, err := ask(at("198.19.200.2", 53)); err == nil {
+	if _, err := ask(at(b.cfg.routerEnd(firstUplink).String(), 53)); err == nil {
 		t.Error("the host reaches a router")
 	}
 	b.adoption()
 	b.reboot()
+	b.restart()
+	b.halt()
 	b.power()
 	b.leaveNothing()
 }
@@ -112,17 +114,50 @@ func (b *bed) adoption() {
 // reboot: a machine whose pid 1 dies comes back with its data, and is not provisioned twice.
 func (b *bed) reboot() {
 	b.Helper()
-	fetched, before := b.fetched.Load(), b.pid("a1")
-	if err := unix.Kill(before, unix.SIGKILL); err != nil {
-		b.Fatal(err)
-	}
-	b.eventually("a1 has booted again", func() bool {
-		boots, _ := os.ReadFile(filepath.Join(b.cfg.Dir, "a1/var/boots"))
-		return string(boots) == "boot\nboot\n"
+	b.bootsAgain("after the end of pid 1", 2, func() {
+		if err := unix.Kill(b.pid("a1"), unix.SIGKILL); err != nil {
+			b.Fatal(err)
+		}
 	})
-	b.eventually("a1 answers after its reboot", func() bool { said, _ := ask(at(frontendA, floatPort)); return said == "a1" })
+}
+
+// restart: a machine is booted anew when its generation grows.
+func (b *bed) restart() {
+	b.Helper()
+	before, other := b.pid("a1"), b.pid("a2")
+	b.bootsAgain("after a restart", 3, func() {
+		b.feed.set(func(s *feed.Snapshot) { s.Machines[2].Generation++ })
+	})
+	if err := unix.Kill(before, 0); !errors.Is(err, unix.ESRCH) || b.pid("a2") != other {
+		b.Errorf("old pid 1 of the restarted machine: %v; its neighbour had pid %d and has %d", err, other, b.pid("a2"))
+	}
+}
+
+// halt: nothing runs, and what was on the disks is there at the next start.
+func (b *bed) halt() {
+	b.Helper()
+	b.stop()
+	b.bootsAgain("after the hypervisor was halted", 4, func() {
+		pid := b.pid("a1")
+		if err := Halt(context.Background(), b.cfg); err != nil {
+			b.Fatal(err)
+		}
+		b.nothingRuns(pid)
+		b.start()
+	})
+}
+
+func (b *bed) bootsAgain(when string, boots int, how func()) {
+	b.Helper()
+	fetched := b.fetched.Load()
+	how()
+	b.eventually("a1 boots "+when, func() bool {
+		counted, _ := os.ReadFile(filepath.Join(b.cfg.Dir, "a1/var/boots"))
+		return string(counted) == strings.Repeat("boot\n", boots)
+	})
+	b.eventually("a1 answers "+when, func() bool { said, _ := ask(at(frontendA, floatPort)); return said == "a1" })
 	if b.fetched.Load() != fetched {
-		b.Error("the machine was provisioned twice")
+		b.Errorf("%s the machine was provisioned again", when)
 	}
 }
 
@@ -147,6 +182,15 @@ func (b *bed) leaveNothing() {
 	if err := Cleanup(context.Background(), b.cfg); err != nil {
 		b.Fatal(err)
 	}
+	b.nothingRuns(pid)
+	if _, err := os.Stat(b.cfg.Dir); !os.IsNotExist(err) {
+		b.Error("the directory is left")
+	}
+}
+
+// nothingRuns looks for what a hypervisor leaves on a host.
+func (b *bed) nothingRuns(pid int) {
+	b.Helper()
 	if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
 		b.Errorf("process %d is left", pid)
 	}
@@ -168,8 +212,5 @@ func (b *bed) leaveNothing() {
 	}
 	if tables, _ := exec.Command("nft", "list", "tables").Output(); strings.Contains(string(tables), "hst_sandbox") {
 		b.Error("the nftables table is left")
-	}
-	if _, err := os.Stat(b.cfg.Dir); !os.IsNotExist(err) {
-		b.Error("the directory is left")
 	}
 }

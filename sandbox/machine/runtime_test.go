@@ -5,17 +5,38 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 )
 
-// TestContainers runs a container in a machine, with the runtime of its operating system. HYPERSHIFT_TEST_RUNTIME names a directory
-// with containerd and runc when the host has none.
+// builtSystem is the newest operating system of machines in the cache of the sandbox, "" if none is there.
+func builtSystem() string {
+	cache := os.Getenv("HYPERSHIFT_CACHE")
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		cache = filepath.Join(user, "hypershift-sandbox")
+	}
+	found, _ := filepath.Glob(filepath.Join(cache, "debian", "*", "usr", "bin", "containerd"))
+	newest, newestTime := "", time.Time{}
+	for _, path := range found {
+		system := filepath.Dir(filepath.Dir(filepath.Dir(path)))
+		if info, err := os.Stat(filepath.Join(system, "bin")); err == nil && info.ModTime().After(newestTime) {
+			newest, newestTime = system, info.ModTime()
+		}
+	}
+	return newest
+}
+
+// TestContainers runs a container in a machine, with the runtime of its operating system.
 func TestContainers(t *testing.T) {
 	b := newBed(t)
-	b.cfg.Binaries = os.Getenv("HYPERSHIFT_TEST_RUNTIME")
+	b.cfg.Binaries = builtSystem()
 	if guestProgram(b.cfg, "containerd") == "" || guestProgram(b.cfg, "runc") == "" {
-		t.Skip("skipped: no containerd and runc on this host, and HYPERSHIFT_TEST_RUNTIME names none")
+		t.Skip("skipped: no containerd and runc on this host nor in the cache of the sandbox; build the parts with `hypershift sandbox parts`")
 	}
 	script := strings.Join([]string{
 		"#!/bin/sh", "set -eux",

@@ -332,10 +332,21 @@ func (v *vm) stop(softly bool) error {
 	return nil
 }
 
-// remove ends the machine and leaves nothing of it.
-func (v *vm) remove() error {
-	if err := v.stop(false); err != nil {
+// halt ends the machine and leaves its directory, from which it can boot again.
+func (v *vm) halt(softly bool) error {
+	if err := v.stop(softly); err != nil {
 		return err
 	}
-	return errors.Join(removeCgroup(v.groups, v.group()), os.RemoveAll(v.dir))
+	if err := os.Remove(filepath.Join(v.dir, pidFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return removeCgroup(v.groups, v.group())
+}
+
+// remove ends the machine and leaves nothing of it.
+func (v *vm) remove() error {
+	if err := v.halt(false); err != nil {
+		return err
+	}
+	return os.RemoveAll(v.dir)
 }

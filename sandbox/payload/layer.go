@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -49,15 +50,30 @@ func cachedLayer(cache string, files []file) (*fileLayer, error) {
 		return nil, err
 	}
 	path := filepath.Join(cache, "layers", key+".tar")
-	if digest, err := os.ReadFile(path + ".sha256"); err == nil {
-		if info, err := os.Stat(path); err == nil {
-			return &fileLayer{path: path, hash: v1.Hash{Algorithm: "sha256", Hex: string(digest)}, size: info.Size()}, nil
-		}
+	if layer, ok := readLayer(path); ok {
+		return layer, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the layer cache: %w", err)
 	}
 	return writeLayer(path, files)
+}
+
+// readLayer finds a layer that is complete: its digest is written last.
+func readLayer(path string) (*fileLayer, bool) {
+	digest, err := os.ReadFile(path + ".sha256")
+	if err != nil {
+		return nil, false
+	}
+	hash, err := v1.NewHash("sha256:" + string(digest))
+	if err != nil {
+		return nil, false
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false
+	}
+	return &fileLayer{path: path, hash: hash, size: info.Size()}, true
 }
 
 // layerKey changes when any file's place, size, time or mode does.
@@ -96,8 +112,24 @@ func writeLayer(path string, files []file) (*fileLayer, error) {
 	if err := os.Rename(out.Name(), path); err != nil {
 		return nil, err
 	}
-	return &fileLayer{path: path, hash: v1.Hash{Algorithm: "sha256", Hex: digest}, size: info.Size()},
-		os.WriteFile(path+".sha256", []byte(digest), 0o644)
+	if err := writeDigest(path+".sha256", digest); err != nil {
+		return nil, err
+	}
+	return &fileLayer{path: path, hash: v1.Hash{Algorithm: "sha256", Hex: digest}, size: info.Size()}, nil
+}
+
+// writeDigest writes all or nothing: another image that has the layer may be reading.
+func writeDigest(path, digest string) error {
+	out, err := os.CreateTemp(filepath.Dir(path), "digest-*")
+	if err != nil {
+		return fmt.Errorf("cannot write a layer's digest: %w", err)
+	}
+	defer os.Remove(out.Name())
+	_, err = out.WriteString(digest)
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("cannot write a layer's digest: %w", err)
+	}
+	return os.Rename(out.Name(), path)
 }
 
 func writeTar(w io.Writer, files []file) error {

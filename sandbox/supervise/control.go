@@ -134,15 +134,32 @@ func Stop(ctx context.Context, dir string) error {
 }
 
 // Ensure has a supervisor running that follows parts.json. argv is the command
-// of a new one.
-func Ensure(ctx context.Context, dir string, argv []string) error {
-	err := Reload(ctx, dir)
-	if !errors.Is(err, ErrDown) {
-		return err
+// of a new one. One of another build is replaced by it; the parts live on.
+func Ensure(ctx context.Context, dir string, argv []string, build string) error {
+	// A keeper that came up in between may win with the supervisor it knows.
+	for range 5 {
+		state, err := Query(ctx, dir)
+		if err == nil && state.Build == build {
+			break
+		}
+		if err == nil {
+			err = retire(ctx, dir, state)
+		}
+		if err != nil && !errors.Is(err, ErrDown) {
+			return err
+		}
+		if err := startSupervisor(dir, argv); err != nil {
+			return err
+		}
+		if err := awaitAnswer(ctx, dir); err != nil {
+			return err
+		}
 	}
-	if err := startSupervisor(dir, argv); err != nil {
-		return err
-	}
+	return Reload(ctx, dir)
+}
+
+// awaitAnswer returns when a supervisor answers.
+func awaitAnswer(ctx context.Context, dir string) error {
 	for {
 		if _, err := Query(ctx, dir); !errors.Is(err, ErrDown) {
 			return err
@@ -150,9 +167,31 @@ func Ensure(ctx context.Context, dir string, argv []string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the supervisor does not start (log: %s): %w", logPath(dir, "supervisor"), ctx.Err())
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// retire ends a supervisor and its keeper and leaves the parts alone. It uses
+// signals only: the supervisor may be of any version. While it is stopped it
+// cannot bring the keeper back, and the signal to end waits for it.
+func retire(ctx context.Context, dir string, state State) error {
+	const patience = 10 * time.Second
+	_ = syscall.Kill(state.Supervisor.PID, syscall.SIGSTOP)
+	_ = syscall.Kill(state.Supervisor.PID, syscall.SIGTERM)
+	state.Parts[KeeperName].Process.stop(0)
+	_ = syscall.Kill(state.Supervisor.PID, syscall.SIGCONT)
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := state.Supervisor.wait(waiting); err != nil {
+		return fmt.Errorf("the supervisor (process %d) of another build does not end: %w", state.Supervisor.PID, err)
+	}
+	last, err := ReadState(dir)
+	if err != nil {
+		return err
+	}
+	last.Parts[KeeperName].Process.stop(0)
+	return nil
 }
 
 func logPath(dir, part string) string { return filepath.Join(dir, "logs", part+".log") }
@@ -169,10 +208,16 @@ func startSupervisor(dir string, argv []string) error {
 	return nil
 }
 
+// hopeless is the number of restarts after which nobody waits for a part any
+// longer: it has been given half a minute, and every start failed.
+const hopeless = 8
+
+var errHopeless = errors.New("it does not stay up")
+
 // WaitReady blocks until the named parts are ready. report, which may be nil, is called
 // for each part when it becomes so.
 func WaitReady(ctx context.Context, dir string, names []string, report func(name string)) error {
-	done := map[string]bool{}
+	done, before := map[string]bool{}, map[string]int{}
 	for {
 		state, err := Query(ctx, dir)
 		if err != nil && !errors.Is(err, ErrDown) { // a supervisor that is just being restarted
@@ -189,8 +234,15 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 					report(name)
 				}
 			}
-			if !done[name] {
-				waiting = append(waiting, name)
+			if done[name] {
+				continue
+			}
+			waiting = append(waiting, name)
+			if first, known := before[name]; !known || part.Restarts < first {
+				before[name] = part.Restarts
+			}
+			if part.State == BackOff && part.Restarts-before[name] >= hopeless {
+				return notReady(dir, state, name, errHopeless)
 			}
 		}
 		if len(waiting) == 0 {

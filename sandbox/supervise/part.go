@@ -129,6 +129,7 @@ type State struct {
 	Boot       string               `json:"boot"` // process numbers of another boot mean nothing
 	Mode       string               `json:"mode"`
 	Supervisor Process              `json:"supervisor"`
+	Build      string               `json:"build"` // of the supervisor's program
 	Started    time.Time            `json:"started"`
 	Parts      map[string]PartState `json:"parts"`
 }

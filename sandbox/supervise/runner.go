@@ -15,7 +15,7 @@ var delays = []time.Duration{0, 200 * time.Millisecond, 500 * time.Millisecond, 
 
 const (
 	stableAfter     = 30 * time.Second // a part that ran so long starts from the first delay again
-	probeFast       = 50 * time.Millisecond
+	probeFast       = 20 * time.Millisecond
 	probeSlow       = 5 * time.Second
 	unreadyAfter    = 3
 	startProbeLimit = time.Second
@@ -151,8 +151,9 @@ func (r *runner) watch(ctx context.Context, process Process) error {
 
 // probe keeps the part's state up to date.
 func (r *runner) probe(ctx context.Context) {
-	pause, failures, began := probeFast, 0, time.Now()
+	failures, began := 0, time.Now()
 	for ctx.Err() == nil {
+		pause := probeFast
 		err := r.part.Ready.Check(ctx)
 		if ctx.Err() != nil {
 			return
@@ -169,7 +170,6 @@ func (r *runner) probe(ctx context.Context) {
 					p.State, p.Message = Unready, err.Error()
 				}
 			})
-			pause = probeFast
 			if time.Since(began) > startProbeLimit {
 				pause = 200 * time.Millisecond
 			}

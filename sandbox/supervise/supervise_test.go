@@ -2,8 +2,10 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +23,7 @@ func supervisor(t *testing.T, dir string, parts ...Part) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, dir) }()
+	go func() { done <- Run(ctx, dir, "") }()
 	ended := false
 	return func() {
 		cancel()
@@ -206,7 +208,7 @@ func TestOneSupervisor(t *testing.T) {
 	stop := supervisor(t, dir, sleeper("a"))
 	defer stop()
 	ready(t, dir, "a")
-	if err := Run(t.Context(), dir); err == nil {
+	if err := Run(t.Context(), dir, ""); err == nil {
 		t.Error("a second supervisor runs")
 	}
 }
@@ -277,5 +279,32 @@ func TestDelay(t *testing.T) {
 		if delay(n+1) < delay(n) || delay(n) > 10*time.Second {
 			t.Errorf("delay %d: %s", n, delay(n))
 		}
+	}
+}
+
+func TestNobodyWaitsForAHopelessPart(t *testing.T) {
+	dir := tempDir(t)
+	s := &Supervisor{dir: dir, changed: make(chan struct{})}
+	// What it has been through before does not count.
+	s.state.Parts = map[string]PartState{"a": {State: BackOff, Restarts: 100}}
+	listener, err := listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go s.serve(t.Context(), listener)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := WaitReady(ctx, dir, []string{"a"}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("given up early: %v", err)
+	}
+	fails := time.AfterFunc(100*time.Millisecond, func() {
+		s.update("a", func(p *PartState) { p.Restarts, p.Message = p.Restarts+hopeless, "no such file" })
+	})
+	defer fails.Stop()
+	ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := WaitReady(ctx, dir, []string{"a"}, nil); !errors.Is(err, errHopeless) || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("waited for a part that fails at every start: %v", err)
 	}
 }

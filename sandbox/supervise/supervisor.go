@@ -29,8 +29,8 @@ type Supervisor struct {
 }
 
 // Run supervises until ctx ends, which leaves the parts alone, or until
-// it is told to stop, which ends them.
-func Run(ctx context.Context, dir string) error {
+// it is told to stop, which ends them. build identifies the program, see Ensure.
+func Run(ctx context.Context, dir, build string) error {
 	unlock, err := acquire(ctx, dir)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func Run(ctx context.Context, dir string) error {
 	if !ok {
 		return errors.New("cannot identify the own process in /proc")
 	}
-	s.state.Supervisor, s.state.Started = self, time.Now()
+	s.state.Supervisor, s.state.Build, s.state.Started = self, build, time.Now()
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o750); err != nil {
 		return err
 	}
@@ -146,6 +146,11 @@ func (s *Supervisor) ensure(ctx context.Context, part Part) {
 	if old != nil {
 		old.end()
 	}
+	s.update(part.Name, func(p *PartState) {
+		if p.Hash != part.hash() || !p.Alive() {
+			p.State = Waiting // what an earlier supervisor has written no longer holds
+		}
+	})
 	r := newRunner(s, part)
 	s.mu.Lock()
 	s.runners[part.Name] = r

@@ -2,10 +2,13 @@
 package kubetest
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +33,30 @@ var programs = []string{"etcd", "kube-apiserver", "kubectl"}
 // Start runs etcd and kube-apiserver until the test ends. It skips the test, with the reason, where they are not built.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
+	server := &Server{}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.Config(t)
+}
+
+// Server is an API server that tests of a package share: the first that asks starts it, TestMain stops it.
+type Server struct {
+	mu          sync.Mutex
+	environment *envtest.Environment
+	config      *rest.Config
+}
+
+// Config starts the server where no test before did. It skips the test, with the reason, where its programs are not built.
+func (s *Server) Config(t testing.TB) *rest.Config {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config != nil {
+		return s.config
+	}
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory:    assets(t),
 		CRDs:                     crds(t),
@@ -38,14 +65,24 @@ func Start(t testing.TB) *rest.Config {
 	}
 	restConfig, err := environment.Start()
 	if err != nil {
-		t.Fatalf("start the API server: %v", err)
+		t.Fatalf("start the API server: %v", errors.Join(err, environment.Stop()))
 	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Errorf("stop the API server: %v", err)
-		}
-	})
-	return restConfig
+	s.environment, s.config = environment, restConfig
+	return s.config
+}
+
+// Stop stops the server, if one was started.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config == nil {
+		return nil
+	}
+	s.config = nil
+	if err := s.environment.Stop(); err != nil {
+		return fmt.Errorf("stop the API server: %w", err)
+	}
+	return nil
 }
 
 // Kubeconfig writes a kubeconfig for programs that read one and returns its path.

@@ -137,16 +137,13 @@ func (c *call) records(zoneID string) []*Resource {
 
 // recordSets lists all records of a zone, whatever their type.
 func (c *call) recordSets() (*reply, error) {
-	p, err := ParsePath(c.path.Up())
+	zone, err := c.parent()
 	if err != nil {
-		return nil, badRequest("InvalidResourceId", "%v", err)
-	}
-	if c.get(p.Raw) == nil {
-		return nil, notFound(p)
+		return nil, err
 	}
 	suffix := strings.ToLower(c.req.URL.Query().Get("$recordsetnamesuffix"))
 	out := []any{}
-	for _, r := range c.records(p.Raw) {
+	for _, r := range c.records(zone.ID) {
 		if strings.HasSuffix(strings.ToLower(r.Name), suffix) {
 			out = append(out, c.view(r))
 		}

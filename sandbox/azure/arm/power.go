@@ -54,13 +54,9 @@ func (c *call) instanceView(r *Resource) Doc {
 }
 
 func (c *call) instanceViewOf() (*reply, error) {
-	p, err := ParsePath(c.path.Up())
+	r, err := c.parent()
 	if err != nil {
-		return nil, badRequest("InvalidResourceId", "%v", err)
-	}
-	r := c.get(p.Raw)
-	if r == nil {
-		return nil, notFound(p)
+		return nil, err
 	}
 	return answer(http.StatusOK, c.instanceView(r)), nil
 }

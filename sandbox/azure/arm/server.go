@@ -209,6 +209,15 @@ func (c *call) action() (*reply, error) {
 	if h == nil {
 		return nil, failf(http.StatusNotFound, "InvalidResourceType", "The embedded Azure has no action '%s'.", c.path.Type)
 	}
+	r, err := c.parent()
+	if err != nil {
+		return nil, err
+	}
+	return h(c, r)
+}
+
+// parent is the resource that the last segment of the path is beneath.
+func (c *call) parent() (*Resource, error) {
 	p, err := ParsePath(c.path.Up())
 	if err != nil {
 		return nil, badRequest("InvalidResourceId", "%v", err)
@@ -217,5 +226,5 @@ func (c *call) action() (*reply, error) {
 	if r == nil {
 		return nil, notFound(p)
 	}
-	return h(c, r)
+	return r, nil
 }
