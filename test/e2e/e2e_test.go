@@ -4,9 +4,11 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sort"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,6 +27,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no scripts", err)
 	}
 	sort.Strings(scripts)
+	defer comesDownClean(t, repo)()
 	testscript.RunT(serial{t}, testscript.Params{
 		Files: scripts,
 		Setup: func(env *testscript.Env) error {
@@ -40,6 +43,40 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// comesDownClean looks at the machine before the sandbox exists, and compares once the scripts are done and it is gone.
+func comesDownClean(t *testing.T, repo string) func() {
+	if exec.Command(filepath.Join(repo, "bin/hypershift"), "sandbox", "env").Run() == nil {
+		t.Log("a sandbox is up already: it is used and left alone, so what demo-down leaves is not compared")
+		return func() {}
+	}
+	before := leftovers(t, repo)
+	return func() {
+		down := exec.Command(filepath.Join(repo, "hack/demo-down.sh"))
+		if out, err := down.CombinedOutput(); err != nil {
+			t.Fatalf("demo-down: %v\n%s", err, out)
+		}
+		after := leftovers(t, repo)
+		for line := range after {
+			if !before[line] {
+				t.Errorf("demo-down left: %s", line)
+			}
+		}
+	}
+}
+
+func leftovers(t *testing.T, repo string) map[string]bool {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(repo, "hack/leftovers.sh")).Output()
+	if err != nil {
+		t.Fatal("leftovers:", err)
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		lines[line] = true
+	}
+	return lines
 }
 
 // serial keeps the scripts from running at the same time: there is one sandbox.
