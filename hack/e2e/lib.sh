@@ -1,6 +1,8 @@
 # Shared by the scripts that test a sandbox with the demo's hosted cluster in it.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 . hack/demo-lib.sh
+# The scripts look at Azure's wire themselves.
+command -v curl >/dev/null || apt-get install -y -q curl >/dev/null || fail "curl is missing; apt-get install curl"
 enter_sandbox
 ISSUER_URL=$(tail -n 1 "$WORK/issuer-url")
 

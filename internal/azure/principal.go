@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
 const identityAPI = "2023-01-31"
@@ -32,27 +31,13 @@ func (s *Session) PrincipalOf(ctx context.Context, clientID string) (string, err
 
 func (s *Session) principalFromGraph(ctx context.Context, clientID string) (string, error) {
 	const op = "look up the service principal"
-	pipeline := runtime.NewPipeline("hypershift", "v1.0.0", runtime.PipelineOptions{
-		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(s.credential, []string{s.suffixes.graph + "/.default"}, nil)},
-	}, &s.options)
-	req, err := runtime.NewRequest(ctx, http.MethodGet, s.suffixes.graph+"/v1.0/servicePrincipals")
-	if err != nil {
-		return "", Wrap(op, clientID, err)
-	}
-	req.Raw().URL.RawQuery = url.Values{"$filter": {"appId eq '" + clientID + "'"}}.Encode()
-	resp, err := pipeline.Do(req)
-	if err != nil {
-		return "", Wrap(op, clientID, err)
-	}
-	if !runtime.HasStatusCode(resp, http.StatusOK) {
-		return "", Wrap(op, clientID, runtime.NewResponseError(resp))
-	}
 	var answer struct {
 		Value []struct {
 			ID string `json:"id"`
 		} `json:"value"`
 	}
-	if err := runtime.UnmarshalAsJSON(resp, &answer); err != nil {
+	filter := url.Values{"$filter": {"appId eq '" + clientID + "'"}}
+	if err := s.graph(ctx, http.MethodGet, "servicePrincipals", filter, nil, &answer); err != nil {
 		return "", Wrap(op, clientID, err)
 	}
 	if len(answer.Value) != 1 {
