@@ -20,7 +20,10 @@ type AzureNodePoolPlatform struct {
 	EncryptionAtHost string `json:"encryptionAtHost,omitempty"`
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=355
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[{]?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[}]?/resourceGroups/[^/]*[^/.]/providers/Microsoft.Network/virtualNetworks/[^/]*[^/.-]/subnets/[^/]*[^/.-]$')",message="subnetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/V/subnets/N with a UUID as subscription"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[{]?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[}]?/resourceGroups/[^/]+/providers/Microsoft[.]Network/virtualNetworks/[^/]+/subnets/[^/]+$')",message="subnetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/V/subnets/N with a UUID as subscription"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/resourceGroups/[^/]*[a-zA-Z0-9_().-][^/]*/') && !self.matches('/resourceGroups/[^/]*[.]/')",message="the resource group in subnetID must consist of 1 to 90 alphanumeric characters, '-', '_', '(', ')' and '.', and not end with '.'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/virtualNetworks/[^/]*[a-zA-Z0-9_.-]{2}[^/]*/') && !self.matches('/virtualNetworks/[^/]*[.-]/')",message="the virtual network in subnetID must consist of 2 to 64 alphanumeric characters, '-', '_' and '.', and not end with '.' or '-'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/subnets/[^/]*[a-zA-Z0-9][^/]*$') && !self.matches('[.-]$')",message="the subnet in subnetID must consist of 1 to 80 alphanumeric characters, '-', '_' and '.', start with an alphanumeric character and not end with '.' or '-'"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="SubnetID is immutable"
 	// +required
 	SubnetID string `json:"subnetID"`
@@ -90,7 +93,9 @@ type AzureNodePoolOSDisk struct {
 	DiskStorageAccountType string `json:"diskStorageAccountType,omitempty"`
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=285
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[{]?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[}]?/resourceGroups/[^/]*[^/.]/providers/Microsoft.Compute/diskEncryptionSets/[^/]+$')",message="encryptionSetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/diskEncryptionSets/N"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[{]?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}[}]?/resourceGroups/[^/]+/providers/Microsoft[.]Compute/diskEncryptionSets/[^/]+$')",message="encryptionSetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/diskEncryptionSets/N with a UUID as subscription"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/resourceGroups/[^/]*[a-zA-Z0-9_().-][^/]*/') && !self.matches('/resourceGroups/[^/]*[.]/')",message="the resource group in encryptionSetID must consist of 1 to 90 alphanumeric characters, '-', '_', '(', ')' and '.', and not end with '.'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/diskEncryptionSets/[^/]*[a-zA-Z0-9_-][^/]*$')",message="the set in encryptionSetID must consist of 1 to 80 alphanumeric characters, '-' and '_'"
 	// +optional
 	EncryptionSetID string `json:"encryptionSetID,omitempty"`
 	// +kubebuilder:validation:Enum=Persistent;Ephemeral
@@ -112,7 +117,7 @@ type AzureDiagnostics struct {
 // UserManagedDiagnostics names a storage account.
 type UserManagedDiagnostics struct {
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^https://`
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('https://') && isURL(self)",message="storageAccountURI must be a valid https URL"
 	// +required
 	StorageAccountURI string `json:"storageAccountURI"`
 }

@@ -18,7 +18,7 @@ type AzurePlatformSpec struct {
 	// resourceGroup holds the virtual machines, disks and load balancers of the cluster.
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=90
-	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_()\-.]*[a-zA-Z0-9_()\-]$`
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_()\-.]{1,89}[a-zA-Z0-9_()\-]$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="ResourceGroupName is immutable"
 	// +required
 	ResourceGroupName string `json:"resourceGroup"`
@@ -28,7 +28,10 @@ type AzurePlatformSpec struct {
 	VnetID string `json:"vnetID"`
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=355
-	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[^/]+/resourceGroups/[^/]*[^/.]/providers/Microsoft.Network/virtualNetworks/[^/]*[^/.-]/subnets/[^/]*[^/.-]$')",message="subnetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/V/subnets/N"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft[.]Network/virtualNetworks/[^/]+/subnets/[^/]+$')",message="subnetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/V/subnets/N"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/resourceGroups/[^/]*[a-zA-Z0-9_().-][^/]*/') && !self.matches('/resourceGroups/[^/]*[.]/')",message="the resource group in subnetID must consist of 1 to 90 alphanumeric characters, '-', '_', '(', ')' and '.', and not end with '.'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/virtualNetworks/[^/]*[a-zA-Z0-9_.-]{2}[^/]*/') && !self.matches('/virtualNetworks/[^/]*[.-]/')",message="the virtual network in subnetID must consist of 2 to 64 alphanumeric characters, '-', '_' and '.', and not end with '.' or '-'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/subnets/[^/]*[a-zA-Z0-9][^/]*$') && !self.matches('[.-]$')",message="the subnet in subnetID must consist of 1 to 80 alphanumeric characters, '-', '_' and '.', start with an alphanumeric character and not end with '.' or '-'"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="SubnetID is immutable"
 	// +required
 	SubnetID string `json:"subnetID"`
@@ -84,6 +87,10 @@ type AzurePrivateSpec struct {
 type AzurePrivateLinkSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=355
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft[.]Network/virtualNetworks/[^/]+/subnets/[^/]+$')",message="natSubnetID must be of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/V/subnets/N"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/resourceGroups/[^/]*[a-zA-Z0-9_().-][^/]*/') && !self.matches('/resourceGroups/[^/]*[.]/')",message="the resource group in natSubnetID must consist of 1 to 90 alphanumeric characters, '-', '_', '(', ')' and '.', and not end with '.'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/virtualNetworks/[^/]*[a-zA-Z0-9_.-]{2}[^/]*/') && !self.matches('/virtualNetworks/[^/]*[.-]/')",message="the virtual network in natSubnetID must consist of 2 to 64 alphanumeric characters, '-', '_' and '.', and not end with '.' or '-'"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/subnets/[^/]*[a-zA-Z0-9][^/]*$') && !self.matches('[.-]$')",message="the subnet in natSubnetID must consist of 1 to 80 alphanumeric characters, '-', '_' and '.', start with an alphanumeric character and not end with '.' or '-'"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="natSubnetID is immutable"
 	// +optional
 	NATSubnetID string `json:"natSubnetID,omitempty"`
@@ -107,8 +114,8 @@ type AzureSwiftSpec struct {
 
 // AzureContainerRegistry configures pulls from Azure container registries.
 type AzureContainerRegistry struct {
-	// +required
-	Credentials AzureRegistryCredentials `json:"credentials"`
+	// +optional
+	Credentials *AzureRegistryCredentials `json:"credentials,omitempty"`
 }
 
 // AzureRegistryCredentials is a union on its type.

@@ -6,7 +6,8 @@ import (
 )
 
 // ClusterConfiguration passes the Spec of config.openshift.io/v1 types to the hosted cluster. Members this project acts
-// on are typed; the others are carried unchanged.
+// on are typed; the others are carried unchanged. The schemas of all are OpenShift's (hack/crdschema).
+// +kubebuilder:validation:XValidation:rule="!has(self.oauth) || !has(self.oauth.tokenConfig) || !has(self.oauth.tokenConfig.accessTokenInactivityTimeout) || duration(self.oauth.tokenConfig.accessTokenInactivityTimeout).getSeconds() >= 300",message="spec.configuration.oauth.tokenConfig.accessTokenInactivityTimeout minimum acceptable token timeout value is 300 seconds"
 type ClusterConfiguration struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
@@ -101,26 +102,9 @@ type ClusterNetworkOperatorSpec struct {
 	OVNKubernetesConfig *OVNKubernetesConfig `json:"ovnKubernetesConfig,omitempty"`
 }
 
-// OVNKubernetesConfig configures OVN.
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.mtu) || has(self.mtu)",message="mtu cannot be removed once set"
-// +kubebuilder:pruning:PreserveUnknownFields
-type OVNKubernetesConfig struct {
-	// +kubebuilder:validation:Minimum=576
-	// +kubebuilder:validation:Maximum=9216
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="mtu is immutable"
-	// +optional
-	MTU int32 `json:"mtu,omitempty"`
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +optional
-	IPv4 *runtime.RawExtension `json:"ipv4,omitempty"`
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +optional
-	IPv6 *runtime.RawExtension `json:"ipv6,omitempty"`
-}
-
 // IngressOperatorSpec configures the default ingress controller.
 type IngressOperatorSpec struct {
+	// endpointPublishingStrategy is that of operator.openshift.io/v1, carried unchanged.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	EndpointPublishingStrategy *runtime.RawExtension `json:"endpointPublishingStrategy,omitempty"`

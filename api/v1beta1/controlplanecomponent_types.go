@@ -3,7 +3,9 @@ package v1beta1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ControlPlaneComponent reports the state of one component of a control plane; its name is the component's.
+// +genclient
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="release.openshift.io/feature-set=Default"
 // +kubebuilder:resource:path=controlplanecomponents,shortName=cpc;cpcs,scope=Namespaced
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

@@ -9,6 +9,9 @@ import (
 // GroupVersion of every kind of this package.
 var GroupVersion = schema.GroupVersion{Group: "hypershift.openshift.io", Version: "v1beta1"}
 
+// SchemeGroupVersion is GroupVersion under the name that the generated client asks for.
+var SchemeGroupVersion = GroupVersion
+
 var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 // AddToScheme registers the kinds of this package.

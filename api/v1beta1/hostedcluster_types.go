@@ -7,7 +7,9 @@ import (
 )
 
 // HostedCluster is what a person writes to get a cluster: its control plane runs in namespace "<namespace>-<name>".
+// +genclient
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="release.openshift.io/feature-set=Default"
 // +kubebuilder:resource:path=hostedclusters,shortName=hc;hcs,scope=Namespaced
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
@@ -51,6 +53,7 @@ type HostedClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.secretEncryption) || has(self.secretEncryption)",message="secretEncryption cannot be removed once configured"
 // +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork) || !self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork || self.networking.networkType == 'Other'",message="disableMultiNetwork can only be set to true when networkType is 'Other'"
 // +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig) || self.networking.networkType == 'OVNKubernetes'",message="ovnKubernetesConfig is forbidden when networkType is not OVNKubernetes"
+// +kubebuilder:validation:XValidation:rule="!has(self.configuration) || !has(self.configuration.apiServer) || !has(self.configuration.apiServer.servingCerts) || !has(self.configuration.apiServer.servingCerts.namedCertificates) || self.configuration.apiServer.servingCerts.namedCertificates.all(c, !has(c.names) || self.services.all(s, s.service != 'APIServer' || !has(s.servicePublishingStrategy.loadBalancer) || !has(s.servicePublishingStrategy.loadBalancer.hostname) || s.servicePublishingStrategy.loadBalancer.hostname == ” || !(s.servicePublishingStrategy.loadBalancer.hostname in c.names)))",message="APIServer loadBalancer hostname cannot be in ClusterConfiguration.apiserver.servingCerts.namedCertificates"
 type HostedClusterSpec struct {
 	// release is the payload of everything, and of the data plane's version.
 	// +required
@@ -72,7 +75,7 @@ type HostedClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="oldSelf == \"\" || self == oldSelf",message="infraID is immutable"
 	// +optional
 	InfraID string `json:"infraID,omitempty"`
-	// +kubebuilder:validation:MaxLength=2048
+	// updateService is the preferred update service.
 	// +kubebuilder:validation:XValidation:rule="isURL(self)",message="updateService must be a valid absolute URL"
 	// +optional
 	UpdateService string `json:"updateService,omitempty"`
@@ -171,6 +174,10 @@ type HostedClusterSpec struct {
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// +optional
 	Monitoring *Monitoring `json:"monitoring,omitempty"`
+	// autoNode is carried unchanged: no platform of this project provisions nodes by itself.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	AutoNode *runtime.RawExtension `json:"autoNode,omitempty"`
 }
 
 // PlatformSpec discriminates the platform; only the Azure member is acted on.
@@ -227,9 +234,12 @@ type HostedClusterStatus struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
+	// secretEncryption reports which key encrypts Secrets in etcd.
+	// +optional
+	SecretEncryption *SecretEncryptionStatus `json:"secretEncryption,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
-	SecretEncryption *runtime.RawExtension `json:"secretEncryption,omitempty"`
+	AutoNode *runtime.RawExtension `json:"autoNode,omitempty"`
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=100

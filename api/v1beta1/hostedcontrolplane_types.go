@@ -8,7 +8,9 @@ import (
 
 // HostedControlPlane is the HostedCluster as the control-plane operator sees it. Only the HostedCluster controller writes
 // its spec. It fulfils the control-plane contract of Cluster API.
+// +genclient
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="release.openshift.io/feature-set=Default"
 // +kubebuilder:resource:path=hostedcontrolplanes,shortName=hcp;hcps,scope=Namespaced,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta1=v1beta1"
 // +kubebuilder:storageversion
@@ -69,6 +71,7 @@ type HostedControlPlaneSpec struct {
 	// +optional
 	ServiceAccountSigningKey *corev1.LocalObjectReference `json:"serviceAccountSigningKey,omitempty"`
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == \"\" || self.matches('^(?:[a-zA-Z0-9-]+\\\\.)+[a-zA-Z]{2,}$') || self.matches('^[a-zA-Z0-9-]+$')",message="kubeAPIServerDNSName must be a valid domain name"
 	// +optional
 	KubeAPIServerDNSName string `json:"kubeAPIServerDNSName,omitempty"`
 	// +kubebuilder:default=HighlyAvailable
@@ -126,6 +129,9 @@ type HostedControlPlaneSpec struct {
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 	// +optional
 	Monitoring *Monitoring `json:"monitoring,omitempty"`
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	AutoNode *runtime.RawExtension `json:"autoNode,omitempty"`
 }
 
 // HostedControlPlaneStatus is the observed state.
@@ -169,9 +175,8 @@ type HostedControlPlaneStatus struct {
 	Platform *runtime.RawExtension `json:"platform,omitempty"`
 	// +optional
 	NodeCount *int `json:"nodeCount,omitempty"`
-	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
-	SecretEncryption *runtime.RawExtension `json:"secretEncryption,omitempty"`
+	SecretEncryption *SecretEncryptionStatus `json:"secretEncryption,omitempty"`
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configuration *runtime.RawExtension `json:"configuration,omitempty"`

@@ -15,11 +15,13 @@ type DNSSpec struct {
 	// +optional
 	BaseDomainPrefix *string `json:"baseDomainPrefix,omitempty"`
 	// publicZoneID is the ARM id of the zone that serves public records.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=258
 	// +kubebuilder:validation:XValidation:rule="oldSelf == \"\" || self == oldSelf",message="publicZoneID is immutable"
 	// +optional
 	PublicZoneID string `json:"publicZoneID,omitempty"`
 	// privateZoneID is the ARM id of the zone that is visible inside the VNet only.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=265
 	// +kubebuilder:validation:XValidation:rule="oldSelf == \"\" || self == oldSelf",message="privateZoneID is immutable"
 	// +optional

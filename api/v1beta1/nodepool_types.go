@@ -8,7 +8,9 @@ import (
 )
 
 // NodePool is a set of equal workers of one hosted cluster.
+// +genclient
 // +kubebuilder:object:root=true
+// +kubebuilder:metadata:annotations="release.openshift.io/feature-set=Default"
 // +kubebuilder:resource:path=nodepools,shortName=np;nps,scope=Namespaced
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
@@ -50,7 +52,7 @@ type NodePoolSpec struct {
 	// clusterName names a HostedCluster in the same namespace.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="clusterName must consist of lowercase alphanumeric characters or '-', start and end with an alphanumeric character"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="clusterName must consist of lowercase alphanumeric characters or '-', start and end with an alphanumeric character"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="ClusterName is immutable"
 	// +required
 	ClusterName string `json:"clusterName"`

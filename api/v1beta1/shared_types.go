@@ -5,12 +5,13 @@ type Release struct {
 	// image is the pull reference of the payload.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(\\\\w+\\\\S+)$')",message="Image must start with a word character (letters, digits, or underscores) and contain no white spaces"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\w\\\\S*$')",message="Image must start with a word character (letters, digits, or underscores) and contain no white spaces"
 	// +required
 	Image string `json:"image"`
 }
 
 // PlatformType discriminates platforms. Azure and None are implemented; the other values are part of the wire format.
+// +kubebuilder:validation:MaxLength=100
 // +kubebuilder:validation:Enum=AWS;Azure;IBMCloud;KubeVirt;Agent;PowerVS;None
 type PlatformType string
 
@@ -103,9 +104,10 @@ type ClusterAutoscaling struct {
 	// +kubebuilder:validation:items:Enum=LeastWaste;Priority;Random
 	// +optional
 	Expanders []string `json:"expanders,omitempty"`
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=317
+	// +kubebuilder:validation:items:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	// +optional
 	BalancingIgnoredLabels []string `json:"balancingIgnoredLabels,omitempty"`
 	// +optional

@@ -101,6 +101,7 @@ type ControlPlaneUpdateHistory struct {
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9]+\.[0-9]+\.[0-9]+`
 	// +optional
 	Version string `json:"version,omitempty"`
 	// +kubebuilder:validation:MinLength=1

@@ -4,6 +4,7 @@ go 1.26.0
 
 tool (
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	k8s.io/code-generator/cmd/client-gen
 	sigs.k8s.io/controller-tools/cmd/controller-gen
 )
 

@@ -160,6 +160,12 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 
+// IsThrottled tells whether Azure refused the call only because there were too many.
+func IsThrottled(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == http.StatusTooManyRequests
+}
+
 // CodeOf returns Azure's code, or "".
 func CodeOf(err error) string {
 	var e *Error

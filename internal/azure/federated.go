@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -11,22 +12,38 @@ import (
 // As is a view of the same subscription, signed in as the client that the assertion is presented for. The assertion is asked
 // for each time a token is needed.
 func (s *Session) As(clientID string, assertion func(context.Context) (string, error)) (*Session, error) {
-	const op = "sign in with a federated token as"
 	credential, err := azidentity.NewClientAssertionCredential(s.TenantID, clientID, assertion,
 		&azidentity.ClientAssertionCredentialOptions{ClientOptions: s.options})
 	if err != nil {
-		return nil, Wrap(op, clientID, err)
+		return nil, Wrap(signInAs, clientID, err)
+	}
+	return s.with(clientID, credential)
+}
+
+// WithSecret is a view of the same subscription, signed in as a service principal with its secret.
+func (s *Session) WithSecret(clientID, secret string) (*Session, error) {
+	credential, err := azidentity.NewClientSecretCredential(s.TenantID, clientID, secret,
+		&azidentity.ClientSecretCredentialOptions{ClientOptions: s.options})
+	if err != nil {
+		return nil, Wrap(signInAs, clientID, err)
+	}
+	return s.with(clientID, credential)
+}
+
+const signInAs = "sign in as"
+
+func (s *Session) with(clientID string, credential azcore.TokenCredential) (*Session, error) {
+	client, err := arm.NewClient("hypershift", "v1.0.0", credential, &arm.ClientOptions{ClientOptions: s.options})
+	if err != nil {
+		return nil, Wrap(signInAs, clientID, err)
 	}
 	as := *s
-	as.ClientID, as.ClientSecret, as.credential = clientID, "", credential
-	if as.arm, err = arm.NewClient("hypershift", "v1.0.0", credential, &arm.ClientOptions{ClientOptions: s.options}); err != nil {
-		return nil, Wrap(op, clientID, err)
-	}
+	as.ClientID, as.ClientSecret, as.credential, as.arm = clientID, "", credential, client
 	return &as, nil
 }
 
 // SignIn asks for an access token and says why there is none.
 func (s *Session) SignIn(ctx context.Context) error {
 	_, err := s.credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.arm.Endpoint() + "/.default"}})
-	return Wrap("sign in as", s.ClientID, err)
+	return Wrap(signInAs, s.ClientID, err)
 }

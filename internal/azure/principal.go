@@ -8,25 +8,54 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
 const identityAPI = "2023-01-31"
 
+// Directory answers which principal is behind a client id. One listing of the subscription's managed identities serves all
+// questions of a run, however many are asked at once.
+type Directory struct {
+	session *Session
+	mu      sync.Mutex
+	byID    map[string]string // lower-cased client id -> object id
+}
+
+// NewDirectory makes a directory that has asked nothing yet.
+func (s *Session) NewDirectory() *Directory { return &Directory{session: s} }
+
 // PrincipalOf finds the object id behind a client id. Managed identities of the subscription answer without any directory
 // permission; only a principal that is not one of them is looked up in Microsoft Graph.
-func (s *Session) PrincipalOf(ctx context.Context, clientID string) (string, error) {
-	identities, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/Microsoft.ManagedIdentity/userAssignedIdentities", identityAPI, "")
-	if err != nil {
-		return "", err
-	}
-	for i := range identities {
-		if strings.EqualFold(identities[i].Property("clientId"), clientID) {
-			return identities[i].Property("principalId"), nil
+func (d *Directory) PrincipalOf(ctx context.Context, clientID string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byID == nil {
+		path := "/subscriptions/" + d.session.SubscriptionID + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+		identities, err := d.session.List(ctx, path, identityAPI, "")
+		if err != nil {
+			return "", err
+		}
+		d.byID = map[string]string{}
+		for i := range identities {
+			d.byID[strings.ToLower(identities[i].Property("clientId"))] = identities[i].Property("principalId")
 		}
 	}
-	return s.principalFromGraph(ctx, clientID)
+	id := strings.ToLower(clientID)
+	if d.byID[id] == "" {
+		found, err := d.session.principalFromGraph(ctx, clientID)
+		if err != nil {
+			return "", err
+		}
+		d.byID[id] = found
+	}
+	return d.byID[id], nil
+}
+
+// PrincipalOf asks a directory of its own, for one question.
+func (s *Session) PrincipalOf(ctx context.Context, clientID string) (string, error) {
+	return s.NewDirectory().PrincipalOf(ctx, clientID)
 }
 
 func (s *Session) principalFromGraph(ctx context.Context, clientID string) (string, error) {

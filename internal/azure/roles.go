@@ -4,11 +4,15 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 )
 
-const authorizationAPI = "2022-04-01"
+const (
+	authorizationAPI = "2022-04-01"
+	typeAssignment   = "Microsoft.Authorization/roleAssignments"
+)
 
 // Assignment is one role given to one principal on one scope, under a name derived from what it is for.
 type Assignment struct {
@@ -25,7 +29,7 @@ func AssignmentName(infraID, component, scope string) string {
 }
 
 func (a Assignment) id() string {
-	return a.Scope + "/providers/Microsoft.Authorization/roleAssignments/" + a.Name
+	return a.Scope + "/providers/" + typeAssignment + "/" + a.Name
 }
 
 func (s *Session) roleDefinition(guid string) string {
@@ -42,27 +46,65 @@ const (
 	AssignmentStale // same name, other principal or role: left by an earlier cluster
 )
 
-// ObserveAssignment reads the assignment by its name, then looks whether the principal holds the role there under another one.
-func (s *Session) ObserveAssignment(ctx context.Context, a Assignment) (AssignmentState, error) {
-	found, err := s.Get(ctx, a.id(), authorizationAPI)
-	switch {
-	case err == nil && s.matches(found, a):
-		return AssignmentPresent, nil
-	case err == nil:
-		return AssignmentStale, nil
-	case !IsNotFound(err) && CodeOf(err) != "AuthorizationFailed":
+// Assignments looks at role assignments. One listing of a scope serves all questions about it in a run; what another hand
+// changes after that shows when Assign writes.
+type Assignments struct {
+	session *Session
+	mu      sync.Mutex
+	at      map[string][]Resource // lower-cased scope
+}
+
+// NewAssignments makes a view that has listed nothing yet.
+func (s *Session) NewAssignments() *Assignments {
+	return &Assignments{session: s, at: map[string][]Resource{}}
+}
+
+// Observe tells whether the principal holds the role on the scope, under the assignment's name or another one.
+func (l *Assignments) Observe(ctx context.Context, a Assignment) (AssignmentState, error) {
+	all, err := l.list(ctx, a.Scope)
+	if err != nil {
 		return AssignmentMissing, err
 	}
-	all, err := s.List(ctx, a.Scope+"/providers/Microsoft.Authorization/roleAssignments", authorizationAPI, "atScope()")
-	if err != nil && CodeOf(err) != "AuthorizationFailed" && !IsNotFound(err) {
-		return AssignmentMissing, err
-	}
+	state := AssignmentMissing
 	for i := range all {
-		if s.matches(&all[i], a) && strings.EqualFold(all[i].Property("scope"), a.Scope) {
+		switch {
+		case !strings.EqualFold(all[i].Property("scope"), a.Scope):
+		case l.session.matches(&all[i], a):
 			return AssignmentPresent, nil
+		case strings.EqualFold(all[i].Name, a.Name):
+			state = AssignmentStale
 		}
 	}
-	return AssignmentMissing, nil
+	return state, nil
+}
+
+// list takes a scope that may not be listed for an empty one: whoever may write assignments need not be able to read them.
+func (l *Assignments) list(ctx context.Context, scope string) ([]Resource, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := strings.ToLower(scope)
+	if all, ok := l.at[key]; ok {
+		return all, nil
+	}
+	all, err := l.session.List(ctx, scope+"/providers/"+typeAssignment, authorizationAPI, "atScope()")
+	if err != nil && CodeOf(err) != "AuthorizationFailed" && !IsNotFound(err) {
+		return nil, err
+	}
+	l.at[key] = all
+	return all, nil
+}
+
+// AssignmentsBelow lists every role assignment of the subscription.
+func (s *Session) AssignmentsBelow(ctx context.Context) ([]Assignment, error) {
+	all, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/"+typeAssignment, authorizationAPI, "")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Assignment, 0, len(all))
+	for i := range all {
+		out = append(out, Assignment{Name: all[i].Name, Scope: all[i].Property("scope"), PrincipalID: all[i].Property("principalId")})
+	}
+	return out, nil
 }
 
 func (s *Session) matches(r *Resource, a Assignment) bool {
@@ -70,8 +112,20 @@ func (s *Session) matches(r *Resource, a Assignment) bool {
 		strings.EqualFold(r.Property("roleDefinitionId"), s.roleDefinition(a.RoleGUID))
 }
 
-// Assign makes the assignment; one that another hand made meanwhile is success.
+// Assign makes the assignment. One that another hand made meanwhile is success; one of the same name for another principal or
+// role was left by an earlier cluster, and as Azure refuses to change it, it is replaced.
 func (s *Session) Assign(ctx context.Context, a Assignment) error {
+	err := s.assign(ctx, a)
+	if CodeOf(err) != "RoleAssignmentUpdateNotPermitted" {
+		return err
+	}
+	if err := s.Unassign(ctx, a); err != nil {
+		return err
+	}
+	return s.assign(ctx, a)
+}
+
+func (s *Session) assign(ctx context.Context, a Assignment) error {
 	_, err := s.Put(ctx, a.id(), authorizationAPI, Resource{Properties: map[string]any{
 		"roleDefinitionId": s.roleDefinition(a.RoleGUID),
 		"principalId":      a.PrincipalID,

@@ -1,7 +1,12 @@
 package azure
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
@@ -17,7 +22,23 @@ type Session struct {
 	credential azcore.TokenCredential
 	options    policy.ClientOptions
 	suffixes   endpoints
+	http       *http.Client
 }
+
+// Option changes how a session reaches Azure.
+type Option func(*Session)
+
+// WithHTTPClient sends every call through the client. Without it the proxy and the trusted authorities come from the environment.
+func WithHTTPClient(client *http.Client) Option {
+	return func(s *Session) { s.http = client }
+}
+
+// connections keeps as many idle connections to one host as calls may be under way.
+var connections = func() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = callsAtOnce
+	return &http.Client{Transport: transport}
+}()
 
 type endpoints struct {
 	blob  string
@@ -25,14 +46,23 @@ type endpoints struct {
 }
 
 // NewSession signs in lazily: the first call to Azure asks for the token. An empty cloud name is AzurePublicCloud.
-func NewSession(c Credentials, cloudName string) (*Session, error) {
+func NewSession(c Credentials, cloudName string, opts ...Option) (*Session, error) {
 	configuration, suffixes, err := cloudByName(cloudName)
 	if err != nil {
 		return nil, err
 	}
+	s := &Session{Credentials: c, suffixes: suffixes, http: connections}
+	for _, opt := range opts {
+		opt(s)
+	}
+	manager, err := url.Parse(configuration.Services[cloud.ResourceManager].Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("the resource manager of cloud %q: %w", cloudName, err)
+	}
 	options := policy.ClientOptions{
 		Cloud:     configuration,
 		Telemetry: policy.TelemetryOptions{ApplicationID: "hypershift"},
+		Transport: gated{client: s.http, manager: manager.Host, throttle: throttleOf(c.SubscriptionID)},
 	}
 	credential, err := newCredential(c, options)
 	if err != nil {
@@ -42,7 +72,31 @@ func NewSession(c Credentials, cloudName string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the Azure client: %w", err)
 	}
-	return &Session{Credentials: c, arm: client, credential: credential, options: options, suffixes: suffixes}, nil
+	s.arm, s.credential, s.options = client, credential, options
+	return s, nil
+}
+
+// publicTimeout and publicLimit bound the read of a public document.
+const (
+	publicTimeout = 30 * time.Second
+	publicLimit   = 1 << 20
+)
+
+// ReadPublic reads a document as anyone may, without signing in, and returns the HTTP status with it.
+func (s *Session) ReadPublic(ctx context.Context, address string) ([]byte, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, publicTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, publicLimit))
+	return body, resp.StatusCode, err
 }
 
 // newCredential uses the client secret when there is one, otherwise the SDK's default chain, so that a signed-in Azure CLI

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,9 +38,11 @@ func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case meta.IsNoMatchError(err):
-		return errors.New("the management cluster does not know HostedCluster; install the operator first: `hypershift install`")
+		return errNotInstalled
 	case err != nil:
 		return fmt.Errorf("cannot read HostedCluster %s: %w", key, err)
+	case !hc.DeletionTimestamp.IsZero():
+		return fmt.Errorf("HostedCluster %s already exists and is being deleted; wait for that, or finish it with `hypershift destroy cluster azure`", key)
 	case f.infra.InfraID != "" && hc.Spec.InfraID == f.infra.InfraID:
 		c.say("HostedCluster %s exists with infrastructure id %s; continuing", key, hc.Spec.InfraID)
 		return nil
@@ -48,8 +50,9 @@ func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 	return fmt.Errorf("HostedCluster %s already exists; choose another --name, or continue its creation with --infra-id %s", key, hc.Spec.InfraID)
 }
 
+// isTransient tells whether the same question may be answered a moment later.
 func isTransient(err error) bool {
-	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
+	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err)
 }
 

@@ -71,6 +71,8 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
 		},
 	}
 	f.azureFlags.add(cmd)
+	// validate asks for it in its place: the name and the pull secret come first.
+	delete(cmd.Flag("azure-creds").Annotations, cobra.BashCompOneRequiredFlag)
 	f.addGeneral(cmd.Flags())
 	f.addSpec(cmd.Flags())
 	f.addNetworking(cmd.Flags())
@@ -190,6 +192,11 @@ func (c *clusterCreator) run(ctx context.Context) error {
 	}
 	if f.infra.InfraID == "" && f.infraJSON == "" {
 		f.infra.InfraID = newInfraID(f.cluster.Name)
+	}
+	if f.infraJSON == "" {
+		if err := f.infra.Validate(); err != nil {
+			return err
+		}
 	}
 	if f.dryRun {
 		return c.plan(ctx, session)

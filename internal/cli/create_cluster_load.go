@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -103,6 +104,9 @@ func (f *clusterFlags) loadKMS() error {
 	if f.infra.Identities != nil {
 		kms.ClientID = f.infra.Identities.KMSClientID
 	}
+	if kms.ClientID == "" && f.infraJSON == "" {
+		return errNoKMSIdentity
+	}
 	f.cluster.KMS = kms
 	return nil
 }
@@ -115,6 +119,8 @@ var vaultSuffixes = map[string]string{
 	"vault.microsoftazure.de": "KeyVault", "managedhsm.microsoftazure.de": "ManagedHSM",
 	"vault.sovcloud-api.fr": "KeyVault", "managedhsm.sovcloud-api.fr": "ManagedHSM",
 }
+
+var errNoKMSIdentity = errors.New("--encryption-key-id needs kmsClientID in the workload identities; run `hypershift create iam azure --enable-kms`")
 
 func parseKeyID(id string) (*manifest.KMS, error) {
 	malformed := fmt.Errorf("--encryption-key-id %q is not of the form https://VAULT.vault.azure.net/keys/NAME/VERSION", id)
@@ -142,6 +148,11 @@ func (f *clusterFlags) loadMetadata() error {
 	if f.cluster.Labels, err = keyValues("label", f.labels); err != nil {
 		return err
 	}
+	for key, value := range f.cluster.Labels {
+		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+			return fmt.Errorf("invalid label %s=%s: %s", key, value, strings.Join(problems, ", "))
+		}
+	}
 	if f.controlPlaneOperatorImage != "" {
 		if f.cluster.Annotations == nil {
 			f.cluster.Annotations = map[string]string{}
@@ -164,6 +175,9 @@ func keyValues(what string, args []string) (map[string]string, error) {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok || key == "" {
 			return nil, fmt.Errorf("invalid %s %q: use key=value", what, arg)
+		}
+		if problems := validation.IsQualifiedName(strings.ToLower(key)); len(problems) > 0 {
+			return nil, fmt.Errorf("invalid %s %q: %s", what, arg, strings.Join(problems, ", "))
 		}
 		if out == nil {
 			out = map[string]string{}
@@ -284,7 +298,7 @@ func (f *clusterFlags) takeInfra(out *provision.InfraOutput) error {
 			kms.ClientID = out.KMSClientID
 		}
 		if kms.ClientID == "" {
-			return errors.New("--encryption-key-id needs kmsClientID in the workload identities; run `hypershift create iam azure --enable-kms`")
+			return errNoKMSIdentity
 		}
 	}
 	return nil

@@ -94,6 +94,24 @@ func TestCreateClusterRefusals(t *testing.T) {
 		{"--name demo --toleration colour=red", "invalid toleration cli argument"},
 		{"--name demo --encryption-key-id https://v.example.com/keys/a/b", "no domain of a key vault"},
 		{"--name demo --etcd-storage-size huge", "--etcd-storage-size"},
+		{"--name demo --encryption-key-id https://v.vault.azure.net/keys/a/b", "create iam azure --enable-kms"},
+		{"--name demo --infra-id Demo_1", "--infra-id"},
+		{"--name demo --namespace Clusters", "--namespace"},
+		{"--name demo --base-domain not_a_domain", "--base-domain"},
+		{"--name demo --base-domain-prefix a_b", "--base-domain-prefix"},
+		{"--name demo --external-dns-domain nodots", "--external-dns-domain"},
+		{"--name a-cluster-with-a-name-so-long-that-its-endpoints-have-no-label --external-dns-domain ext.example.org", "konnectivity-"},
+		{"--name demo --availability-zones 1,1", "--availability-zones"},
+		{"--name demo --root-disk-size 8", "--root-disk-size"},
+		{"--name demo --disk-storage-account-type Floppy", "--disk-storage-account-type"},
+		{"--name demo --diagnostics-storage-account-type UserManaged --diagnostics-storage-account-uri http://x", "--diagnostics-storage-account-uri"},
+		{"--name demo --marketplace-publisher P! --marketplace-offer o --marketplace-sku s --marketplace-version 1.2.3", "--marketplace-publisher"},
+		{"--name demo --marketplace-publisher pub --marketplace-offer o --marketplace-sku s --marketplace-version new", "--marketplace-version"},
+		{"--name demo --instance-type big", "--instance-type"},
+		{"--name demo --labels a/b/c=d", "invalid label"},
+		{"--name demo --annotations a/b/c=d", "invalid annotation"},
+		{"--name demo --oidc-issuer-url ftp://x", "--oidc-issuer-url"},
+		{"--name demo --vnet-id x", "--vnet-id"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			_, err := createCluster(append(inputs(t), strings.Fields(tc.args+" --render")...)...)
@@ -102,6 +120,38 @@ func TestCreateClusterRefusals(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), tc.cue) {
 				t.Errorf("error %v, want one that contains %q", err, tc.cue)
+			}
+		})
+	}
+}
+
+// TestCreateClusterChecksInOrder gives two mistakes at a time: the one that is checked first is reported.
+func TestCreateClusterChecksInOrder(t *testing.T) {
+	const named = "--name demo --pull-secret f "
+	for _, tc := range []struct{ args, cue string }{
+		{"", "--name is required"},
+		{"--name demo --wait", "--pull-secret is required"},
+		{"--wait --pull-secret f --name Demo_", "--wait requires"},
+		{"--pull-secret f --name Demo_ --arch sparc", "RFC1123"},
+		{named + "--arch sparc --feature-set Own", "--arch is not supported"},
+		{named + "--feature-set Own --enable-cluster-capabilities Toaster", "--feature-set"},
+		{named + "--enable-cluster-capabilities Toaster --kas-dns-name _", "unknown enabled capability"},
+		{named + "--kas-dns-name _ --allocate-node-cidrs", "--kas-dns-name"},
+		{named + "--allocate-node-cidrs --network-security-group-id /x", "--allocate-node-cidrs"},
+		{named + "--network-security-group-id /x --assign-service-principal-roles --infra-json f", "--resource-group-name is required"},
+		{named + "--assign-service-principal-roles --infra-json f --endpoint-access private", "cannot be used with --infra-json"},
+		{named + "--endpoint-access private --oauth-publishing-strategy NodePort", "--endpoint-access must be one of"},
+		{named + "--oauth-publishing-strategy NodePort --endpoint-access-private-nat-subnet-id x", "must be either Route or LoadBalancer"},
+		{named + "--endpoint-access-private-nat-subnet-id x --base-domain a.io --external-dns-domain a.io", "is not a valid Azure resource ID"},
+		{named + "--base-domain a.io --external-dns-domain a.io --availability-zones 4", "conflicts with cluster domain"},
+		{named + "--availability-zones 4 --image-generation gen2", "invalid value for --availability-zone"},
+		{named + "--image-generation gen2 --release-image r:1", "invalid value for --image-generation"},
+		{named + "--release-image r:1", "--azure-creds is required"},
+	} {
+		t.Run(tc.cue, func(t *testing.T) {
+			_, err := createCluster(strings.Fields(tc.args)...)
+			if err == nil || !strings.Contains(err.Error(), tc.cue) {
+				t.Errorf("%s: error %v, want one that contains %q", tc.args, err, tc.cue)
 			}
 		})
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,14 +17,15 @@ import (
 )
 
 // validate checks everything that the flags alone can tell, before any file is read and any call is made. The first failure
-// is reported.
+// is reported; scripts rely on the order up to the machines.
 func (f *clusterFlags) validate() error {
 	if f.renderInto != "" || f.renderSensitive {
 		f.render = true
 	}
 	for _, check := range []func() error{
-		f.validateBasics, f.validateInputs, f.validateSpec, f.validateCapabilities, f.validateNetworking, f.validateRoles, f.validatePublishing, f.validateDomain,
-		f.validateZones, f.machines.validate,
+		f.validateBasics, f.machines.validateArch, f.validateFeatureSet, f.validateCapabilities, f.validateAPIServerName, f.validateNetworking,
+		f.validateRoles, f.validatePublishing, f.validateDomain, f.validateZones, f.machines.validate,
+		f.validateInputs, f.validateNames, f.validateRanges, f.validateSpec,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -44,8 +47,6 @@ func (f *clusterFlags) validateBasics() error {
 		return errors.New("--wait and rendering exclude each other: nothing is applied that could be waited for")
 	case len(validation.IsDNS1123Label(c.Name)) > 0:
 		return fmt.Errorf("--name %q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", c.Name)
-	case c.ReleaseImage == "" && !f.render:
-		return errors.New("--release-image is required: this build names no default release")
 	}
 	return nil
 }
@@ -53,6 +54,10 @@ func (f *clusterFlags) validateBasics() error {
 // validateInputs checks which flags need or exclude each other.
 func (f *clusterFlags) validateInputs() error {
 	switch {
+	case f.credentials == "":
+		return errors.New("--azure-creds is required: the file with subscriptionId, tenantId, clientId and clientSecret")
+	case f.cluster.ReleaseImage == "" && !f.render:
+		return errors.New("--release-image is required: this build names no default release")
 	case f.infra.BaseDomain == "" && f.infraJSON == "":
 		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
 	case f.sshKey != "" && f.generateSSH:
@@ -65,20 +70,67 @@ func (f *clusterFlags) validateInputs() error {
 	return nil
 }
 
+var (
+	infraIDPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	domainPattern  = regexp.MustCompile(`^([a-zA-Z0-9-]+\.)*[a-zA-Z0-9-]+$`)
+)
+
+// validateNames checks what the management cluster would refuse only after the infrastructure has been made.
+func (f *clusterFlags) validateNames() error {
+	c := &f.cluster
+	domains := []struct{ flag, value string }{{"--base-domain", f.infra.BaseDomain}, {"--external-dns-domain", c.Publishing.ExternalDNSDomain}}
+	if f.baseDomainPrefix != "" && f.baseDomainPrefix != "none" {
+		domains = append(domains, struct{ flag, value string }{"--base-domain-prefix", f.baseDomainPrefix})
+	}
+	for _, d := range domains {
+		if d.value != "" && !domainPattern.MatchString(d.value) {
+			return fmt.Errorf("%s %q is not a domain name", d.flag, d.value)
+		}
+	}
+	if external := c.Publishing.ExternalDNSDomain; external != "" {
+		if !strings.Contains(external, ".") {
+			return fmt.Errorf("--external-dns-domain %q has no dot; give a DNS zone such as clusters.example.com", external)
+		}
+		if label := "konnectivity-" + c.Name; len(label) > validation.DNS1123LabelMaxLength {
+			return fmt.Errorf("--name %q is too long to publish %s.%s: a part of a DNS name has at most %d characters", c.Name, label, external, validation.DNS1123LabelMaxLength)
+		}
+	}
+	if len(validation.IsDNS1123Label(c.Namespace)) > 0 {
+		return fmt.Errorf("--namespace %q is not a name of a namespace", c.Namespace)
+	}
+	if id := f.infra.InfraID; id != "" && !infraIDPattern.MatchString(id) {
+		return fmt.Errorf("--infra-id %q is not valid; use lower-case letters, digits and dashes", id)
+	}
+	if issuer := c.Identity.IssuerURL; issuer != "" {
+		if u, err := url.Parse(issuer); err != nil || u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("--oidc-issuer-url %q is not an https URL", issuer)
+		}
+	}
+	return nil
+}
+
 var capabilityNames = []string{"ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress"}
 
-func (f *clusterFlags) validateSpec() error {
-	c := &f.cluster
-	switch c.FeatureSet {
+func (f *clusterFlags) validateFeatureSet() error {
+	switch set := f.cluster.FeatureSet; set {
 	case "", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade":
+		return nil
 	case "CustomNoUpgrade":
 		return errors.New("--feature-set CustomNoUpgrade is not supported: single gates cannot be given by flag; set spec.configuration.featureGate")
 	default:
-		return fmt.Errorf("--feature-set %q is not supported; use TechPreviewNoUpgrade or DevPreviewNoUpgrade", c.FeatureSet)
+		return fmt.Errorf("--feature-set %q is not supported; use TechPreviewNoUpgrade or DevPreviewNoUpgrade", set)
 	}
-	if c.KubeAPIServerDNSName != "" && len(validation.IsDNS1123Subdomain(c.KubeAPIServerDNSName)) > 0 {
-		return fmt.Errorf("--kas-dns-name %q is not a DNS name", c.KubeAPIServerDNSName)
+}
+
+func (f *clusterFlags) validateAPIServerName() error {
+	if name := f.cluster.KubeAPIServerDNSName; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return fmt.Errorf("--kas-dns-name %q is not a DNS name", name)
 	}
+	return nil
+}
+
+func (f *clusterFlags) validateSpec() error {
+	c := &f.cluster
 	if p := c.PausedUntil; p != "" && p != "true" {
 		if _, err := time.Parse(time.RFC3339, p); err != nil {
 			return fmt.Errorf("invalid pausedUntil value %q; use true or an RFC3339 time", p)
@@ -130,6 +182,11 @@ func (f *clusterFlags) validateNetworking() error {
 	case n.OVNKubernetesMTU != 0 && (n.OVNKubernetesMTU < 576 || n.OVNKubernetesMTU > 9216):
 		return fmt.Errorf("--ovn-kubernetes-mtu %d is out of range; use 576 to 9216", n.OVNKubernetesMTU)
 	}
+	return nil
+}
+
+func (f *clusterFlags) validateRanges() error {
+	n := &f.cluster.Networking
 	return checkCIDRs(
 		cidrList{"ClusterCIDR", "--cluster-cidr", n.ClusterCIDRs}, cidrList{"ServiceCIDR", "--service-cidr", n.ServiceCIDRs},
 		cidrList{"MachineCIDR", "--machine-cidr", n.MachineCIDRs},
@@ -225,9 +282,12 @@ func (f *clusterFlags) clusterDomain() string {
 }
 
 func (f *clusterFlags) validateZones() error {
-	for _, zone := range f.cluster.Zones {
+	for i, zone := range f.cluster.Zones {
 		if !slices.Contains([]string{"1", "2", "3"}, zone) {
 			return fmt.Errorf("invalid value for --availability-zones: %q; use 1, 2 or 3", zone)
+		}
+		if slices.Contains(f.cluster.Zones[:i], zone) {
+			return fmt.Errorf("--availability-zones names zone %s twice; each zone has one node pool", zone)
 		}
 	}
 	return nil

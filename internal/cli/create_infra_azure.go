@@ -91,6 +91,7 @@ func newDestroyInfraCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.Show = showAdopted(cmd)
 			return provision.DestroyInfra(cmd.Context(), session, o, stackProgress(cmd))
 		},
 	}
@@ -101,6 +102,7 @@ func newDestroyInfraCommand() *cobra.Command {
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "main resource group; <name>-<infra-id> when empty")
 	f.BoolVar(&o.PreserveResourceGroup, "preserve-resource-group", false, "keep the main group and delete only the cluster's resources in it")
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role")
+	addDestroyFlags(f, &o)
 	for _, name := range []string{"name", "infra-id"} {
 		_ = azureCmd.MarkFlagRequired(name)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +48,9 @@ func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, message
 		return f.merged(ctx, c, out, messages)
 	}
 	hc := &hyperv1.HostedCluster{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.name}, hc); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.name}, hc); meta.IsNoMatchError(err) {
+		return errNotInstalled
+	} else if err != nil {
 		return fmt.Errorf("cannot read HostedCluster %s/%s: %w; see `kubectl get hostedclusters -A`", f.namespace, f.name, err)
 	}
 	raw, err := adminKubeconfig(ctx, c, hc)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -37,6 +38,9 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
   hypershift create nodepool azure --cluster-name demo --name arm --arch arm64 --render`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("node-count") {
+				fmt.Fprintln(cmd.ErrOrStderr(), "--node-count is deprecated, use --replicas")
+			}
 			if err := f.validate(); err != nil {
 				return err
 			}
@@ -53,8 +57,9 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 	flags.StringVar(&f.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
 	flags.StringVar(&f.ClusterName, "cluster-name", "example", "name of the hosted cluster")
 	flags.Int32Var(&f.Replicas, "replicas", 2, "number of nodes")
-	flags.Int32Var(&f.Replicas, "node-count", 2, "number of nodes")
-	_ = flags.MarkDeprecated("node-count", "use --replicas")
+	// Not marked as deprecated: the flag library would print its notice on stdout, into what --render prints.
+	flags.Int32Var(&f.Replicas, "node-count", 2, "alias of --replicas")
+	_ = flags.MarkHidden("node-count")
 	flags.StringVar(&f.ReleaseImage, "release-image", "", "release payload of the nodes; the hosted cluster's when empty")
 	flags.StringVar(&f.credentials, "azure-creds", "", "accepted for compatibility; no call to Azure is made")
 	flags.BoolVar(&f.render, "render", false, "print the NodePool instead of creating it")
@@ -64,7 +69,9 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages io.Writer) error {
 	key := client.ObjectKey{Namespace: f.Namespace, Name: f.ClusterName}
 	hc := &hyperv1.HostedCluster{}
-	if err := c.Get(ctx, key, hc); err != nil {
+	if err := c.Get(ctx, key, hc); meta.IsNoMatchError(err) {
+		return errNotInstalled
+	} else if err != nil {
 		return fmt.Errorf("cannot read HostedCluster %s: %w; name an existing one with --cluster-name and --namespace", key, err)
 	}
 	if err := f.fit(hc); err != nil {

@@ -17,25 +17,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
+
+// defaultGrace is how long the management cluster may take; a private cluster's endpoints go slower.
+const defaultGrace, privateGrace = 10 * time.Minute, 20 * time.Minute
+
+// infraDestroyer removes the infrastructure of a hosted cluster; tests replace it.
+type infraDestroyer func(context.Context, *azure.Session, provision.DestroyOptions, func(stack.Event)) error
 
 type destroyClusterOptions struct {
 	azureFlags
 	provision.DestroyOptions
+	destroyInfra          infraDestroyer
+	client                client.Client // nil: connect
 	namespace, kubeconfig string
 	gracePeriod           time.Duration
 	cleanupCloud          bool
 }
 
 func newDestroyClusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Destroy a hosted cluster"}
-	cmd.AddCommand(newDestroyClusterAzureCommand())
+	cmd := &cobra.Command{Use: "cluster", Short: "Destroy a hosted cluster", RunE: needSubcommand}
+	cmd.AddCommand(newDestroyClusterAzureCommand(&destroyClusterOptions{destroyInfra: provision.DestroyInfra}))
 	return cmd
 }
 
-func newDestroyClusterAzureCommand() *cobra.Command {
-	o := &destroyClusterOptions{}
+func newDestroyClusterAzureCommand(o *destroyClusterOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Delete the hosted cluster, its node pools and everything of it in Azure; identities and issuer stay",
@@ -53,7 +62,8 @@ func newDestroyClusterAzureCommand() *cobra.Command {
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "main resource group; <name>-<infra-id> when empty")
 	f.BoolVar(&o.PreserveResourceGroup, "preserve-resource-group", false, "keep the main group and delete only the cluster's resources in it")
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role")
-	f.DurationVar(&o.gracePeriod, "cluster-grace-period", 10*time.Minute, "how long the management cluster may take to delete the hosted cluster")
+	addDestroyFlags(f, &o.DestroyOptions)
+	f.DurationVar(&o.gracePeriod, "cluster-grace-period", defaultGrace, "how long the management cluster may take to delete the hosted cluster")
 	f.BoolVar(&o.cleanupCloud, "destroy-cloud-resources", true, "remove what the hosted cluster created in Azure for its own Services and volumes")
 	_ = cmd.MarkFlagRequired("name")
 	return cmd
@@ -63,11 +73,7 @@ func newDestroyClusterAzureCommand() *cobra.Command {
 // and with it the names, until the last resource is gone.
 func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	ctx, say := cmd.Context(), progressLine(cmd)
-	session, err := o.session()
-	if err != nil {
-		return err
-	}
-	c, err := newKubeClient(o.kubeconfig)
+	c, err := o.connect()
 	if err != nil {
 		return err
 	}
@@ -79,6 +85,10 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	if err := o.learn(hc); err != nil {
 		return err
 	}
+	session, err := o.session()
+	if err != nil {
+		return err
+	}
 	if hc != nil {
 		say("deleting HostedCluster %s", key)
 		if err := o.deleteHostedCluster(ctx, c, key, say); err != nil {
@@ -87,7 +97,8 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	} else {
 		say("HostedCluster %s is gone already; removing its infrastructure", key)
 	}
-	if err := provision.DestroyInfra(ctx, session, o.DestroyOptions, stackProgress(cmd)); err != nil {
+	o.Show = showAdopted(cmd)
+	if err := o.destroyInfra(ctx, session, o.DestroyOptions, stackProgress(cmd)); err != nil {
 		return err
 	}
 	if err := deleteClusterSecrets(ctx, c, o.namespace, o.InfraID); err != nil {
@@ -98,6 +109,13 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	}
 	say("hosted cluster %s destroyed; identities and issuer are kept", o.Name)
 	return nil
+}
+
+func (o *destroyClusterOptions) connect() (client.Client, error) {
+	if o.client != nil {
+		return o.client, nil
+	}
+	return newKubeClient(o.kubeconfig)
 }
 
 // progressLine prints a sentence with the elapsed time.
@@ -117,23 +135,38 @@ func getHostedCluster(ctx context.Context, c client.Client, key client.ObjectKey
 	case err != nil:
 		return nil, fmt.Errorf("cannot read HostedCluster %s: %w", key, err)
 	case hc.Spec.Platform.Azure == nil:
-		return nil, fmt.Errorf("HostedCluster %s is not on Azure (spec.platform.azure is missing)", key)
+		return nil, fmt.Errorf("HostedCluster %s is not an Azure platform cluster (spec.platform.azure is missing)", key)
 	}
 	return hc, nil
 }
 
 // learn takes names from the HostedCluster; the flags serve when it is gone.
 func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
-	if hc != nil {
-		platform := hc.Spec.Platform.Azure
-		o.InfraID = hc.Spec.InfraID
-		o.VNetID, o.NSGID = platform.VnetID, platform.SecurityGroupID
-		if o.ResourceGroup == "" {
-			o.ResourceGroup = platform.ResourceGroupName
+	if hc == nil {
+		if o.InfraID == "" {
+			return errors.New("required inputs are missing: the HostedCluster is gone and --infra-id is not given; both name the resources to destroy, so one is needed")
 		}
+		return nil
 	}
+	platform := hc.Spec.Platform.Azure
+	o.InfraID, o.VNetID, o.NSGID = hc.Spec.InfraID, platform.VnetID, platform.SecurityGroupID
 	if o.InfraID == "" {
-		return errors.New("the HostedCluster is gone and --infra-id is not given; both name the resources to destroy, so one is needed")
+		return fmt.Errorf("required inputs are missing: HostedCluster %s/%s has no spec.infraID, by which its resources are found", hc.Namespace, hc.Name)
+	}
+	if o.ResourceGroup == "" {
+		o.ResourceGroup = platform.ResourceGroupName
+	}
+	if !strings.EqualFold(o.ResourceGroup, platform.ResourceGroupName) {
+		return fmt.Errorf("--resource-group-name %s is not the group of HostedCluster %s/%s, which lives in %s; leave the flag out", o.ResourceGroup, hc.Namespace, hc.Name, platform.ResourceGroupName)
+	}
+	if platform.Cloud != "" {
+		o.cloud = platform.Cloud
+	}
+	if zone, err := azure.ParseID(hc.Spec.DNS.PublicZoneID); err == nil && o.DNSZoneGroup == "" {
+		o.DNSZoneGroup = zone.ResourceGroup
+	}
+	if platform.Topology != "" && platform.Topology != hyperv1.AzureTopologyPublic && o.gracePeriod == defaultGrace {
+		o.gracePeriod = privateGrace
 	}
 	return nil
 }
@@ -167,6 +200,9 @@ func (o *destroyClusterOptions) waitForOperator(ctx context.Context, c client.Cl
 	last := ""
 	err := wait.PollUntilContextTimeout(ctx, time.Second, o.gracePeriod, true, func(ctx context.Context) (bool, error) {
 		hc, err := getHostedCluster(ctx, c, key)
+		if isTransient(err) {
+			return false, nil
+		}
 		if err != nil || hc == nil {
 			return err == nil, err
 		}
@@ -178,7 +214,7 @@ func (o *destroyClusterOptions) waitForOperator(ctx context.Context, c client.Cl
 		return len(others) == 0, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("HostedCluster %s is still being deleted after %s (%s); see `kubectl -n %s describe hostedcluster %s`, then run the command again",
+		return fmt.Errorf("HostedCluster %s wasn't finalized within %s (%s); see `kubectl -n %s describe hostedcluster %s`, then run the command again",
 			key, o.gracePeriod, last, key.Namespace, key.Name)
 	}
 	return err

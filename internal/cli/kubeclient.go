@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -13,13 +15,19 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
+// errNotInstalled is what a management cluster without our kinds answers.
+var errNotInstalled = errors.New("the management cluster does not know HostedCluster; install the operator first: `hypershift install`")
+
 // restConfig finds the management cluster: the flag, then $KUBECONFIG, then inside a pod, then the home default.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("cannot find the management cluster: no kubeconfig in %s; set KUBECONFIG", strings.Join(rules.GetLoadingPrecedence(), ", "))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the management cluster: %w; set KUBECONFIG", err)
+		return nil, fmt.Errorf("cannot find the management cluster: %w", err)
 	}
 	config.QPS, config.Burst = 100, 100
 	return config, nil

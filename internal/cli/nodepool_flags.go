@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,10 +42,23 @@ func (m *machineFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&m.upgradeType, "node-upgrade-type", "Replace", "Replace or InPlace")
 }
 
-func (m *machineFlags) validate() error {
-	if err := m.validateImage(); err != nil {
-		return err
+func (m *machineFlags) validateArch() error {
+	if arches := []string{"amd64", "arm64", "ppc64le", "s390x"}; !slices.Contains(arches, strings.ToLower(m.Arch)) {
+		return fmt.Errorf("the value of --arch is not supported: %q; use one of %s", m.Arch, strings.Join(arches, ", "))
 	}
+	return nil
+}
+
+func (m *machineFlags) validate() error {
+	for _, check := range []func() error{m.validateArch, m.validateImage, m.validateValues, m.validateDisks} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *machineFlags) validateValues() error {
 	for _, v := range []struct {
 		value   string
 		allowed []string
@@ -53,14 +67,11 @@ func (m *machineFlags) validate() error {
 		{m.AvailabilityZone, []string{"", "1", "2", "3"}, "invalid value for --availability-zone"},
 		{m.EncryptionAtHost, []string{"", "Enabled", "Disabled"}, "--encryption-at-host has an invalid value"},
 		{m.DiagnosticsType, []string{"", "Disabled", "Managed", "UserManaged"}, "invalid value for --diagnostics-storage-account-type"},
-		{strings.ToLower(m.Arch), []string{"amd64", "arm64", "ppc64le", "s390x"}, "the value of --arch is not supported"},
+		{m.DiskStorageType, []string{"Premium_LRS", "PremiumV2_LRS", "Standard_LRS", "StandardSSD_LRS"}, "invalid value for --disk-storage-account-type"},
 	} {
 		if !slices.Contains(v.allowed, v.value) {
 			return fmt.Errorf("%s: %q; use one of %s", v.cue, v.value, strings.Join(slices.DeleteFunc(v.allowed, func(s string) bool { return s == "" }), ", "))
 		}
-	}
-	if m.DiagnosticsURI != "" && m.DiagnosticsType != "UserManaged" {
-		return errors.New("--diagnostics-storage-account-uri is applicable only if --diagnostics-storage-account-type is UserManaged")
 	}
 	for _, t := range []hyperv1.UpgradeType{hyperv1.UpgradeTypeReplace, hyperv1.UpgradeTypeInPlace} {
 		if strings.EqualFold(m.upgradeType, string(t)) {
@@ -73,13 +84,31 @@ func (m *machineFlags) validate() error {
 	return nil
 }
 
+// vmSizePattern is the API's rule for the names of Azure's sizes.
+var vmSizePattern = regexp.MustCompile(`^(Standard_|Basic_)?[A-Z]+[0-9]+(-[0-9]+)?[abdilmptsCNP]*(_[A-Z]*[0-9]+[A-Z]*)?(_v[0-9]+)?$`)
+
+func (m *machineFlags) validateDisks() error {
+	managed := m.DiagnosticsType == "UserManaged"
+	switch {
+	case m.InstanceType != "" && !vmSizePattern.MatchString(m.InstanceType):
+		return fmt.Errorf("--instance-type %q is no name of an Azure size, such as Standard_D4s_v5", m.InstanceType)
+	case m.DiskSizeGiB < 16 || m.DiskSizeGiB > 32767:
+		return fmt.Errorf("--root-disk-size %d is out of range; use 16 to 32767 GiB", m.DiskSizeGiB)
+	case m.DiagnosticsURI != "" && !managed:
+		return errors.New("--diagnostics-storage-account-uri is applicable only if --diagnostics-storage-account-type is UserManaged")
+	case managed && !strings.HasPrefix(m.DiagnosticsURI, "https://"):
+		return fmt.Errorf("--diagnostics-storage-account-uri %q is not an https URL; --diagnostics-storage-account-type UserManaged needs one", m.DiagnosticsURI)
+	}
+	return nil
+}
+
 func (m *machineFlags) validateImage() error {
 	if g := m.Image.Generation; g != "" && g != "Gen1" && g != "Gen2" {
 		return fmt.Errorf("invalid value for --image-generation: %q; use exactly Gen1 or Gen2", g)
 	}
-	parts := []struct{ flag, value string }{
-		{"--marketplace-publisher", m.Image.Publisher}, {"--marketplace-offer", m.Image.Offer},
-		{"--marketplace-sku", m.Image.SKU}, {"--marketplace-version", m.Image.Version},
+	parts := []struct{ flag, value, pattern string }{
+		{"--marketplace-publisher", m.Image.Publisher, `^[a-z0-9][a-z0-9-_]{2,49}$`}, {"--marketplace-offer", m.Image.Offer, `^.{1,255}$`},
+		{"--marketplace-sku", m.Image.SKU, `^[a-z0-9-_]{1,255}$`}, {"--marketplace-version", m.Image.Version, `^([0-9]+\.[0-9]+\.[0-9]+|latest)$`},
 	}
 	var given, missing []string
 	for _, p := range parts {
@@ -91,6 +120,11 @@ func (m *machineFlags) validateImage() error {
 	}
 	if len(given) > 0 && len(missing) > 0 {
 		return fmt.Errorf("all marketplace flags are required together: %s is empty", strings.Join(missing, ", "))
+	}
+	for _, p := range parts {
+		if p.value != "" && !regexp.MustCompile(p.pattern).MatchString(p.value) {
+			return fmt.Errorf("%s %q does not match %s", p.flag, p.value, p.pattern)
+		}
 	}
 	return nil
 }

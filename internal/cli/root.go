@@ -25,6 +25,8 @@ var errHelp = errors.New("a subcommand is needed")
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second interrupt ends the program at once.
+	context.AfterFunc(ctx, stop)
 	ctrllog.SetLogger(logr.Discard())
 
 	root := NewRoot()
@@ -37,7 +39,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.Is(err, errHelp):
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "aborted")
+		// What the error adds may be how to go on.
+		fmt.Fprintln(stderr, "aborted: "+oneLine(err))
 	default:
 		fmt.Fprintln(stderr, "error: "+oneLine(err))
 	}

@@ -31,7 +31,7 @@ Nothing outside this machine is needed or reached.`,
 	}
 	var dir string
 	cmd.PersistentFlags().StringVar(&dir, "dir", sandbox.DefaultDir(), "directory of the sandbox ($HYPERSHIFT_SANDBOX_DIR)")
-	cmd.AddCommand(sandboxUp(&dir), sandboxDown(&dir), sandboxStatus(&dir), sandboxEnv(&dir), sandboxParts(), sandboxRun())
+	cmd.AddCommand(sandboxUp(&dir), sandboxDown(&dir), sandboxStatus(&dir), sandboxEnv(&dir), sandboxParts(), sandboxRun(), sandboxFault(&dir))
 	return cmd
 }
 

@@ -37,40 +37,56 @@ func (p *pass) readSecrets(ctx context.Context) error {
 	return nil
 }
 
-// certify makes what is missing or outdated of the authorities and what they sign. Authorities are written first: a pass that
-// reads an old cache fails on its first write, and changes nothing.
-func (p *pass) certify(ctx context.Context, authorities []pki.Authority) error {
-	if _, off := p.hcp.Annotations[hyperv1.DisablePKIReconciliationAnnotation]; !off {
-		if err := p.makeCertificates(ctx, authorities); err != nil {
-			return err
-		}
+// scope selects certificates by what is waiting for them.
+type scope func(pki.Leaf) bool
+
+func forEtcd(l pki.Leaf) bool { return l.Signer == pki.EtcdSigner }
+
+func forAPIServer(l pki.Leaf) bool {
+	return forEtcd(l) || slices.Contains(apiserver.Certificates, l.Secret)
+}
+
+func forAll(pki.Leaf) bool { return true }
+
+// certify makes what is missing or outdated of the scope's certificates and what they are signed by. Authorities are written first:
+// a pass that reads an old cache fails on its first write, and changes nothing.
+func (p *pass) certify(ctx context.Context, wanted scope) error {
+	if err := p.makeAuthorities(ctx, wanted); err != nil {
+		return err
+	}
+	if err := p.makeLeaves(ctx, wanted); err != nil {
+		return err
 	}
 	return p.applyTrust(ctx)
 }
 
-// etcdAuthorities are what etcd needs. They go first: its disk and its start are the longest wait of a control plane, and the other
-// keys can be made meanwhile.
-func etcdAuthorities() []pki.Authority {
-	return slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool { return a.Secret != pki.EtcdSigner })
+func (p *pass) certifies() bool {
+	_, off := p.hcp.Annotations[hyperv1.DisablePKIReconciliationAnnotation]
+	return !off
 }
 
-func (p *pass) makeCertificates(ctx context.Context, authorities []pki.Authority) error {
-	now := p.Now()
-	changed, err := pki.EnsureAuthorities(p.secrets, authorities, p.Certificates, now)
+func (p *pass) makeAuthorities(ctx context.Context, wanted scope) error {
+	if !p.certifies() {
+		return nil
+	}
+	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool { return !wanted(pki.Leaf{Signer: a.Secret}) })
+	changed, err := pki.EnsureAuthorities(p.secrets, authorities, p.Certificates, p.Now())
 	if err != nil {
 		return err
 	}
-	if err := p.writeSecrets(ctx, changed); err != nil {
-		return err
+	return p.writeSecrets(ctx, changed)
+}
+
+func (p *pass) makeLeaves(ctx context.Context, wanted scope) error {
+	if !p.certifies() {
+		return nil
 	}
 	leaves, err := pki.Leaves(p.names())
 	if err != nil {
 		return err
 	}
-	leaves = slices.DeleteFunc(leaves, func(l pki.Leaf) bool {
-		return !slices.ContainsFunc(authorities, func(a pki.Authority) bool { return a.Secret == l.Signer })
-	})
-	changed, err = pki.EnsureLeaves(p.secrets, leaves, p.Certificates, now)
+	leaves = slices.DeleteFunc(leaves, func(l pki.Leaf) bool { return !wanted(l) })
+	changed, err := pki.EnsureLeaves(p.secrets, leaves, p.Certificates, p.Now())
 	if err != nil {
 		return err
 	}
@@ -163,11 +179,18 @@ func (p *pass) applyTrust(ctx context.Context) error {
 		}
 		objects = append(objects, p.kubeconfigSecret(config, text))
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
 	for _, obj := range objects {
 		component.Own(p.hcp, obj)
 		p.inputs.Put(obj)
+	}
+	return p.applyEach(ctx, objects)
+}
+
+// applyEach applies objects that do not depend on each other.
+func (p *pass) applyEach(ctx context.Context, objects []client.Object) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, obj := range objects {
 		group.Go(func() error { return kube.Apply(ctx, p.Client, component.FieldManager, obj) })
 	}
 	return group.Wait()

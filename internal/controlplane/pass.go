@@ -45,32 +45,48 @@ func (p *pass) run(ctx context.Context) error {
 		err = named("read certificates", p.readSecrets(ctx))
 	}
 	if err == nil {
-		err = named("certificates of etcd", p.certify(ctx, etcdAuthorities()))
+		err = named("certificates of etcd", p.certify(ctx, forEtcd))
 	}
-	all := components(p.endpoints)
 	if err = errors.Join(err, read.Wait()); err == nil {
-		err = p.reconcileAll(ctx, all)
+		err = p.reconcileAll(ctx)
 	}
-	if err != nil && len(p.results) < len(all) && !errors.Is(err, errBehind) {
+	if all := components(p.endpoints); err != nil && len(p.results) < len(all) && !errors.Is(err, errBehind) {
 		err = errors.Join(err, p.observe(ctx, all[len(p.results):]))
 	}
 	p.probeAPI(ctx)
 	return err
 }
 
-// reconcileAll starts etcd before it makes the other certificates.
-func (p *pass) reconcileAll(ctx context.Context, all []component.Component) error {
-	first := p.reconcile(ctx, all[:1])
-	err := named("certificates", p.certify(ctx, pki.Authorities()))
-	if err == nil {
-		err = named("service account key", p.makeServiceAccountKey(ctx))
-	}
-	if err != nil {
+// reconcileAll starts etcd, then the API server, before it makes what only the others need: their start is the longest wait of a
+// control plane, and keys can be made meanwhile.
+func (p *pass) reconcileAll(ctx context.Context) error {
+	first := p.reconcile(ctx, components(p.endpoints)[:1])
+	if err := p.certifyAPIServer(ctx); err != nil {
 		return errors.Join(first, err)
 	}
-	return errors.Join(first,
-		named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcile(ctx, all[1:]),
+	second := p.reconcile(ctx, components(p.endpoints)[1:2])
+	if err := named("certificates", p.certify(ctx, forAll)); err != nil {
+		return errors.Join(first, second, err)
+	}
+	return errors.Join(first, second,
+		named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcile(ctx, components(p.endpoints)[2:]),
 		named("access to the guest", p.grantAccess(ctx)))
+}
+
+// certifyAPIServer makes what the API server mounts. The address of its load balancer, which its certificate names, may have come
+// while etcd's certificates were made.
+func (p *pass) certifyAPIServer(ctx context.Context) error {
+	if err := named("service account key", p.makeServiceAccountKey(ctx)); err != nil {
+		return err
+	}
+	if err := named("authorities", p.makeAuthorities(ctx, forAll)); err != nil {
+		return err
+	}
+	var err error
+	if p.endpoints, err = publish.Read(ctx, p.Client, p.hcp); err != nil {
+		return named("read endpoints", err)
+	}
+	return named("certificates of the API server", p.certify(ctx, forAPIServer))
 }
 
 func named(step string, err error) error {
@@ -99,10 +115,10 @@ func (p *pass) readRelease(ctx context.Context) error {
 }
 
 func (p *pass) publish(ctx context.Context) error {
-	if err := kube.Apply(ctx, p.Client, component.FieldManager, publish.Objects(p.hcp, p.IngressDomain)...); err != nil {
+	err := p.applyEach(ctx, publish.Objects(p.hcp, p.IngressDomain))
+	if err != nil {
 		return err
 	}
-	var err error
 	p.endpoints, err = publish.Read(ctx, p.Client, p.hcp)
 	return err
 }

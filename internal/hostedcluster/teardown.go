@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +21,8 @@ import (
 )
 
 const (
-	teardownPoll      = 5 * time.Second
+	teardownPoll      = 2 * time.Second
+	teardownGrace     = 1
 	deletingReason    = "Deleting"
 	deletedReason     = "Deleted"
 	skipNamespaceTrue = "true"
@@ -38,6 +40,7 @@ var teardownSteps = []teardownStep{
 	{"node pools", (*pass).deleteNodePools},
 	{"machines", (*pass).deleteMachines},
 	{"control plane", (*pass).deleteControlPlane},
+	{"pods", (*pass).endPods},
 	{"namespace", (*pass).deleteNamespace},
 	{"cluster-wide access", (*pass).deleteClusterAccess},
 	{"grace period", (*pass).waitGracePeriod},
@@ -157,21 +160,55 @@ func (p *pass) deleteControlPlane(ctx context.Context) (string, error) {
 	return "HostedControlPlane " + p.namespace + "/" + p.cluster, nil
 }
 
-func (p *pass) deleteNamespace(ctx context.Context) (string, error) {
-	if p.hc.Annotations[hyperv1.SkipDeleteNamespaceAnnotation] == skipNamespaceTrue {
+// endPods stops what runs in the namespace before the namespace is deleted. Nobody is served any more, and what was stored goes too:
+// an API server's long goodbye to its clients is for rollouts, and a namespace whose pods take it looks again only after minutes.
+func (p *pass) endPods(ctx context.Context) (string, error) {
+	namespace, err := p.ownNamespace(ctx)
+	if err != nil || namespace == nil {
+		return "", err
+	}
+	inside := client.InNamespace(p.namespace)
+	for _, kind := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}} {
+		if err := p.DeleteAllOf(ctx, kind, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			return "", fmt.Errorf("delete the workloads in namespace %s: %w", p.namespace, err)
+		}
+	}
+	if err := p.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(teardownGrace)); err != nil {
+		return "", fmt.Errorf("end the pods in namespace %s: %w", p.namespace, err)
+	}
+	pods := &corev1.PodList{}
+	if err := p.Live.List(ctx, pods, inside); err != nil {
+		return "", fmt.Errorf("list the pods in namespace %s: %w", p.namespace, err)
+	}
+	if len(pods.Items) == 0 {
 		return "", nil
+	}
+	return strconv.Itoa(len(pods.Items)) + " pods in namespace " + p.namespace, nil
+}
+
+// ownNamespace is the control-plane namespace, nil when it is gone, to be kept, or somebody else's that happens to have the name.
+func (p *pass) ownNamespace(ctx context.Context) (*corev1.Namespace, error) {
+	if p.hc.Annotations[hyperv1.SkipDeleteNamespaceAnnotation] == skipNamespaceTrue {
+		return nil, nil
 	}
 	namespace := &corev1.Namespace{}
 	err := p.Get(ctx, client.ObjectKey{Name: p.namespace}, namespace)
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read namespace %s: %w", p.namespace, err)
+		return nil, fmt.Errorf("read namespace %s: %w", p.namespace, err)
 	}
 	if namespace.Annotations[hyperv1.HostedClusterAnnotation] != p.hc.Namespace+"/"+p.hc.Name {
-		// Somebody else's namespace that happens to have the name is not ours to delete.
-		return "", nil
+		return nil, nil
+	}
+	return namespace, nil
+}
+
+func (p *pass) deleteNamespace(ctx context.Context) (string, error) {
+	namespace, err := p.ownNamespace(ctx)
+	if err != nil || namespace == nil {
+		return "", err
 	}
 	if namespace.DeletionTimestamp.IsZero() {
 		if err := kube.DeleteIfExists(ctx, p.Client, namespace); err != nil {

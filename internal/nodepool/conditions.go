@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -255,6 +254,10 @@ func (r *Reconciler) readToken(ctx context.Context, p *pass) (token *corev1.Secr
 }
 
 func (r *Reconciler) platformConfig(_ context.Context, p *pass) (outcome, error) {
+	if p.np.Spec.Platform.Type == hyperv1.AzurePlatform && p.np.Spec.Platform.Azure == nil {
+		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "spec.platform.azure is missing; platform type Azure needs it")
+		return stop, nil
+	}
 	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid")
 	return next, nil
 }
@@ -270,13 +273,8 @@ func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) (outcome, er
 	if p.deployment == nil || paused == (p.deployment.Annotations[capiPausedAnnotation] == "true") {
 		return result, nil
 	}
-	value := `null`
-	if paused {
-		value = `"true"`
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+capiPausedAnnotation+`":`+value+`}}}`))
-	if err := r.client.Patch(ctx, newObject(gvkMachineDeployment, p.namespace, p.np.Name), patch); client.IgnoreNotFound(err) != nil {
-		return stop, fmt.Errorf("pause or resume the MachineDeployment: %w", err)
+	if err := r.setPaused(ctx, newObject(gvkMachineDeployment, p.namespace, p.np.Name), paused); err != nil {
+		return stop, err
 	}
 	return result, nil
 }

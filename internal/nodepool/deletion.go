@@ -2,10 +2,14 @@ package nodepool
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -23,17 +27,20 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 		for i := range items {
-			if err := kube.DeleteIfExists(ctx, r.client, &items[i]); err != nil {
+			if err := r.deleteUnpaused(ctx, &items[i]); err != nil {
 				return ctrl.Result{}, err
 			}
 		}
 	}
-	machines, err := r.poolObjects(ctx, p, gvkMachine)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return ctrl.Result{}, err
-	}
-	if len(machines) > 0 {
-		return ctrl.Result{RequeueAfter: waitForMachines}, nil
+	// The MachineDeployment goes last: while it is there it may still make a machine.
+	for _, gvk := range []schema.GroupVersionKind{gvkMachine, gvkMachineDeployment} {
+		left, err := r.poolObjects(ctx, p, gvk)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return ctrl.Result{}, err
+		}
+		if len(left) > 0 {
+			return ctrl.Result{RequeueAfter: waitForMachines}, nil
+		}
 	}
 	secrets, err := r.poolSecrets(ctx, p)
 	if err != nil {
@@ -45,4 +52,30 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		}
 	}
 	return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
+}
+
+// deleteUnpaused deletes an object of Cluster API, which would not clean up after one that is paused.
+func (r *Reconciler) deleteUnpaused(ctx context.Context, obj *unstructured.Unstructured) error {
+	if _, paused := obj.GetAnnotations()[capiPausedAnnotation]; paused {
+		if err := r.setPaused(ctx, obj, false); err != nil {
+			return err
+		}
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return kube.DeleteIfExists(ctx, r.client, obj)
+}
+
+func (r *Reconciler) setPaused(ctx context.Context, obj *unstructured.Unstructured, paused bool) error {
+	value := `null`
+	if paused {
+		value = `"true"`
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+capiPausedAnnotation+`":`+value+`}}}`))
+	target := newObject(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
+	if err := r.client.Patch(ctx, target, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("pause or resume %s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	return nil
 }

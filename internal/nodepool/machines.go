@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -20,10 +21,6 @@ import (
 const (
 	minSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	maxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
-	// unhealthySeconds and startupSeconds are the patience of auto-repair (spec node-pool.md 7).
-	unhealthySeconds  = 8 * 60
-	startupSeconds    = 20 * 60
-	maxUnhealthyNodes = 2
 )
 
 func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) (outcome, error) {
@@ -119,17 +116,15 @@ func deletionTimeouts(np *hyperv1.NodePool) map[string]any {
 	return out
 }
 
-// desiredReplicas is the user's number, or with autoscaling the present one within its bounds.
+// desiredReplicas is the user's number, or with autoscaling the present one within its bounds. Without either the pool stays as large
+// as it is: autoscaling was taken away.
 func desiredReplicas(np *hyperv1.NodePool, live *machineDeployment) int32 {
-	if np.Spec.AutoScaling == nil {
-		if np.Spec.Replicas == nil {
-			return 0
-		}
-		return *np.Spec.Replicas
-	}
 	var current int32
 	if live != nil && live.Spec.Replicas != nil {
 		current = *live.Spec.Replicas
+	}
+	if np.Spec.AutoScaling == nil {
+		return ptr.Deref(np.Spec.Replicas, current)
 	}
 	return min(max(current, np.Spec.AutoScaling.Min, 1), np.Spec.AutoScaling.Max)
 }
@@ -157,48 +152,6 @@ func intOrString(value intstr.IntOrString) any {
 		return value.StrVal
 	}
 	return int64(value.IntVal)
-}
-
-// machineHealthCheck replaces nodes that stay unhealthy; it starts when the first machine has been reached by ignition, so that a
-// configuration that never boots does not make machines without end.
-func (r *Reconciler) machineHealthCheck(ctx context.Context, p *pass) (outcome, error) {
-	const condition = hyperv1.NodePoolAutorepairEnabled
-	if !p.np.Spec.Management.AutoRepair {
-		if p.status(condition) != corev1.ConditionFalse {
-			if err := kube.DeleteIfExists(ctx, r.client, newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)); err != nil {
-				return stop, err
-			}
-		}
-		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-		return next, nil
-	}
-	if p.status(hyperv1.NodePoolReachedIgnitionEndpoint) != corev1.ConditionTrue {
-		return next, nil
-	}
-	if err := r.apply(ctx, desiredHealthCheck(p)); err != nil {
-		return stop, err
-	}
-	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
-	return next, nil
-}
-
-func desiredHealthCheck(p *pass) *unstructured.Unstructured {
-	selector := resourceLabel(p.hc.Spec.InfraID, p.hc.Name, p.np.Name)
-	unhealthy := func(status string) map[string]any {
-		return map[string]any{"type": "Ready", "status": status, "timeoutSeconds": int64(unhealthySeconds)}
-	}
-	check := newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)
-	check.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)})
-	check.Object["spec"] = map[string]any{
-		"clusterName": p.hc.Spec.InfraID,
-		"selector":    map[string]any{"matchLabels": map[string]any{selector: selector}},
-		"checks": map[string]any{
-			"nodeStartupTimeoutSeconds": int64(startupSeconds),
-			"unhealthyNodeConditions":   []any{unhealthy("False"), unhealthy("Unknown")},
-		},
-		"remediation": map[string]any{"triggerIf": map[string]any{"unhealthyLessThanOrEqualTo": int64(maxUnhealthyNodes)}},
-	}
-	return check
 }
 
 // readMachines reads what Cluster API made of the pool; nodesInfo is told even when a condition stops the pass.

@@ -195,6 +195,8 @@ func TestConditionsThatStop(t *testing.T) {
 			change: func(w *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
 				np.Spec.Platform.Azure.Image.AzureMarketplace.ImageGeneration = "Gen1"
 			}},
+		"Azure block missing": {condition: "ValidPlatformConfig", status: "False", reason: "ValidationFailed",
+			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Spec.Platform.Azure = nil }},
 		"paused": {condition: "ReconciliationActive", status: "False", reason: "ReconciliationPaused",
 			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Spec.PausedUntil = ptr.To("true") }},
 		"pause over": {condition: "ReconciliationActive", status: "True", reason: "ReconciliationActive", machines: true,
@@ -288,5 +290,67 @@ func TestDeletionWaitsForMachines(t *testing.T) {
 	}
 	if err := w.client.List(t.Context(), &secrets, client.InNamespace(cpns)); err != nil || len(secrets.Items) != 1 {
 		t.Errorf("%d secrets afterwards (%v)", len(secrets.Items), err)
+	}
+}
+
+// Cluster API leaves a paused object alone, also one that is being deleted.
+func TestDeletionResumesWhatWasPaused(t *testing.T) {
+	w := newWorld(t, append(surroundings(t), nodePool())...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	deployment := w.object(t, gvkMachineDeployment, "demo")
+	deployment.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo", capiPausedAnnotation: "true"})
+	deployment.SetFinalizers([]string{"cluster.x-k8s.io/machinedeployment"})
+	if err := w.client.Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Delete(t.Context(), w.pool(t)); err != nil {
+		t.Fatal(err)
+	}
+	result, err := w.pass(t)
+	if err != nil || result.RequeueAfter == 0 {
+		t.Fatalf("the pool did not wait for its MachineDeployment: %v, %v", result, err)
+	}
+	deployment = w.object(t, gvkMachineDeployment, "demo")
+	if _, paused := deployment.GetAnnotations()[capiPausedAnnotation]; paused || deployment.GetDeletionTimestamp() == nil {
+		t.Errorf("paused %v, deleted at %v", paused, deployment.GetDeletionTimestamp())
+	}
+	deployment.SetFinalizers(nil)
+	if err := w.client.Update(t.Context(), deployment); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, &hyperv1.NodePool{}); !apierrors.IsNotFound(err) {
+		t.Errorf("node pool: %v", err)
+	}
+}
+
+func TestHealthCheckTakesOverrides(t *testing.T) {
+	np, objects := nodePool(), surroundings(t)
+	np.Spec.Management.AutoRepair = true
+	np.Annotations = map[string]string{hyperv1.MachineHealthCheckTimeout: "4m", hyperv1.MachineHealthCheckMaxUnhealthy: "40%"}
+	objects[0].SetAnnotations(map[string]string{hyperv1.MachineHealthCheckTimeout: "5m", hyperv1.MachineHealthCheckNodeStartup: "30m"})
+	w := newWorld(t, append(objects, np)...)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	token := &corev1.Secret{}
+	name := tokenName(np, w.pool(t).Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation])
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: name}, token); err != nil {
+		t.Fatal(err)
+	}
+	token.Annotations[hyperv1.IgnitionReachedAnnotation] = "True"
+	if err := w.client.Update(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "machinehealthcheck.yaml", manifest(w.object(t, gvkMachineHealthCheck, "demo")))
+	if c := condition(w.pool(t), hyperv1.NodePoolAutorepairEnabled); c.Status != corev1.ConditionTrue {
+		t.Errorf("AutorepairEnabled = %+v", c)
 	}
 }

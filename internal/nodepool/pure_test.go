@@ -163,6 +163,7 @@ func TestDesiredReplicas(t *testing.T) {
 		want     int32
 	}{
 		{nil, nil, nil, 0},
+		{nil, nil, live(4), 4},
 		{ptr.To[int32](3), nil, live(7), 3},
 		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, nil, 2},
 		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, live(4), 4},

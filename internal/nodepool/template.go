@@ -135,7 +135,8 @@ func diagnostics(wanted *hyperv1.AzureDiagnostics) map[string]any {
 
 func registryIdentity(hc *hyperv1.HostedCluster) string {
 	azure := hc.Spec.Platform.Azure
-	if azure == nil || azure.ContainerRegistry == nil || azure.ContainerRegistry.Credentials.ManagedIdentity == nil {
+	if azure == nil || azure.ContainerRegistry == nil || azure.ContainerRegistry.Credentials == nil ||
+		azure.ContainerRegistry.Credentials.ManagedIdentity == nil {
 		return ""
 	}
 	return azure.ContainerRegistry.Credentials.ManagedIdentity.ResourceID

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -54,6 +55,7 @@ type IAMOptions struct {
 	Location      string
 	IssuerURL     string
 	EnableKMS     bool
+	Tags          map[string]string
 }
 
 // Validate names the flag that is missing.
@@ -132,15 +134,22 @@ func ParseWorkloadIdentities(raw []byte) (*WorkloadIdentities, error) {
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return nil, fmt.Errorf("not a JSON object of identities: %w", err)
 	}
+	if err := w.validate(); err != nil {
+		return nil, err
+	}
+	return &w, nil
+}
+
+func (w *WorkloadIdentities) validate() error {
 	for _, key := range required {
 		if !azure.IsUUID(w.Get(key)) {
-			return nil, fmt.Errorf("%s.clientID must be a valid UUID, it is %q", key, w.Get(key))
+			return fmt.Errorf("%s.clientID must be a valid UUID, it is %q", key, w.Get(key))
 		}
 	}
 	if w.ControlPlaneOperator != nil && !azure.IsUUID(w.ControlPlaneOperator.ClientID) {
-		return nil, errors.New("controlPlaneOperator.clientID must be a valid UUID")
+		return errors.New("controlPlaneOperator.clientID must be a valid UUID")
 	}
-	return &w, nil
+	return nil
 }
 
 // ReadWorkloadIdentities reads the file at path.
@@ -187,9 +196,11 @@ func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.
 			continue
 		}
 		name := o.Name + "-" + c.part + "-" + o.InfraID
-		id := s.ResourceID(o.ResourceGroup, typeIdentity, name)
+		id := identityID(s, o, c)
 		nodes = append(nodes, resource{session: s, id: id, api: apiIdentity,
-			body: func() azure.Resource { return azure.Resource{Location: o.Location} },
+			body: func() azure.Resource {
+				return azure.Resource{Location: o.Location, Tags: withTag(o.Tags, stackTag("iam", o.InfraID))}
+			},
 			found: func(r *azure.Resource) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -203,19 +214,48 @@ func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.
 	return nodes
 }
 
+// IAMIDs are the ARM ids of what the stack makes, by node.
+func IAMIDs(s *azure.Session, o IAMOptions) map[string]string {
+	ids := map[string]string{}
+	for _, c := range components {
+		ids[c.key] = identityID(s, o, c)
+		for _, f := range c.credentials {
+			ids[f.suffix] = credentialID(ids[c.key], o, f)
+		}
+	}
+	return ids
+}
+
+func identityID(s *azure.Session, o IAMOptions, c component) string {
+	return s.ResourceID(o.ResourceGroup, typeIdentity, o.Name+"-"+c.part+"-"+o.InfraID)
+}
+
+func credentialID(identityID string, o IAMOptions, f credential) string {
+	return identityID + "/federatedIdentityCredentials/" + o.Name + "-" + f.suffix
+}
+
 func federated(s *azure.Session, o IAMOptions, identityID, key string, f credential) *stack.Node {
-	subject := subjectPrefix + f.subject
-	n := resource{session: s, id: identityID + "/federatedIdentityCredentials/" + o.Name + "-" + f.suffix, api: apiIdentity,
+	n := federatedNode(s, credentialID(identityID, o, f), federation{o.IssuerURL, subjectPrefix + f.subject, audience}, f.suffix, key)
+	n.Name = o.Name + "-" + f.suffix
+	return n
+}
+
+// federation is whose tokens a federated credential accepts.
+type federation struct{ issuer, subject, audience string }
+
+func (f federation) is(r *azure.Resource) bool {
+	audiences, _ := r.Properties["audiences"].([]any)
+	return r.Property("issuer") == f.issuer && r.Property("subject") == f.subject && len(audiences) == 1 && audiences[0] == f.audience
+}
+
+func federatedNode(s *azure.Session, id string, f federation, nodeID, identityNode string) *stack.Node {
+	n := resource{session: s, id: id, api: apiIdentity,
 		body: func() azure.Resource {
-			return azure.Resource{Properties: map[string]any{"issuer": o.IssuerURL, "subject": subject, "audiences": []string{audience}}}
+			return azure.Resource{Properties: map[string]any{"issuer": f.issuer, "subject": f.subject, "audiences": []string{f.audience}}}
 		},
-		current: func(r *azure.Resource) bool {
-			audiences, _ := r.Properties["audiences"].([]any)
-			return r.Property("issuer") == o.IssuerURL && r.Property("subject") == subject &&
-				len(audiences) == 1 && audiences[0] == audience
-		},
-	}.node(f.suffix, "federated credential", o.Name+"-"+f.suffix, key)
+		current: f.is,
+	}.node(nodeID, "federated credential", id[strings.LastIndex(id, "/")+1:], identityNode)
 	// Azure refuses concurrent writes on one identity.
-	n.Lane = identityID
+	n.Lane = id[:strings.LastIndex(id, "/federatedIdentityCredentials/")]
 	return n
 }

@@ -221,9 +221,17 @@ func (i *infra) nodes() []*stack.Node {
 	if i.AssignRoles {
 		nodes = append(nodes, roleNodes(i.s, i.InfraID, i.Identities,
 			groups{scopeMain: i.main, scopeNSG: i.nsgGroup(), scopeVNet: i.vnetGroup(), scopeDNS: i.DNSZoneGroup},
-			map[scopeName]string{scopeMain: "group/main", scopeNSG: "nsg", scopeVNet: "vnet"})...)
+			map[scopeName]string{scopeMain: "group/main", scopeNSG: i.scopeNode("nsg", i.NSGID), scopeVNet: i.scopeNode("vnet", i.VNetID)})...)
 	}
 	return nodes
+}
+
+// scopeNode is the node after which roles can be given on the group of a resource: the group, or the user's resource in it.
+func (i *infra) scopeNode(which, broughtID string) string {
+	if broughtID != "" {
+		return which
+	}
+	return i.in(which)
 }
 
 func (i *infra) groupNodes() []*stack.Node {
@@ -292,7 +300,7 @@ func (i *infra) privateDNSNodes() []*stack.Node {
 	}.node("privatezone", "private DNS zone", domain, "group/main")
 	link := resource{session: i.s, id: i.out.PrivateZoneID + "/virtualNetworkLinks/" + i.Name + "-" + i.InfraID, api: apiPrivateDNS,
 		body: func() azure.Resource {
-			return azure.Resource{Location: "global", Properties: map[string]any{
+			return azure.Resource{Location: "global", Tags: i.tags(), Properties: map[string]any{
 				"virtualNetwork": map[string]any{"id": i.out.VNetID}, "registrationEnabled": false}}
 		},
 		current: func(r *azure.Resource) bool {
@@ -323,6 +331,6 @@ func (i *infra) egressNodes() []*stack.Node {
 			"outboundRules": named(map[string]any{"protocol": "All", "allocatedOutboundPorts": 1024, "enableTcpReset": true, "idleTimeoutInMinutes": 4,
 				"frontendIPConfigurations": []any{ref("frontendIPConfigurations")}, "backendAddressPool": ref("backendAddressPools")}),
 		}}
-	}}.node("loadbalancer", "load balancer", i.InfraID, "publicip")
+	}}.node("loadbalancer", "load balancer", i.InfraID, "group/main", "publicip")
 	return []*stack.Node{ip, lb}
 }

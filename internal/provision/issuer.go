@@ -3,20 +3,12 @@ package provision
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"math/big"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 
@@ -30,6 +22,9 @@ const (
 
 	// roleBlobDataContributor is the built-in role Storage Blob Data Contributor.
 	roleBlobDataContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+
+	// clusterMetadata is the member of a container's metadata that names the cluster whose issuer it holds: containers have no tags.
+	clusterMetadata = "hypershift_cluster"
 )
 
 // IssuerOptions describe the issuer of one hosted cluster, or of several with Shared.
@@ -40,6 +35,8 @@ type IssuerOptions struct {
 	StorageAccount string // "" derives one from the subscription and group
 	Shared         bool   // container named as the account: one issuer for many clusters
 	KeyDirectory   string // where the key pair is, or is written
+	PrivateKey     string // the user's own files, never written; "" for those of KeyDirectory
+	PublicKey      string
 	Tags           map[string]string
 }
 
@@ -54,6 +51,8 @@ func (o IssuerOptions) Validate() error {
 		return errors.New("--resource-group-name is required: the persistent resource group")
 	case o.StorageAccount != "" && !accountPattern.MatchString(o.StorageAccount):
 		return fmt.Errorf("--storage-account-name %q must be 3 to 24 lower-case letters and digits", o.StorageAccount)
+	case o.PublicKey != "" && o.PrivateKey == "":
+		return errors.New("--public-key needs --private-key: the documents are checked against the key that signs")
 	}
 	return nil
 }
@@ -73,7 +72,8 @@ func AccountName(subscriptionID, group string) string {
 	return "hypershift" + hex.EncodeToString(sum[:])[:12]
 }
 
-func (o IssuerOptions) resolve(s *azure.Session) Issuer {
+// Resolve says where the issuer of these options is, whether it exists or not.
+func (o IssuerOptions) Resolve(s *azure.Session) Issuer {
 	account := o.StorageAccount
 	if account == "" {
 		account = AccountName(s.SubscriptionID, o.ResourceGroup)
@@ -82,12 +82,29 @@ func (o IssuerOptions) resolve(s *azure.Session) Issuer {
 	if o.Shared {
 		container = account
 	}
+	private, public := o.PrivateKey, o.PublicKey
+	if private == "" {
+		private = filepath.Join(o.KeyDirectory, privateKeyFile)
+	}
+	if public == "" && o.PrivateKey == "" {
+		public = filepath.Join(o.KeyDirectory, publicKeyFile)
+	}
 	return Issuer{
 		URL:            s.BlobEndpoint(account) + "/" + container,
-		StorageAccount: account, Container: container,
-		PrivateKeyPath: filepath.Join(o.KeyDirectory, "serviceaccount-signer.private"),
-		PublicKeyPath:  filepath.Join(o.KeyDirectory, "serviceaccount-signer.public"),
+		StorageAccount: account, Container: container, PrivateKeyPath: private, PublicKeyPath: public,
 	}
+}
+
+// signer is the user's own key, or the pair in the key directory, made when there is none.
+func (o IssuerOptions) signer(issuer Issuer) (*rsa.PrivateKey, error) {
+	if o.PrivateKey == "" {
+		return ensureKeyPair(issuer.PrivateKeyPath, issuer.PublicKeyPath)
+	}
+	key, err := readSigner(o.PrivateKey)
+	if err == nil && o.PublicKey != "" {
+		err = checkPublicFile(o.PublicKey, key)
+	}
+	return key, err
 }
 
 // CreateIssuer makes the key pair, the account, the container and the documents, and reads the documents anonymously before it
@@ -96,16 +113,12 @@ func CreateIssuer(ctx context.Context, s *azure.Session, o IssuerOptions, progre
 	if err := o.Validate(); err != nil {
 		return Issuer{}, err
 	}
-	issuer := o.resolve(s)
-	key, err := ensureKeyPair(issuer.PrivateKeyPath, issuer.PublicKeyPath)
+	issuer := o.Resolve(s)
+	key, err := o.signer(issuer)
 	if err != nil {
 		return Issuer{}, err
 	}
-	documents, err := issuerDocuments(issuer.URL, &key.PublicKey)
-	if err != nil {
-		return Issuer{}, err
-	}
-	return issuer, stack.Create(ctx, issuerNodes(s, o, issuer, documents), options(progress))
+	return issuer, explainPublicAccess(issuer, stack.Create(ctx, issuerNodes(s, o, issuer, &key.PublicKey), options(progress)))
 }
 
 // PlanIssuer says what CreateIssuer would do; it writes nothing, not even a key.
@@ -113,164 +126,154 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	issuer := o.resolve(s)
-	return stack.Plan(ctx, issuerNodes(s, o, issuer, map[string][]byte{discoveryPath: nil, keysPath: nil}))
+	issuer := o.Resolve(s)
+	key, err := readSigner(issuer.PrivateKeyPath)
+	if err != nil {
+		return stack.Plan(ctx, issuerNodes(s, o, issuer, nil))
+	}
+	return stack.Plan(ctx, issuerNodes(s, o, issuer, &key.PublicKey))
 }
 
-func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, documents map[string][]byte) []*stack.Node {
-	accountID := s.ResourceID(o.ResourceGroup, typeStorage, issuer.StorageAccount)
-	account := resource{session: s, id: accountID, api: apiStorage,
-		body: func() azure.Resource {
-			return azure.Resource{Location: o.Location, Kind: "StorageV2", SKU: map[string]any{"name": "Standard_LRS"}, Tags: o.Tags,
-				Properties: map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true}}
-		},
-		current: func(r *azure.Resource) bool { return r.Properties["allowBlobPublicAccess"] != false },
-	}.node("account", "storage account", issuer.StorageAccount, "group")
-	container := resource{session: s, id: accountID + "/blobServices/default/containers/" + issuer.Container, api: apiStorage,
-		body:    func() azure.Resource { return azure.Resource{Properties: map[string]any{"publicAccess": "Container"}} },
-		current: func(r *azure.Resource) bool { return r.Property("publicAccess") == "Container" },
-	}.node("container", "blob container", issuer.Container, "account")
+// explainPublicAccess adds the ways that are left where nobody may allow public blobs.
+func explainPublicAccess(issuer Issuer, err error) error {
+	if code := azure.CodeOf(err); code != "PublicAccessNotPermitted" && code != "RequestDisallowedByPolicy" {
+		return err
+	}
+	return fmt.Errorf("%w. Where policy forbids public blobs, publish the two documents at another https address that Entra can read: "+
+		"a static website (az storage blob service-properties update --account-name %s --static-website; container $web) or a custom domain. "+
+		"Run this command with --issuer-url ADDRESS to write the documents for that address and to check them there, "+
+		"then pass it to the other commands as --oidc-issuer-url", err, issuer.StorageAccount)
+}
+
+// IssuerIDs are the ARM ids of what the stack makes, by node.
+func IssuerIDs(s *azure.Session, o IssuerOptions) map[string]string {
+	issuer := o.Resolve(s)
+	account := accountID(s, o, issuer)
+	return map[string]string{"account": account, "container": containerID(account, issuer)}
+}
+
+func accountID(s *azure.Session, o IssuerOptions, issuer Issuer) string {
+	return s.ResourceID(o.ResourceGroup, typeStorage, issuer.StorageAccount)
+}
+
+func containerID(accountID string, issuer Issuer) string {
+	return accountID + "/blobServices/default/containers/" + issuer.Container
+}
+
+func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *rsa.PublicKey) []*stack.Node {
+	id := accountID(s, o, issuer)
+	container := containerNode(s, id, issuer)
 	mayWrite := assignment(s, "role", "Storage Blob Data Contributor", func(ctx context.Context) (azure.Assignment, error) {
 		principal, err := s.OwnPrincipal(ctx)
-		return azure.Assignment{Name: azure.AssignmentName(principal, "oidc-issuer", accountID), Scope: accountID,
-			RoleGUID: roleBlobDataContributor, PrincipalID: principal}, err
+		return blobWriter(principal, id), err
 	}, "account")
-	nodes := []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true), account, container, mayWrite}
-	for _, path := range []string{discoveryPath, keysPath} {
-		nodes = append(nodes, document(s, issuer, path, documents[path]))
+	return []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true), accountNode(s, o, id, issuer), container, mayWrite,
+		discoveryNode(s, issuer), keysNode(s, issuer, key)}
+}
+
+// containerNode marks the container as ours only where it makes it.
+func containerNode(s *azure.Session, account string, issuer Issuer) *stack.Node {
+	properties := map[string]any{"publicAccess": "Container", "metadata": map[string]any{clusterMetadata: issuer.Container}}
+	return resource{session: s, id: containerID(account, issuer), api: apiStorage,
+		body: func() azure.Resource { return azure.Resource{Properties: properties} },
+		current: func(r *azure.Resource) bool {
+			if !ourContainer(r, issuer) {
+				properties = map[string]any{"publicAccess": "Container"}
+			}
+			return r.Property("publicAccess") == "Container"
+		},
+	}.node("container", "blob container", issuer.Container, "account")
+}
+
+// blobWriter lets the one who runs the command upload with his Entra token.
+func blobWriter(principal, accountID string) azure.Assignment {
+	return azure.Assignment{Name: azure.AssignmentName(principal, "oidc-issuer", accountID), Scope: accountID,
+		RoleGUID: roleBlobDataContributor, PrincipalID: principal}
+}
+
+// accountNode keeps what a storage account of the user has beside the one property that we need.
+func accountNode(s *azure.Session, o IssuerOptions, id string, issuer Issuer) *stack.Node {
+	var theirs *azure.Resource
+	return resource{session: s, id: id, api: apiStorage,
+		body: func() azure.Resource {
+			if theirs != nil {
+				out := *theirs
+				out.Properties = map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": theirs.Properties["minimumTlsVersion"],
+					"supportsHttpsTrafficOnly": true}
+				return out
+			}
+			return azure.Resource{Location: o.Location, Kind: "StorageV2", SKU: map[string]any{"name": "Standard_LRS"}, Tags: withTag(o.Tags, issuerTag),
+				Properties: map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true}}
+		},
+		current: func(r *azure.Resource) bool {
+			theirs = r
+			return r.Properties["allowBlobPublicAccess"] == true
+		},
+	}.node("account", "storage account", issuer.StorageAccount, "group")
+}
+
+// issuerTag marks a storage account that we made; it may hold the issuers of many clusters.
+var issuerTag = stackTag("oidc-issuer", "account")
+
+func discoveryNode(s *azure.Session, issuer Issuer) *stack.Node {
+	want, err := encodeDiscovery(issuer.URL)
+	return document(s, issuer, discoveryPath, func(got []byte) (bool, error) { return bytes.Equal(got, want), err }, func() ([]byte, error) { return want, err })
+}
+
+// keysNode publishes the key. A document that has further keys stays, for it is one of a rotation; one that lacks ours while it
+// has others belongs to another key, and replacing it would have the tokens of a running cluster refused.
+func keysNode(s *azure.Session, issuer Issuer, key *rsa.PublicKey) *stack.Node {
+	current := func(got []byte) (bool, error) {
+		set, err := ParseKeySet(got)
+		if err != nil || key == nil {
+			return false, nil // not a key set: ours replaces it
+		}
+		if !set.has(key) {
+			return false, fmt.Errorf("%s publishes another key than that of %s (key id %s); give that key with --private-key, change keys with `hypershift rotate oidc-issuer azure`, "+
+				"or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first", issuer.URL, issuer.PrivateKeyPath, set.Keys[0].Kid)
+		}
+		return true, nil
 	}
-	return nodes
+	return document(s, issuer, keysPath, current, func() ([]byte, error) {
+		documents, err := issuerDocuments(issuer.URL, key)
+		return documents[keysPath], err
+	})
 }
 
 // document is the node of a blob that anyone may read; observing is the anonymous read that Entra will do.
-func document(s *azure.Session, issuer Issuer, path string, content []byte) *stack.Node {
+func document(s *azure.Session, issuer Issuer, path string, current func([]byte) (bool, error), content func() ([]byte, error)) *stack.Node {
 	url := issuer.URL + "/" + path
 	observe := func(ctx context.Context) (stack.State, error) {
-		got, status, err := fetch(ctx, url)
-		switch {
-		case err != nil:
+		got, status, err := s.ReadPublic(ctx, url)
+		if err != nil {
 			return stack.Missing, azure.Wrap("read anonymously", url, err)
-		case status == http.StatusOK && bytes.Equal(got, content):
-			return stack.Current, nil
-		case status == http.StatusOK:
-			return stack.Drifted, nil
 		}
-		return stack.Missing, nil
+		if status != http.StatusOK {
+			return stack.Missing, nil
+		}
+		same, err := current(got)
+		if same {
+			return stack.Current, err
+		}
+		return stack.Drifted, err
 	}
 	return &stack.Node{ID: path, Kind: "issuer document", Name: path, DependsOn: []string{"container", "role"},
 		Observe: observe,
 		Apply: func(ctx context.Context) error {
-			if err := s.UploadBlob(ctx, issuer.StorageAccount, issuer.Container, path, "application/json", content); err != nil {
+			raw, err := content()
+			if err != nil {
+				return err
+			}
+			if err := s.UploadBlob(ctx, issuer.StorageAccount, issuer.Container, path, "application/json", raw); err != nil {
 				return err
 			}
 			if state, err := observe(ctx); err != nil || state == stack.Current {
 				return err
 			}
 			return &azure.Error{Op: "read anonymously", Resource: url, Cause: "the document was uploaded but cannot be read without signing in",
-				Remedy: "allow public blob access on the storage account", Kind: azure.Terminal}
+				Remedy: "allow public blob access on the storage account", Code: "PublicAccessNotPermitted", Kind: azure.Terminal}
 		},
 		Delete: func(ctx context.Context) error {
 			return s.DeleteBlob(ctx, issuer.StorageAccount, issuer.Container, path)
 		}}
-}
-
-func fetch(ctx context.Context, url string) ([]byte, int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, 0, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer resp.Body.Close()
-	const enough = 1 << 20
-	body, err := io.ReadAll(io.LimitReader(resp.Body, enough))
-	return body, resp.StatusCode, err
-}
-
-// issuerDocuments are the two documents that make a key pair an OpenID issuer.
-func issuerDocuments(issuerURL string, key *rsa.PublicKey) (map[string][]byte, error) {
-	discovery, err := json.MarshalIndent(map[string]any{
-		"issuer":                                issuerURL,
-		"jwks_uri":                              issuerURL + "/" + keysPath,
-		"response_types_supported":              []string{"id_token"},
-		"subject_types_supported":               []string{"public"},
-		"id_token_signing_alg_values_supported": []string{"RS256"},
-	}, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	keyID, err := KeyID(key)
-	if err != nil {
-		return nil, err
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	keys, err := json.MarshalIndent(map[string]any{"keys": []map[string]string{{
-		"use": "sig", "kty": "RSA", "kid": keyID, "alg": "RS256",
-		"n": encode(key.N.Bytes()), "e": encode(big.NewInt(int64(key.E)).Bytes()),
-	}}}, "", "  ")
-	return map[string][]byte{discoveryPath: discovery, keysPath: keys}, err
-}
-
-// KeyID is the key id that kube-apiserver derives from the same key: base64url of SHA-256 over the PKIX form.
-func KeyID(key *rsa.PublicKey) (string, error) {
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		return "", fmt.Errorf("cannot encode the public key: %w", err)
-	}
-	sum := sha256.Sum256(der)
-	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
-}
-
-// signerBits is the size the credential operator's tool uses for the same files.
-const signerBits = 4096
-
-// ensureKeyPair reads the pair or makes it. The private file is never readable by others.
-func ensureKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
-	raw, err := os.ReadFile(privatePath)
-	if err == nil {
-		return parseSigner(privatePath, raw)
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read the signing key: %w", err)
-	}
-	key, err := rsa.GenerateKey(rand.Reader, signerBits)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the signing key: %w", err)
-	}
-	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		return nil, fmt.Errorf("cannot encode the public key: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
-	}
-	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	if err := os.WriteFile(privatePath, private, 0o600); err != nil {
-		return nil, fmt.Errorf("cannot write the signing key: %w", err)
-	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-	return key, os.WriteFile(publicPath, public, 0o644)
-}
-
-func parseSigner(path string, raw []byte) (*rsa.PrivateKey, error) {
-	block, _ := pem.Decode(raw)
-	if block == nil {
-		return nil, fmt.Errorf("%s holds no PEM block; it should be an RSA private key", path)
-	}
-	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
-		return key, nil
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not an RSA private key: %w", path, err)
-	}
-	key, ok := parsed.(*rsa.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("%s is not an RSA private key", path)
-	}
-	return key, nil
 }

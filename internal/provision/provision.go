@@ -5,7 +5,6 @@ package provision
 import (
 	"context"
 	"maps"
-	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -34,11 +33,20 @@ func options(progress func(stack.Event)) stack.Options {
 	return stack.Options{Progress: progress, Judge: judge}
 }
 
-func judge(err error) stack.Verdict {
-	if azure.KindOf(err) == azure.Terminal {
-		return stack.Stop
+// transientTries bounds the repeats of what should pass at once: the SDK has tried each of them four times already. Throttling
+// and Azure's own delays have the engine's full patience.
+const transientTries = 5
+
+func judge(err error, try int) stack.Verdict {
+	switch azure.KindOf(err) {
+	case azure.Waiting:
+		return stack.Again
+	case azure.Transient:
+		if try < transientTries || azure.IsThrottled(err) {
+			return stack.Again
+		}
 	}
-	return stack.Again
+	return stack.Stop
 }
 
 // resource is the node of an ordinary ARM resource: it is there when a GET finds it and every wanted top-level
@@ -51,10 +59,15 @@ type resource struct {
 	found   func(*azure.Resource)      // called with what stands there, before and after a write
 }
 
+// node makes the node. The first dependency is what the resource lives in: its group, or its parent.
 func (r resource) node(id, kind, name string, dependsOn ...string) *stack.Node {
-	return &stack.Node{ID: id, Kind: kind, Name: name, DependsOn: dependsOn,
+	n := &stack.Node{ID: id, Kind: kind, Name: name, DependsOn: dependsOn,
 		Observe: r.observe, Apply: r.apply,
 		Delete: func(ctx context.Context) error { return r.session.Delete(ctx, r.id, r.api) }}
+	if len(dependsOn) > 0 {
+		n.Within = dependsOn[0]
+	}
+	return n
 }
 
 func (r resource) observe(ctx context.Context) (stack.State, error) {
@@ -104,36 +117,39 @@ func brought(s *azure.Session, nodeID, kind, id, api string, found func(*azure.R
 	return n
 }
 
-// assignment is the node of a role assignment; the principal is asked for when it is needed because it may be made by the same stack.
+// assignment is the node of a role assignment; the principal is asked for when it is needed because it may be made by the same
+// stack. The first dependency is what the assignment's scope is.
 func assignment(s *azure.Session, nodeID, name string, wanted func(context.Context) (azure.Assignment, error), dependsOn ...string) *stack.Node {
-	return &stack.Node{ID: nodeID, Kind: "role assignment", Name: name, DependsOn: dependsOn,
-		Observe: func(ctx context.Context) (stack.State, error) {
-			a, err := wanted(ctx)
-			if err != nil {
-				return stack.Missing, err
-			}
-			state, err := s.ObserveAssignment(ctx, a)
-			return map[azure.AssignmentState]stack.State{azure.AssignmentPresent: stack.Current, azure.AssignmentStale: stack.Drifted}[state], err
-		},
-		Apply: func(ctx context.Context) error {
-			a, err := wanted(ctx)
-			if err != nil {
-				return err
-			}
-			// Azure refuses to change the principal or role of an assignment, so a stale one goes first.
-			if err := s.Unassign(ctx, a); err != nil {
-				return err
-			}
-			return s.Assign(ctx, a)
-		},
-		Delete: func(ctx context.Context) error {
-			a, err := wanted(ctx)
-			if err != nil {
-				return err
-			}
-			return s.Unassign(ctx, a)
-		}}
+	return assignmentAmong(s.NewAssignments(), s, nodeID, name, wanted, dependsOn...)
 }
 
-// patience bounds how long a check that waits for Azure to catch up goes on.
-const patience = 2 * time.Minute
+// assignmentAmong is assignment with a view that several nodes share.
+func assignmentAmong(all *azure.Assignments, s *azure.Session, nodeID, name string, wanted func(context.Context) (azure.Assignment, error), dependsOn ...string) *stack.Node {
+	n := &stack.Node{ID: nodeID, Kind: "role assignment", Name: name, DependsOn: dependsOn}
+	if len(dependsOn) > 0 {
+		n.Within = dependsOn[0]
+	}
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		a, err := wanted(ctx)
+		if err != nil {
+			return stack.Missing, err
+		}
+		state, err := all.Observe(ctx, a)
+		return map[azure.AssignmentState]stack.State{azure.AssignmentPresent: stack.Current, azure.AssignmentStale: stack.Drifted}[state], err
+	}
+	n.Apply = func(ctx context.Context) error {
+		a, err := wanted(ctx)
+		if err != nil {
+			return err
+		}
+		return s.Assign(ctx, a)
+	}
+	n.Delete = func(ctx context.Context) error {
+		a, err := wanted(ctx)
+		if err != nil {
+			return err
+		}
+		return s.Unassign(ctx, a)
+	}
+	return n
+}

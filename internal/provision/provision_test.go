@@ -192,17 +192,25 @@ func TestSigningKeyIsMadeOnceAndIsPrivate(t *testing.T) {
 	}
 }
 
-func TestOwnedHitsWholeWordsOnly(t *testing.T) {
-	o := DestroyOptions{Name: "demo", InfraID: "demo-x"}
+func TestOwnsHitsWholeWordsOnly(t *testing.T) {
+	d := &demolition{DestroyOptions: DestroyOptions{Name: "demo", InfraID: "demo-x"}}
 	for name, want := range map[string]bool{
 		"demo-x": true, "demo-demo-x": true, "demo-x-os": true, "demo-x_OSDisk": true, "demo.example.com": true,
 		"demo-xy": false, "other": false, "mydemo-x": false,
 	} {
-		if got := owned(azure.Resource{Name: name}, o); got != want {
+		r := azure.Resource{Name: name, Type: "Microsoft.Compute/disks"}
+		if strings.Contains(name, ".") {
+			r.Type = typePrivateDNS
+		}
+		if got := d.owns(&r, false); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
+		if d.owns(&r, true) {
+			t.Errorf("%s: taken without our tag", name)
+		}
 	}
-	if !owned(azure.Resource{Name: "vm", Tags: map[string]string{ownerTag("demo-x"): "owned"}}, o) {
+	tagged := azure.Resource{Name: "vm", Tags: map[string]string{ownerTag("demo-x"): "owned"}}
+	if !d.owns(&tagged, true) {
 		t.Error("our tag is not recognised")
 	}
 }

@@ -45,6 +45,7 @@ type groups map[scopeName]string
 // roleNodes are the assignments of all identities, each on every scope once. dependsOn names the nodes that make the groups.
 func roleNodes(s *azure.Session, infraID string, identities *WorkloadIdentities, g groups, dependsOn map[scopeName]string) []*stack.Node {
 	var nodes []*stack.Node
+	directory, all := s.NewDirectory(), s.NewAssignments()
 	for _, r := range grants {
 		clientID := identities.Get(r.key)
 		if clientID == "" {
@@ -52,31 +53,58 @@ func roleNodes(s *azure.Session, infraID string, identities *WorkloadIdentities,
 		}
 		seen := map[string]bool{}
 		for _, scope := range r.scopes {
-			name := strings.ToLower(g[scope])
-			if name == "" || seen[name] {
+			group := g[scope]
+			if group == "" || seen[strings.ToLower(group)] {
 				continue
 			}
-			seen[name] = true
+			seen[strings.ToLower(group)] = true
 			var after []string
 			if dep := dependsOn[scope]; dep != "" {
 				after = []string{dep}
 			}
-			nodes = append(nodes, roleNode(s, infraID, r, clientID, g[scope], after))
+			at := s.GroupID(group)
+			nodes = append(nodes, assignmentAmong(all, s, "role/"+r.id+"/"+group, r.id+" on "+group,
+				func(ctx context.Context) (azure.Assignment, error) {
+					principal, err := directory.PrincipalOf(ctx, clientID)
+					return azure.Assignment{Name: azure.AssignmentName(infraID, r.id, at), Scope: at, RoleGUID: r.roleGUID, PrincipalID: principal}, err
+				}, after...))
 		}
 	}
 	return nodes
 }
 
-func roleNode(s *azure.Session, infraID string, r grant, clientID, group string, dependsOn []string) *stack.Node {
-	scope := s.GroupID(group)
-	name := azure.AssignmentName(infraID, r.id, scope)
-	n := assignment(s, "role/"+r.id+"/"+group, r.id+" on "+group, func(ctx context.Context) (azure.Assignment, error) {
-		principal, err := s.PrincipalOf(ctx, clientID)
-		return azure.Assignment{Name: name, Scope: scope, RoleGUID: r.roleGUID, PrincipalID: principal}, err
-	}, dependsOn...)
-	// Deleting goes by the deterministic name alone: the identity may be gone already.
-	n.Delete = func(ctx context.Context) error {
-		return s.Unassign(ctx, azure.Assignment{Name: name, Scope: scope})
+// leftRoles finds the cluster's assignments wherever they were given: their names follow from the infra id, the component and
+// the scope, so neither the identities nor the groups that the user brought have to be known. Where the subscription may not
+// be listed, the scopes that are known have to do.
+func leftRoles(ctx context.Context, s *azure.Session, infraID string, known []string) ([]*stack.Node, error) {
+	all, err := s.AssignmentsBelow(ctx)
+	listed := err == nil
+	if err != nil && azure.CodeOf(err) != "AuthorizationFailed" {
+		return nil, err
 	}
-	return n
+	ours := map[string]string{} // name -> component
+	for _, scope := range known {
+		for _, r := range grants {
+			name := azure.AssignmentName(infraID, r.id, scope)
+			ours[name] = r.id
+			if !listed {
+				all = append(all, azure.Assignment{Name: name, Scope: scope})
+			}
+		}
+	}
+	var nodes []*stack.Node
+	for _, a := range all {
+		component := ours[a.Name]
+		for _, r := range grants {
+			if component == "" && a.Name == azure.AssignmentName(infraID, r.id, a.Scope) {
+				component = r.id
+			}
+		}
+		if component == "" {
+			continue
+		}
+		nodes = append(nodes, &stack.Node{ID: "role/" + a.Scope + "/" + a.Name, Kind: "role assignment", Name: component + " on " + a.Scope,
+			Delete: func(ctx context.Context) error { return s.Unassign(ctx, a) }})
+	}
+	return nodes, nil
 }

@@ -28,21 +28,26 @@ func dependents(nodes []*Node) map[string][]string {
 	return out
 }
 
+// pass is one run over a stack.
+type pass struct {
+	Options
+	made sync.Map // ids of the nodes that were missing and that this run has made
+}
+
 type result struct {
-	id  string
-	err error
+	node *Node
+	err  error
 }
 
 // run starts every node whose predecessors have succeeded, up to the parallel limit, and never a node behind a failed one.
-func run(ctx context.Context, nodes []*Node, o Options, before edges, work func(context.Context, *Node, Options) error) error {
+func run(ctx context.Context, nodes []*Node, o Options, before edges, work func(*pass, context.Context, *Node, int) error) error {
 	if err := Validate(nodes); err != nil {
 		return err
 	}
+	p := &pass{Options: o}
 	waits := before(nodes)
-	byID, _ := index(nodes)
-	lanes := newLanes(nodes)
 	results := make(chan result)
-	started, finished := map[string]bool{}, map[string]bool{}
+	started, finished, busy := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var errs []error
 	running := 0
 	launch := func() {
@@ -50,26 +55,24 @@ func run(ctx context.Context, nodes []*Node, o Options, before edges, work func(
 			if running >= o.Parallel || ctx.Err() != nil {
 				return
 			}
-			if started[n.ID] || !all(waits[n.ID], finished) {
+			if started[n.ID] || busy[n.Lane] || !all(waits[n.ID], finished) {
 				continue
 			}
 			started[n.ID] = true
+			busy[n.Lane] = n.Lane != ""
 			running++
-			go func() {
-				unlock := lanes.lock(n.Lane)
-				defer unlock()
-				results <- result{n.ID, repeat(ctx, n, o, work)}
-			}()
+			go func() { results <- result{n, p.repeat(ctx, n, work)} }()
 		}
 	}
 	for launch(); running > 0; launch() {
 		r := <-results
 		running--
+		busy[r.node.Lane] = false
 		if r.err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: %w", byID[r.id].Kind, byID[r.id].Name, r.err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", r.node.Kind, r.node.Name, r.err))
 			continue
 		}
-		finished[r.id] = true
+		finished[r.node.ID] = true
 	}
 	if len(errs) == 0 && len(finished) < len(nodes) {
 		return ctx.Err()
@@ -87,27 +90,27 @@ func all(ids []string, in map[string]bool) bool {
 }
 
 // repeat tries the work until it succeeds, the judge says stop, or the tries are used up.
-func repeat(ctx context.Context, n *Node, o Options, work func(context.Context, *Node, Options) error) error {
+func (p *pass) repeat(ctx context.Context, n *Node, work func(*pass, context.Context, *Node, int) error) error {
 	begin := time.Now()
 	for try := 1; ; try++ {
-		err := work(ctx, n, o)
+		err := work(p, ctx, n, try)
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || try >= o.Tries || o.Judge(err) == Stop {
-			o.Progress(Event{Node: n, Phase: Failed, Elapsed: time.Since(begin), Err: err})
+		if ctx.Err() != nil || try >= p.Tries || p.Judge(err, try) == Stop {
+			p.Progress(Event{Node: n, Phase: Failed, Elapsed: time.Since(begin), Err: err})
 			return err
 		}
-		o.Progress(Event{Node: n, Phase: Waiting, Elapsed: time.Since(begin), Err: err})
-		if o.Sleep(ctx, o.Pause(try)) != nil {
+		p.Progress(Event{Node: n, Phase: Waiting, Elapsed: time.Since(begin), Err: err})
+		if p.Sleep(ctx, p.Pause(try)) != nil {
 			return err
 		}
 	}
 }
 
-func createNode(ctx context.Context, n *Node, o Options) error {
+func (p *pass) create(ctx context.Context, n *Node, try int) error {
 	begin := time.Now()
-	state, err := n.Observe(ctx)
+	state, err := p.observe(ctx, n, try)
 	if err != nil {
 		return err
 	}
@@ -115,47 +118,38 @@ func createNode(ctx context.Context, n *Node, o Options) error {
 		if n.Brought && state == Missing {
 			return errors.New("does not exist, though it was named as an existing resource; check the id")
 		}
-		o.Progress(Event{Node: n, Phase: Kept, Elapsed: time.Since(begin)})
+		p.Progress(Event{Node: n, Phase: Kept, Elapsed: time.Since(begin)})
 		return nil
 	}
-	o.Progress(Event{Node: n, Phase: Applying})
+	p.Progress(Event{Node: n, Phase: Applying})
 	if err := n.Apply(ctx); err != nil {
 		return err
 	}
-	o.Progress(Event{Node: n, Phase: Applied, Elapsed: time.Since(begin)})
+	if state == Missing {
+		p.made.Store(n.ID, true)
+	}
+	p.Progress(Event{Node: n, Phase: Applied, Elapsed: time.Since(begin)})
 	return nil
 }
 
-func deleteNode(ctx context.Context, n *Node, o Options) error {
+// observe spares the look at what lives inside something this run has just made. A second try looks again: the first one may
+// have taken effect.
+func (p *pass) observe(ctx context.Context, n *Node, try int) (State, error) {
+	if _, inNew := p.made.Load(n.Within); inNew && try == 1 && !n.Brought {
+		return Missing, nil
+	}
+	return n.Observe(ctx)
+}
+
+func (p *pass) remove(ctx context.Context, n *Node, _ int) error {
 	if n.Brought || n.Delete == nil {
 		return nil
 	}
 	begin := time.Now()
-	o.Progress(Event{Node: n, Phase: Deleting})
+	p.Progress(Event{Node: n, Phase: Deleting})
 	if err := n.Delete(ctx); err != nil {
 		return err
 	}
-	o.Progress(Event{Node: n, Phase: Deleted, Elapsed: time.Since(begin)})
+	p.Progress(Event{Node: n, Phase: Deleted, Elapsed: time.Since(begin)})
 	return nil
-}
-
-// lanes hold one lock per lane.
-type lanes map[string]*sync.Mutex
-
-func newLanes(nodes []*Node) lanes {
-	l := lanes{}
-	for _, n := range nodes {
-		if n.Lane != "" && l[n.Lane] == nil {
-			l[n.Lane] = &sync.Mutex{}
-		}
-	}
-	return l
-}
-
-func (l lanes) lock(name string) (unlock func()) {
-	if m := l[name]; m != nil {
-		m.Lock()
-		return m.Unlock
-	}
-	return func() {}
 }

@@ -8,6 +8,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 )
@@ -28,7 +29,8 @@ type Node struct {
 	Kind      string // for people: "virtual network"
 	Name      string // for people
 	DependsOn []string
-	Lane      string // nodes of one lane are written one at a time; "" is no lane
+	Within    string // the node it lives inside, one of DependsOn: where that one has just been made, this one cannot exist yet
+	Lane      string // nodes of one lane are worked on one at a time; "" is no lane
 	Brought   bool   // the user's own: observed, never written, never deleted
 
 	Observe func(context.Context) (State, error)
@@ -69,8 +71,8 @@ type Event struct {
 
 // Options of a run. The zero value works.
 type Options struct {
-	Parallel int                 // at most so many nodes at once; 0 is 16
-	Judge    func(error) Verdict // nil stops at every error
+	Parallel int                              // at most so many nodes at once; 0 is 32
+	Judge    func(err error, try int) Verdict // nil stops at every error
 	Pause    func(try int) time.Duration
 	Tries    int // per node; 0 is 40
 	Progress func(Event)
@@ -79,10 +81,10 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Parallel == 0 {
-		o.Parallel = 16
+		o.Parallel = 32
 	}
 	if o.Judge == nil {
-		o.Judge = func(error) Verdict { return Stop }
+		o.Judge = func(error, int) Verdict { return Stop }
 	}
 	if o.Pause == nil {
 		o.Pause = func(try int) time.Duration { return min(time.Duration(try)*500*time.Millisecond, 5*time.Second) }
@@ -157,6 +159,9 @@ func index(nodes []*Node) (map[string]*Node, error) {
 				return nil, fmt.Errorf("node %s depends on %s, which is not in the stack", n.ID, dep)
 			}
 		}
+		if n.Within != "" && !slices.Contains(n.DependsOn, n.Within) {
+			return nil, fmt.Errorf("node %s lives within %s and does not depend on it", n.ID, n.Within)
+		}
 	}
 	return byID, nil
 }
@@ -164,12 +169,12 @@ func index(nodes []*Node) (map[string]*Node, error) {
 // Create brings every node to Current, dependencies first. It returns the joined errors of the nodes that failed; what does
 // not depend on them is still created.
 func Create(ctx context.Context, nodes []*Node, o Options) error {
-	return run(ctx, nodes, o.withDefaults(), dependencies, createNode)
+	return run(ctx, nodes, o.withDefaults(), dependencies, (*pass).create)
 }
 
 // Destroy removes every node that is not brought, dependents first.
 func Destroy(ctx context.Context, nodes []*Node, o Options) error {
-	return run(ctx, nodes, o.withDefaults(), dependents, deleteNode)
+	return run(ctx, nodes, o.withDefaults(), dependents, (*pass).remove)
 }
 
 // Step is a line of a plan.

@@ -175,7 +175,7 @@ func TestLanesAreSerial(t *testing.T) {
 
 func TestJudgeDecidesWhatIsRepeated(t *testing.T) {
 	errPassing, errFinal := errors.New("passing"), errors.New("final")
-	judge := func(err error) Verdict {
+	judge := func(err error, _ int) Verdict {
 		if errors.Is(err, errPassing) {
 			return Again
 		}

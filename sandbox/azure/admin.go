@@ -72,6 +72,7 @@ func (s *Server) serveAdmin(ctx context.Context) error {
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /machines", s.machines)
 	mux.HandleFunc("POST /machines/status", s.machineStatus)
+	s.faults.Register(mux)
 	// Polls under way end with ctx, so that stopping does not wait for them.
 	srv := &http.Server{Handler: withContext(ctx, mux), ReadHeaderTimeout: maxPoll}
 	failed := make(chan error, 1)

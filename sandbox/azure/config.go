@@ -30,6 +30,8 @@ type Config struct {
 	Forward        map[string]string // host, or "*.suffix" -> host:port: passed through without looking inside
 	Seed           []SeedResource    // made at the first start, in this order
 
+	FaultFile string // rules of injected faults, read at the start and written back; default <Dir>/faults.json
+
 	OperationTime time.Duration // of long-running operations, default 100 ms
 }
 
@@ -70,6 +72,9 @@ func (c Config) resolve() (resolved, error) {
 	}
 	if out.AdminSocket == "" {
 		out.AdminSocket = c.Dir + "/admin.sock"
+	}
+	if out.FaultFile == "" {
+		out.FaultFile = c.Dir + "/faults.json"
 	}
 	if out.ServicePrincipal.ObjectID == "" {
 		out.ServicePrincipal.ObjectID = c.ServicePrincipal.ClientID

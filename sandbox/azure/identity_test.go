@@ -308,24 +308,24 @@ func TestGraph(t *testing.T) {
 func TestFederatedCredentialLimits(t *testing.T) {
 	s := newSandbox(t)
 	s.group("rg")
-	s.identity("rg", "mi")
+	s.identity("rg", "many")
 	c := s.federations()
 	for i := range 20 {
-		_, err := c.CreateOrUpdate(t.Context(), "rg", "mi", fmt.Sprintf("f%d", i), federation("https://i", fmt.Sprint(i)), nil)
+		_, err := c.CreateOrUpdate(t.Context(), "rg", "many", fmt.Sprintf("fic%d", i), federation("https://i", fmt.Sprint(i)), nil)
 		must(t, err)
 	}
-	_, err := c.CreateOrUpdate(t.Context(), "rg", "mi", "f20", federation("https://i", "20"), nil)
+	_, err := c.CreateOrUpdate(t.Context(), "rg", "many", "fic20", federation("https://i", "20"), nil)
 	wantCode(t, err, 400, "BadRequest")
-	_, err = c.CreateOrUpdate(t.Context(), "rg", "mi", "f1", federation("https://i", "2"), nil)
+	_, err = c.CreateOrUpdate(t.Context(), "rg", "many", "fic1", federation("https://i", "2"), nil)
 	wantCode(t, err, 409, "Conflict")
-	if out, err := c.CreateOrUpdate(t.Context(), "rg", "mi", "f1", federation("https://i", "1"), nil); err != nil || *out.Name != "f1" {
+	if out, err := c.CreateOrUpdate(t.Context(), "rg", "many", "fic1", federation("https://i", "1"), nil); err != nil || *out.Name != "fic1" {
 		t.Error("the same credential again", err)
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
 	for i := range errs {
 		wg.Go(func() {
-			_, errs[i] = c.CreateOrUpdate(t.Context(), "rg", "mi", fmt.Sprintf("f%d", i), federation("https://i", fmt.Sprint(i)), nil)
+			_, errs[i] = c.CreateOrUpdate(t.Context(), "rg", "many", fmt.Sprintf("fic%d", i), federation("https://i", fmt.Sprint(i)), nil)
 		})
 	}
 	wg.Wait()

@@ -23,6 +23,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/blob"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/dns"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/graph"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/proxy"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
@@ -43,6 +44,7 @@ type Server struct {
 	lock    *os.File
 	store   *store.Store
 	log     *access.Log
+	faults  *fault.Injector
 	arm     *arm.Server
 	proxy   *proxy.Proxy
 	dns     *dns.Server
@@ -83,6 +85,9 @@ func (s *Server) Wait() error {
 // ProxyAddr is where the CONNECT proxy listens.
 func (s *Server) ProxyAddr() string { return s.connect[0].Addr().String() }
 
+// Faults are the rules by which requests go wrong.
+func (s *Server) Faults() *fault.Injector { return s.faults }
+
 // DNSAddr is where the DNS server listens, "" without one.
 func (s *Server) DNSAddr() string {
 	if s.dns == nil {
@@ -97,6 +102,9 @@ func (s *Server) close() error {
 		if l != nil {
 			_ = l.Close() // those that served are closed already
 		}
+	}
+	if s.faults != nil {
+		errs = append(errs, s.faults.Close())
 	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
@@ -124,6 +132,9 @@ func (s *Server) open() error {
 	if s.store, err = store.Open(filepath.Join(s.cfg.Dir, "state")); err != nil {
 		return err
 	}
+	if s.faults, err = fault.Open(s.cfg.FaultFile, s.exists); err != nil {
+		return err
+	}
 	minter, err := proxy.LoadMinter(s.cfg.CACert, s.cfg.CAKey)
 	if err != nil {
 		return err
@@ -135,6 +146,18 @@ func (s *Server) open() error {
 		return err
 	}
 	return s.listen()
+}
+
+// exists tells whether a path of the resource manager names a resource.
+func (s *Server) exists(path string) bool {
+	found := false
+	s.store.View(func(tx *store.Tx) { found = tx.Get(store.ARM, strings.ToLower("/"+strings.Trim(path, "/"))) != nil })
+	return found
+}
+
+// plane puts the log and the faults in front of a plane.
+func (s *Server) plane(name string, h http.Handler) http.Handler {
+	return s.log.Wrap(name, s.faults.Wrap(name, h))
 }
 
 // takeLock keeps a second server off the same journal.
@@ -160,7 +183,7 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 	if err != nil {
 		return err
 	}
-	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, func(ctx context.Context, address string) ([]byte, error) {
+	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, s.faults.Now, func(ctx context.Context, address string) ([]byte, error) {
 		if u, err := url.Parse(address); err == nil && strings.HasSuffix(strings.ToLower(u.Host), blob.Suffix) {
 			return blobs.Fetch(ctx, address)
 		}
@@ -172,12 +195,12 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 	blobs.SetIdentity(identity)
 	s.arm = arm.New(arm.Options{Subscription: s.cfg.Subscription, Tenant: s.cfg.Tenant, Location: s.cfg.Location, PublicIPs: s.cfg.publicIPs, OperationTime: s.cfg.OperationTime}, s.store, identity)
 	s.feed = newFeedSource(s.store, s.arm)
-	login := s.log.Wrap("entra", identity)
+	login := s.plane(fault.Entra, identity)
 	hosts := proxy.Hosts{Forward: s.cfg.Forward, Local: map[string]http.Handler{
-		"management.azure.com":      s.log.Wrap("arm", s.arm),
+		"management.azure.com":      s.plane(fault.ARM, s.arm),
 		"login.microsoftonline.com": login, "login.windows.net": login, "login.microsoft.com": login, "sts.windows.net": login,
-		"graph.microsoft.com": s.log.Wrap("graph", graph.New(s.store, identity, s.cfg.Tenant)),
-		"*" + blob.Suffix:     s.log.Wrap("blob", blobs),
+		"graph.microsoft.com": s.plane(fault.Graph, graph.New(s.store, identity, s.cfg.Tenant)),
+		"*" + blob.Suffix:     s.plane(fault.Blob, blobs),
 	}}
 	resolver := dns.New(s.store, hosts.Known, s.cfg.edge)
 	s.proxy = proxy.New(proxy.Config{Hosts: hosts, Minter: minter, Resolve: resolver.Addresses, Tunnels: s.cfg.tunnels, Log: s.log})

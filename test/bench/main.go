@@ -6,17 +6,20 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const (
@@ -60,7 +64,11 @@ type bench struct {
 }
 
 // times are seconds since the apply.
-type times struct{ apiServer, all float64 }
+type times struct {
+	apiServer, all float64
+	// component is when each of the hosted cluster was available first.
+	component map[string]float64
+}
 
 func run(ctx context.Context, rounds int, work string) error {
 	config, err := ctrl.GetConfig()
@@ -94,7 +102,27 @@ func run(ctx context.Context, rounds int, work string) error {
 	}
 	report("HostedCluster applied -> API server available", hosted, bare, func(t times) float64 { return t.apiServer })
 	report("HostedCluster applied -> Available", hosted, bare, func(t times) float64 { return t.all })
+	breakdown(hosted)
+	pools := make([]times, rounds)
+	for i := range pools {
+		if pools[i].all, err = b.nodePool(ctx); err != nil {
+			return fmt.Errorf("node pool: %w", err)
+		}
+	}
+	fmt.Printf("%-48s %5.1fs\n", "NodePool applied -> 2 Machines Running", median(pools, func(t times) float64 { return t.all }))
 	return nil
+}
+
+// breakdown prints when each component was available, the earliest first.
+func breakdown(hosted []times) {
+	at := map[string]float64{}
+	for name := range hosted[0].component {
+		at[name] = median(hosted, func(t times) float64 { return t.component[name] })
+	}
+	names := slices.SortedFunc(maps.Keys(at), func(a, b string) int { return cmp.Compare(at[a], at[b]) })
+	for _, name := range names {
+		fmt.Printf("  %-46s %5.1fs\n", name, at[name])
+	}
 }
 
 func report(what string, hosted, bare []times, pick func(times) float64) {
@@ -121,20 +149,15 @@ func (b *bench) hosted(ctx context.Context) (times, []*unstructured.Unstructured
 	}
 	hc := &hyperv1.HostedCluster{}
 	hc.Namespace, hc.Name = namespace, b.name
+	t := times{component: map[string]float64{}}
 	condition := func(name string) func(context.Context) (bool, error) {
 		return func(ctx context.Context) (bool, error) {
-			if err := b.Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+			if err := errors.Join(b.note(ctx, begin, t.component), b.Get(ctx, client.ObjectKeyFromObject(hc), hc)); err != nil {
 				return false, err
 			}
-			for _, c := range hc.Status.Conditions {
-				if c.Type == name {
-					return c.Status == metav1.ConditionTrue, nil
-				}
-			}
-			return false, nil
+			return kube.IsTrue(hc.Status.Conditions, name), nil
 		}
 	}
-	var t times
 	if err := until(ctx, condition("KubeAPIServerAvailable")); err != nil {
 		return t, nil, err
 	}
@@ -151,6 +174,20 @@ func (b *bench) hosted(ctx context.Context) (times, []*unstructured.Unstructured
 		return t, nil, err
 	}
 	return t, saved, b.gone(ctx)
+}
+
+// note remembers which components have become available by now.
+func (b *bench) note(ctx context.Context, begin time.Time, seen map[string]float64) error {
+	list := &hyperv1.ControlPlaneComponentList{}
+	if err := b.List(ctx, list, client.InNamespace(b.controlPlane())); err != nil {
+		return err
+	}
+	for _, item := range list.Items {
+		if _, known := seen[item.Name]; !known && kube.IsTrue(item.Status.Conditions, hyperv1.ControlPlaneComponentAvailable) {
+			seen[item.Name] = time.Since(begin).Seconds()
+		}
+	}
+	return nil
 }
 
 // render asks the command line for the manifests once; making keys is not part of the time.
@@ -273,10 +310,25 @@ func (b *bench) bare(ctx context.Context, saved []*unstructured.Unstructured) (t
 		}
 	}
 	t.all = time.Since(begin).Seconds()
+	if err := until(ctx, b.ended); err != nil {
+		return t, err
+	}
 	if err := b.Delete(ctx, ns); err != nil {
 		return t, err
 	}
 	return t, b.gone(ctx)
+}
+
+// ended deletes the bare parts and tells whether their pods are gone: a namespace that is deleted before them takes minutes.
+func (b *bench) ended(ctx context.Context) (bool, error) {
+	inside := client.InNamespace(b.controlPlane())
+	err := errors.Join(
+		b.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)),
+		b.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)),
+		b.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(1)))
+	pods := &corev1.PodList{}
+	err = errors.Join(err, b.List(ctx, pods, inside))
+	return len(pods.Items) == 0, err
 }
 
 func (b *bench) ready(part string) func(context.Context) (bool, error) {

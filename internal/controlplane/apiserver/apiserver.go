@@ -37,6 +37,12 @@ var traits = component.Traits{
 	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, WaitFor: component.WaitForEtcd,
 }
 
+// Certificates are the Secrets with a certificate that the pods mount, besides that of the etcd client.
+var Certificates = []string{
+	"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
+	"konnectivity-client", "konnectivity-server", "konnectivity-cluster",
+}
+
 // Component is kube-apiserver.
 func Component() component.Component {
 	return component.Component{

@@ -78,7 +78,7 @@ func Config(hcp *hyperv1.HostedControlPlane, forNodes bool) (string, error) {
 	config.UseFederatedWorkloadIdentity = true
 	config.AADClientID = string(identities.CloudProvider.ClientID)
 	config.AADFederatedTokenFile = component.CloudTokenFile
-	if registry := azure.ContainerRegistry; forNodes && registry != nil && registry.Credentials.ManagedIdentity != nil {
+	if registry := azure.ContainerRegistry; forNodes && registry != nil && registry.Credentials != nil && registry.Credentials.ManagedIdentity != nil {
 		config.UserAssignedIdentityID = registry.Credentials.ManagedIdentity.ResourceID
 	}
 	if err := config.setProbe(hcp.Annotations); err != nil {

@@ -18,9 +18,10 @@ type Entry struct {
 	Plane     string    `json:"plane"`
 	Method    string    `json:"method"`
 	URL       string    `json:"url"`
-	Status    int       `json:"status"`
+	Status    int       `json:"status"` // 0: the connection was ended without an answer
 	UserAgent string    `json:"userAgent,omitempty"`
 	Principal string    `json:"principal,omitempty"`
+	Faults    []string  `json:"faults,omitempty"` // ids of the injected faults that hit the request
 	Millis    float64   `json:"ms"`
 }
 
@@ -77,24 +78,45 @@ func (l *Log) Write(e Entry) {
 	}
 }
 
-type principalKey struct{}
+type notesKey struct{}
 
-// SetPrincipal notes who sent the request.
-func SetPrincipal(ctx context.Context, id string) {
-	if p, ok := ctx.Value(principalKey{}).(*string); ok {
-		*p = id
+// notes are what the handlers of a request tell the log.
+type notes struct {
+	mu        sync.Mutex
+	principal string
+	faults    []string
+}
+
+func note(ctx context.Context, f func(*notes)) {
+	if n, ok := ctx.Value(notesKey{}).(*notes); ok {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		f(n)
 	}
 }
 
-// Wrap logs the requests of a plane.
+// SetPrincipal notes who sent the request.
+func SetPrincipal(ctx context.Context, id string) { note(ctx, func(n *notes) { n.principal = id }) }
+
+// AddFault notes that an injected fault hit the request.
+func AddFault(ctx context.Context, id string) {
+	note(ctx, func(n *notes) { n.faults = append(n.faults, id) })
+}
+
+// Wrap logs the requests of a plane, also those whose handler ends the connection.
 func (l *Log) Wrap(plane string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		rec := &recorder{ResponseWriter: w, status: http.StatusOK}
-		var principal string
-		h.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), principalKey{}, &principal)))
-		l.Write(Entry{Time: start.UTC(), Plane: plane, Method: r.Method, URL: "https://" + r.Host + r.URL.RequestURI(), Status: rec.status,
-			UserAgent: r.UserAgent(), Principal: principal, Millis: float64(time.Since(start).Microseconds()) / 1000})
+		rec := &recorder{ResponseWriter: w}
+		var n notes
+		defer func() {
+			l.Write(Entry{Time: start.UTC(), Plane: plane, Method: r.Method, URL: "https://" + r.Host + r.URL.RequestURI(), Status: rec.status,
+				UserAgent: r.UserAgent(), Principal: n.principal, Faults: n.faults, Millis: float64(time.Since(start).Microseconds()) / 1000})
+		}()
+		h.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), notesKey{}, &n)))
+		if rec.status == 0 {
+			rec.status = http.StatusOK
+		}
 	})
 }
 
@@ -107,3 +129,13 @@ func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

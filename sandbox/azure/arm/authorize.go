@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 )
 
@@ -37,13 +38,26 @@ func actionOf(method string, p Path) (action, scope string) {
 // authorize checks the role assignments of the caller. Reading what describes the subscription itself needs any role in it.
 func (c *call) authorize() error {
 	action, scope := actionOf(c.req.Method, c.path)
-	if roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope) {
+	if c.allowed(action, scope) {
 		return nil
 	}
 	if verbs[c.req.Method] == "read" && c.readableFromBelow(action) {
 		return nil
 	}
 	return failf(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.", c.caller.ClientID, c.caller.ObjectID, action, scope)
+}
+
+// allowed leaves out role assignments that have not spread, where an injected fault delays them.
+func (c *call) allowed(action, scope string) bool {
+	if !roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope) {
+		return false
+	}
+	delay := fault.Propagation(c.req.Context(), fault.Role)
+	if delay.Time == 0 || roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope, delay.Hides) {
+		return true
+	}
+	fault.Hit(c.req.Context(), fault.Role)
+	return false
 }
 
 func (c *call) readableFromBelow(action string) bool {
@@ -78,5 +92,5 @@ func (c *call) visible(r *Resource) bool {
 		return false
 	}
 	action, scope := actionOf(http.MethodGet, p)
-	return roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope)
+	return c.allowed(action, scope)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -20,7 +21,7 @@ const (
 var resourceKinds = []*Kind{
 	{Type: typeResourceGroup, asyncDelete: true, put: putResourceGroup},
 	{Type: typeRoleDefinition, always201: true, deleteBody: true, noState: true, put: putRoleDefinition, guard: guardRoleDefinition},
-	{Type: roles.AssignmentType, deleteBody: true, noState: true, put: putRoleAssignment},
+	{Type: roles.AssignmentType, deleteBody: true, noState: true, keep: []string{"createdOn"}, put: putRoleAssignment},
 }
 
 var identityKinds = []*Kind{
@@ -39,7 +40,8 @@ func putResourceGroup(c *call, r *Resource, old Doc) error {
 	return nil
 }
 
-func putIdentity(c *call, r *Resource, _ Doc) error {
+func putIdentity(c *call, r *Resource, old Doc) error {
+	wire.Stamp(r.Body, old)
 	p := wire.EnsureProps(r.Body)
 	wire.Default(p, "clientId", uuid.NewString())
 	wire.Default(p, "principalId", uuid.NewString())
@@ -48,6 +50,7 @@ func putIdentity(c *call, r *Resource, _ Doc) error {
 }
 
 func putFederation(c *call, r *Resource, old Doc) error {
+	wire.Stamp(r.Body, old)
 	p := wire.EnsureProps(r.Body)
 	for _, f := range []string{"issuer", "subject"} {
 		if wire.Text(p, f) == "" {
@@ -134,7 +137,7 @@ func putRoleAssignment(c *call, r *Resource, old Doc) error {
 	if !c.roleExists(role) {
 		return failf(http.StatusBadRequest, "RoleDefinitionDoesNotExist", "The specified role definition with ID '%s' does not exist.", lastSegment(role))
 	}
-	if wire.Text(p, "principalType") == "" && !c.principalExists(principal) {
+	if !c.principalSeen(p, principal) {
 		return badRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that you have the correct principal ID. If you are creating this principal and then immediately assigning a role, this error might be related to a replication delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, User, or Group.", strings.ReplaceAll(principal, "-", ""), c.Tenant)
 	}
 	if old != nil && !sameAssignment(old, p) {
@@ -156,6 +159,16 @@ func putRoleAssignment(c *call, r *Resource, old Doc) error {
 	p["updatedOn"] = now
 	p["createdBy"], p["updatedBy"] = c.caller.ObjectID, c.caller.ObjectID
 	return nil
+}
+
+// principalSeen asks for the principal only when its type is not given, as Azure does; an injected delay hides a new one even then.
+func (c *call) principalSeen(p Doc, principal string) bool {
+	created, exists := c.principal(principal)
+	if exists && fault.Propagation(c.req.Context(), fault.Identity).Hides(created) {
+		fault.Hit(c.req.Context(), fault.Identity)
+		return false
+	}
+	return exists || wire.Text(p, "principalType") != ""
 }
 
 func sameAssignment(a, p Doc) bool {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -70,6 +69,11 @@ func (c *call) put() (*reply, error) {
 	if err := c.preconditions(old); err != nil {
 		return nil, err
 	}
+	if old == nil {
+		if err := checkName(c.path); err != nil {
+			return nil, err
+		}
+	}
 	var oldBody Doc
 	if old != nil {
 		oldBody = old.Body
@@ -90,6 +94,9 @@ func (c *call) put() (*reply, error) {
 		if err := k.put(c, r, oldBody); err != nil {
 			return nil, err
 		}
+	}
+	if k.async && c.operationFault().Code != "" {
+		props["provisioningState"] = "Failed"
 	}
 	return c.putReply(k, r, old == nil), nil
 }
@@ -175,9 +182,12 @@ func (c *call) delete() (*reply, error) {
 		}
 	}
 	last := c.view(r)
-	c.remove(r.ID)
+	async := k.async || k.asyncDelete
+	if !async || c.operationFault().Code == "" {
+		c.remove(r.ID)
+	}
 	switch {
-	case k.async || k.asyncDelete:
+	case async:
 		out := answer(http.StatusAccepted, nil)
 		c.operationHeaders(out, c.operationEnd(), true)
 		return out, nil
@@ -201,7 +211,7 @@ func (c *call) list() (*reply, error) {
 		return answer(http.StatusOK, Doc{"value": d}), nil
 	}
 	action, at := actionOf(http.MethodGet, c.path)
-	all := roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, at)
+	all := c.allowed(action, at)
 	match := parseFilter(c.req.URL.Query().Get("$filter"))
 	out := []any{}
 	for _, r := range c.within(scope, typ) {

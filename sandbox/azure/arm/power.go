@@ -25,7 +25,9 @@ func powerAction(change func(Doc)) func(*call, *Resource) (*reply, error) {
 		if d == nil {
 			return nil, notFound(Path{Raw: r.ID, Type: r.Type, Names: []string{r.Name}})
 		}
-		change(d)
+		if c.operationFault().Code == "" {
+			change(d)
+		}
 		delete(d, "reported") // until the hypervisor reports again
 		delete(d, "message")
 		out := answer(http.StatusAccepted, nil)

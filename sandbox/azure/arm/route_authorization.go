@@ -3,6 +3,7 @@ package arm
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
@@ -10,17 +11,17 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-// principalExists looks among service principals and managed identities.
-func (c *call) principalExists(objectID string) bool {
-	if c.tx.Get(store.Principals, strings.ToLower(objectID)) != nil {
-		return true
+// principal looks among service principals and managed identities, and tells since when there is one.
+func (c *call) principal(objectID string) (created time.Time, exists bool) {
+	if d := c.tx.Get(store.Principals, strings.ToLower(objectID)); d != nil {
+		return wire.Time(d, "createdDateTime"), true
 	}
 	for _, r := range c.within("", entra.IdentityType) {
 		if strings.EqualFold(wire.Text(wire.Props(r.Body), "principalId"), objectID) {
-			return true
+			return wire.Created(r.Body), true
 		}
 	}
-	return false
+	return time.Time{}, false
 }
 
 // scopeRoute answers what can be asked at any scope.

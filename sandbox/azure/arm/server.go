@@ -16,6 +16,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -57,6 +58,8 @@ type call struct {
 	path   Path
 	body   Doc
 	caller entra.Principal
+
+	injected *fault.Operation // what goes wrong with the operation that the request starts, once somebody asked
 }
 
 // reply is built inside the transaction and sent after its commit.

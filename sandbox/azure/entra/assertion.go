@@ -30,9 +30,9 @@ func (s *Service) checkAssertion(ctx context.Context, c client, raw string) *tok
 		return badClient("50027", "JWT token is invalid or malformed.")
 	}
 	if strings.EqualFold(claims.Issuer, c.id) {
-		return checkCertificate(c, token)
+		return s.checkCertificate(c, token)
 	}
-	if failure := matchFederation(c, claims); failure != nil {
+	if failure := s.knownFederation(ctx, c, claims); failure != nil {
 		return failure
 	}
 	keys, failure := s.issuerKeys(ctx, claims.Issuer)
@@ -43,17 +43,18 @@ func (s *Service) checkAssertion(ctx context.Context, c client, raw string) *tok
 	if err := token.Claims(&keys, &verified); err != nil {
 		return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application, or the signature is invalid: client assertion failed signature validation.")
 	}
-	return checkTimes(verified)
+	return s.checkTimes(verified)
 }
 
-func checkTimes(c jwt.Claims) *tokenError {
-	if c.Expiry == nil || c.ValidateWithLeeway(jwt.Expected{Time: time.Now()}, clockSkew) != nil {
-		return badClient("700024", "Client assertion is not within its valid time range. Current time: %s.", time.Now().UTC().Format(time.RFC3339))
+func (s *Service) checkTimes(c jwt.Claims) *tokenError {
+	now := s.now()
+	if c.Expiry == nil || c.ValidateWithLeeway(jwt.Expected{Time: now}, clockSkew) != nil {
+		return badClient("700024", "Client assertion is not within its valid time range. Current time: %s.", now.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-func checkCertificate(c client, token *jwt.JSONWebToken) *tokenError {
+func (s *Service) checkCertificate(c client, token *jwt.JSONWebToken) *tokenError {
 	for _, k := range wire.Docs(c.application, "keyCredentials") {
 		der, err := base64.StdEncoding.DecodeString(wire.Text(k, "key"))
 		if err != nil {
@@ -65,7 +66,7 @@ func checkCertificate(c client, token *jwt.JSONWebToken) *tokenError {
 		}
 		var claims jwt.Claims
 		if token.Claims(cert.PublicKey, &claims) == nil {
-			return checkTimes(claims)
+			return s.checkTimes(claims)
 		}
 	}
 	return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application.")

@@ -2,6 +2,7 @@ package entra
 
 import (
 	"strings"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -17,6 +18,7 @@ const (
 type federation struct {
 	issuer, subject string
 	audiences       []string
+	created         time.Time
 }
 
 // client is what a client id stands for: an application or a managed identity.
@@ -55,7 +57,9 @@ func findManagedIdentity(tx *store.Tx, clientID string) (client, bool) {
 		c := client{id: wire.Text(p, "clientId"), principalID: wire.Text(p, "principalId")}
 		for _, f := range tx.Scan(store.ARM, r.Key+"/") {
 			if f.Doc["type"] == CredentialType {
-				c.federations = append(c.federations, federationOf(wire.Props(f.Doc)))
+				fed := federationOf(wire.Props(f.Doc))
+				fed.created = wire.Created(f.Doc)
+				c.federations = append(c.federations, fed)
 			}
 		}
 		return c, true

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -28,8 +29,13 @@ type Fetch func(ctx context.Context, url string) ([]byte, error)
 type Service struct {
 	store  *store.Store
 	tenant string
+	now    func() time.Time
 	fetch  Fetch
-	keys   func() (signing, error)
+
+	mu      sync.Mutex
+	refused map[refusal]time.Time // until when a refusal is remembered
+
+	keys func() (signing, error)
 }
 
 // signing is the key pair of the tenant.
@@ -39,8 +45,8 @@ type signing struct {
 }
 
 // New loads the signing key of the folder. The first time it makes one in the background, because that can take half a second; requests that
-// need it wait.
-func New(dir, tenant string, s *store.Store, fetch Fetch) (*Service, error) {
+// need it wait. Now is the time by which tokens are issued and judged.
+func New(dir, tenant string, s *store.Store, now func() time.Time, fetch Fetch) (*Service, error) {
 	path := filepath.Join(dir, "entra.key")
 	keys := sync.OnceValues(func() (signing, error) {
 		k, err := loadSigning(path)
@@ -54,7 +60,7 @@ func New(dir, tenant string, s *store.Store, fetch Fetch) (*Service, error) {
 	} else if _, err := keys(); err != nil {
 		return nil, err
 	}
-	return &Service{store: s, tenant: tenant, fetch: fetch, keys: keys}, nil
+	return &Service{store: s, tenant: tenant, now: now, fetch: fetch, refused: map[refusal]time.Time{}, keys: keys}, nil
 }
 
 func loadSigning(path string) (signing, error) {

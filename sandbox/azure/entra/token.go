@@ -31,7 +31,7 @@ func (s *Service) token(w http.ResponseWriter, r *http.Request) {
 		failure.write(w)
 		return
 	}
-	now := time.Now()
+	now := s.now()
 	raw, err := s.issue(c, aud, now)
 	if err != nil {
 		serverError(err).write(w)

@@ -3,7 +3,6 @@ package entra
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -50,7 +49,7 @@ func (s *Service) Verify(raw string, audiences []string, accept func(string) boo
 	if claims.Issuer != s.issuer() {
 		return Principal{}, &TokenError{"InvalidAuthenticationTokenTenant", fmt.Sprintf("The access token is from the wrong issuer '%s'.", claims.Issuer)}
 	}
-	if claims.Expiry == nil || claims.ValidateWithLeeway(jwt.Expected{Time: time.Now()}, clockSkew) != nil {
+	if claims.Expiry == nil || claims.ValidateWithLeeway(jwt.Expected{Time: s.now()}, clockSkew) != nil {
 		return Principal{}, &TokenError{"ExpiredAuthenticationToken", "The access token expiry UTC time is earlier than current UTC time."}
 	}
 	for _, a := range claims.Audience {

@@ -56,7 +56,7 @@ func Application(objectID, appID string, d Doc) Doc {
 // Principal is the document of an application's service principal.
 func Principal(objectID, appID, name, tenant string) Doc {
 	return Doc{"id": strings.ToLower(objectID), "appId": appID, "displayName": name, "appDisplayName": name, "servicePrincipalType": "Application", "accountEnabled": true,
-		"servicePrincipalNames": []any{appID}, "keyCredentials": []any{}, "passwordCredentials": []any{}, "appOwnerOrganizationId": tenant, "alternativeNames": []any{}, "tags": []any{}}
+		"servicePrincipalNames": []any{appID}, "keyCredentials": []any{}, "passwordCredentials": []any{}, "appOwnerOrganizationId": tenant, "createdDateTime": time.Now().UTC().Format(time.RFC3339Nano), "alternativeNames": []any{}, "tags": []any{}}
 }
 
 // member serves what hangs below an object.

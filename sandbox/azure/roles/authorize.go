@@ -2,8 +2,10 @@ package roles
 
 import (
 	"strings"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
 // Plane of an action.
@@ -18,10 +20,18 @@ const (
 // AssignmentType is the resource type of a role assignment.
 const AssignmentType = "Microsoft.Authorization/roleAssignments"
 
-// Allowed tells whether some role assignment of the principal at the scope, or above it, grants the action.
-func Allowed(tx *store.Tx, plane Plane, principalID, action, scope string) bool {
+// Hidden tells whether a role assignment made at a time does not count yet.
+type Hidden func(created time.Time) bool
+
+// Allowed tells whether some role assignment of the principal at the scope, or above it, grants the action. Hidden ones do not.
+func Allowed(tx *store.Tx, plane Plane, principalID, action, scope string, hidden ...Hidden) bool {
 	scope = normal(scope)
-	return anyAssignment(tx, principalID, func(at, roleID string) bool {
+	return anyAssignment(tx, principalID, func(at, roleID string, created time.Time) bool {
+		for _, h := range hidden {
+			if h(created) {
+				return false
+			}
+		}
 		return within(scope, at) && grants(tx, roleID, plane, action)
 	})
 }
@@ -30,7 +40,7 @@ func Allowed(tx *store.Tx, plane Plane, principalID, action, scope string) bool 
 // assignment. Azure lets such a principal list the collection and shows it only what it may see.
 func AllowedBelow(tx *store.Tx, principalID, action, scope string) bool {
 	scope = normal(scope)
-	return anyAssignment(tx, principalID, func(at, roleID string) bool {
+	return anyAssignment(tx, principalID, func(at, roleID string, _ time.Time) bool {
 		return within(at, scope) && (action == "" || grants(tx, roleID, Management, action))
 	})
 }
@@ -41,7 +51,7 @@ func within(scope, ancestor string) bool {
 	return scope == ancestor || strings.HasPrefix(scope, ancestor+"/")
 }
 
-func anyAssignment(tx *store.Tx, principalID string, match func(scope, roleID string) bool) bool {
+func anyAssignment(tx *store.Tx, principalID string, match func(scope, roleID string, created time.Time) bool) bool {
 	found := false
 	tx.Each(store.ARM, func(_ string, d store.Doc) bool {
 		if d["type"] != AssignmentType {
@@ -51,7 +61,7 @@ func anyAssignment(tx *store.Tx, principalID string, match func(scope, roleID st
 		id, _ := p["principalId"].(string)
 		at, _ := p["scope"].(string)
 		role, _ := p["roleDefinitionId"].(string)
-		found = principalID != "" && strings.EqualFold(id, principalID) && match(normal(at), role)
+		found = principalID != "" && strings.EqualFold(id, principalID) && match(normal(at), role, wire.Time(p, "createdOn"))
 		return !found
 	})
 	return found

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 )
@@ -110,6 +111,27 @@ func Merge(dst, patch Doc) {
 		}
 		dst[k] = v
 	}
+}
+
+// Stamp notes when a resource was created, old being what it was before.
+func Stamp(d, old Doc) {
+	if s := Sub(old, "systemData"); s["createdAt"] != nil {
+		d["systemData"] = s
+		return
+	}
+	d["systemData"] = Doc{"createdAt": time.Now().UTC().Format(time.RFC3339Nano)}
+}
+
+// Created is when a resource was created, the zero time when nobody noted it.
+func Created(d Doc) time.Time { return Time(Sub(d, "systemData"), "createdAt") }
+
+// Time returns a member that is a time, the zero time when absent.
+func Time(d Doc, key string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, Text(d, key))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // Bearer returns the token of the Authorization header.

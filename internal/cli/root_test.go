@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// run executes one command line as typed; no management cluster is in reach.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/nonexistent/kubeconfig")
+	t.Setenv("HOME", t.TempDir())
+	var out, messages bytes.Buffer
+	status = Main(args, &out, &messages)
+	return status, out.String(), messages.String()
+}
+
+func TestRoot(t *testing.T) {
+	for _, tc := range []struct {
+		args           string
+		status         int
+		stdout, stderr string // a part of it; "" means that nothing is printed there
+	}{
+		{"", 1, "Usage:", ""},
+		{"create", 1, "Usage:", ""},
+		{"create cluster", 1, "Usage:", ""},
+		{"destroy", 1, "Usage:", ""},
+		{"destroy cluster", 1, "Usage:", ""},
+		{"--help", 0, "Usage:", ""},
+		{"--version", 0, "v0.1.0-dev", ""},
+		{"version --client-only", 0, "Client Version: ", ""},
+		{"version", 0, "Server Version: unknown", ""},
+		{"fly", 1, "", `error: unknown command "fly"`},
+		{"create cluster azure --nmae x", 1, "", "error: unknown flag: --nmae"},
+		{"create cluster azure", 1, "", "error: --name is required"},
+		{"destroy cluster azure --name x", 1, "", `error: required flag(s) "azure-creds" not set`},
+		{"create kubeconfig", 1, "", "error: cannot find the management cluster"},
+		{"create nodepool azure --node-count 3", 1, "", "--node-count is deprecated"},
+		{"install --install-scope some", 1, "", "--install-scope"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			status, stdout, stderr := run(t, strings.Fields(tc.args)...)
+			if status != tc.status {
+				t.Errorf("status %d, want %d", status, tc.status)
+			}
+			for _, stream := range []struct{ name, got, want string }{{"stdout", stdout, tc.stdout}, {"stderr", stderr, tc.stderr}} {
+				if !strings.Contains(stream.got, stream.want) || stream.want == "" && stream.got != "" {
+					t.Errorf("%s is %q, want %q", stream.name, stream.got, stream.want)
+				}
+			}
+			if strings.Contains(stderr, "Usage:") {
+				t.Errorf("usage is printed on an error: %s", stderr)
+			}
+		})
+	}
+}

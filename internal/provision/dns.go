@@ -1,0 +1,396 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+const (
+	// Built-in roles on the zone.
+	roleReader             = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+	roleDNSZoneContributor = "befefa01-2a29-4197-83a8-272ff33ce314"
+
+	// The service account that ExternalDNS runs as, and the audience of its tokens.
+	externalDNSSubject  = subjectPrefix + "hypershift:external-dns"
+	externalDNSAudience = "api://AzureADTokenExchange"
+
+	delegationTTL = 300
+	passwordLife  = 365 * 24 * time.Hour
+)
+
+// How ExternalDNS signs in.
+const (
+	ByWorkloadIdentity = "WorkloadIdentity"
+	ByServicePrincipal = "ServicePrincipal"
+)
+
+// DNSOptions describe the zone that the hosted clusters' endpoints are published in.
+type DNSOptions struct {
+	Zone             string
+	ResourceGroup    string // persistent group
+	Location         string // of the group, where it must be made
+	ParentZoneID     string // "" looks for it in the subscription
+	SkipDelegation   bool   // the parent is not in Azure, or not ours
+	ManagementURL    string // issuer of the management cluster's tokens: ExternalDNS by workload identity
+	ServicePrincipal string // name of the application: ExternalDNS by service principal
+	CredentialsPath  string // where its credentials, or the workload identity's settings, are written
+	Resolver         string // HOST:PORT of the DNS server to ask; "" is the system's
+	DelegationWait   time.Duration
+	Tags             map[string]string
+}
+
+// Validate names the flag that is wrong.
+func (o DNSOptions) Validate() error {
+	switch {
+	case !isDomain(o.Zone):
+		return fmt.Errorf("--dns-zone-name %q is not a domain name such as clusters.example.com", o.Zone)
+	case o.ResourceGroup == "":
+		return errors.New("--resource-group-name is required: the persistent resource group")
+	case o.ParentZoneID != "" && o.SkipDelegation:
+		return errors.New("--parent-zone-id and --skip-delegation exclude each other")
+	case o.ManagementURL != "" && o.ServicePrincipal != "":
+		return errors.New("--management-issuer-url and --service-principal-name exclude each other: ExternalDNS signs in in one way")
+	case o.ServicePrincipal != "" && o.CredentialsPath == "":
+		return errors.New("--external-dns-credentials is required with --service-principal-name: the file to write")
+	}
+	if o.ParentZoneID != "" {
+		parent, err := azure.ParseID(o.ParentZoneID)
+		if err != nil {
+			return fmt.Errorf("--parent-zone-id: %w", err)
+		}
+		if !strings.HasSuffix(strings.ToLower(o.Zone), "."+strings.ToLower(parent.Name)) {
+			return fmt.Errorf("--parent-zone-id: %s is not above %s", parent.Name, o.Zone)
+		}
+	}
+	return nil
+}
+
+// dnsStack carries what the nodes share. The zone's name servers and the client id are known once Azure has made them.
+type dnsStack struct {
+	DNSOptions
+	s   *azure.Session
+	mu  sync.Mutex
+	out DNSHandoff
+}
+
+func newDNSStack(s *azure.Session, o DNSOptions) *dnsStack {
+	d := &dnsStack{DNSOptions: o, s: s, out: DNSHandoff{Zone: o.Zone, ZoneID: s.ResourceID(o.ResourceGroup, typeDNS, o.Zone), ParentZoneID: o.ParentZoneID}}
+	switch {
+	case o.ManagementURL != "":
+		d.out.ExternalDNS, d.out.ManagementURL, d.out.CredentialsPath = ByWorkloadIdentity, o.ManagementURL, o.CredentialsPath
+	case o.ServicePrincipal != "":
+		d.out.ExternalDNS, d.out.Application, d.out.CredentialsPath = ByServicePrincipal, o.ServicePrincipal, o.CredentialsPath
+	}
+	return d
+}
+
+// prepare finds the parent zone, so that a missing one is reported before anything is made.
+func (d *dnsStack) prepare(ctx context.Context) error {
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	if d.SkipDelegation || d.out.ParentZoneID != "" {
+		return nil
+	}
+	parent, err := parentZone(ctx, d.s, d.Zone)
+	if err != nil {
+		return err
+	}
+	if parent == "" {
+		return fmt.Errorf("no public DNS zone above %s in subscription %s; give --parent-zone-id, or --skip-delegation to make the NS records elsewhere", d.Zone, d.s.SubscriptionID)
+	}
+	d.out.ParentZoneID = parent
+	return nil
+}
+
+// parentZone is the closest zone above the domain in the subscription, or "".
+func parentZone(ctx context.Context, s *azure.Session, domain string) (string, error) {
+	zones, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/Microsoft.Network/dnszones", apiDNS, "")
+	if err != nil {
+		return "", err
+	}
+	best := azure.Resource{}
+	for _, z := range zones {
+		if strings.HasSuffix(strings.ToLower(domain), "."+strings.ToLower(z.Name)) && len(z.Name) > len(best.Name) {
+			best = z
+		}
+	}
+	return best.ID, nil
+}
+
+// CreateDNS makes the zone, its delegation and ExternalDNS's identity, and asks real DNS whether the delegation answers.
+func CreateDNS(ctx context.Context, s *azure.Session, o DNSOptions, progress func(stack.Event)) (*DNSHandoff, error) {
+	d := newDNSStack(s, o)
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return &d.out, stack.Create(ctx, d.nodes(), options(progress))
+}
+
+// PlanDNS says what CreateDNS would do.
+func PlanDNS(ctx context.Context, s *azure.Session, o DNSOptions) ([]stack.Step, error) {
+	d := newDNSStack(s, o)
+	if err := d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return stack.Plan(ctx, d.nodes())
+}
+
+// DNSIDs are the ARM ids of what the stack makes, by node.
+func DNSIDs(s *azure.Session, o DNSOptions, out *DNSHandoff) map[string]string {
+	d := newDNSStack(s, o)
+	if out != nil {
+		d.out = *out
+	}
+	ids := map[string]string{"zone": d.out.ZoneID, "identity": d.identityID(), "credential": d.credentialID()}
+	if d.out.ParentZoneID != "" {
+		ids["delegation"] = d.delegationID()
+	}
+	return ids
+}
+
+func (d *dnsStack) nodes() []*stack.Node {
+	nodes := []*stack.Node{group(d.s, "group", d.ResourceGroup, d.Location, nil, true), d.zoneNode()}
+	verifyAfter := "zone"
+	if d.out.ParentZoneID != "" {
+		nodes = append(nodes, d.delegationNode())
+		verifyAfter = "delegation"
+	}
+	if !d.SkipDelegation {
+		nodes = append(nodes, d.answersNode(verifyAfter))
+	}
+	switch d.out.ExternalDNS {
+	case ByWorkloadIdentity:
+		nodes = append(nodes, d.workloadIdentityNodes()...)
+	case ByServicePrincipal:
+		nodes = append(nodes, d.servicePrincipalNodes()...)
+	}
+	return nodes
+}
+
+func (d *dnsStack) zoneNode() *stack.Node {
+	return resource{session: d.s, id: d.out.ZoneID, api: apiDNS,
+		body: func() azure.Resource {
+			return azure.Resource{Location: "global", Tags: withTag(d.Tags, stackTag("dns", "zone"))}
+		},
+		found: func(r *azure.Resource) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.out.NameServers = nameServersOf(r)
+		},
+	}.node("zone", "DNS zone", d.Zone, "group")
+}
+
+func nameServersOf(zone *azure.Resource) []string {
+	var names []string
+	list, _ := zone.Properties["nameServers"].([]any)
+	for _, entry := range list {
+		if text, ok := entry.(string); ok {
+			names = append(names, normalHost(text))
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (d *dnsStack) nameServers() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.out.NameServers)
+}
+
+// delegationID is the NS record set in the parent zone; its name is what the zone adds to the parent's.
+func (d *dnsStack) delegationID() string {
+	parent, err := azure.ParseID(d.out.ParentZoneID)
+	if err != nil {
+		return ""
+	}
+	return d.out.ParentZoneID + "/NS/" + d.Zone[:len(d.Zone)-len(parent.Name)-1]
+}
+
+func (d *dnsStack) delegationNode() *stack.Node {
+	return resource{session: d.s, id: d.delegationID(), api: apiDNS,
+		body: func() azure.Resource {
+			var records []any
+			for _, name := range d.nameServers() {
+				records = append(records, map[string]any{"nsdname": name + "."})
+			}
+			return azure.Resource{Properties: map[string]any{"TTL": delegationTTL, "NSRecords": records,
+				"metadata": map[string]any{zoneMetadata: strings.ToLower(d.Zone)}}}
+		},
+		current: func(r *azure.Resource) bool { return slices.Equal(delegatedTo(r), d.nameServers()) },
+	}.node("delegation", "NS record set", d.Zone, "zone")
+}
+
+// zoneMetadata marks the NS records that we made in a parent zone.
+const zoneMetadata = "hypershift_zone"
+
+func delegatedTo(r *azure.Resource) []string {
+	var names []string
+	list, _ := r.Properties["NSRecords"].([]any)
+	for _, entry := range list {
+		if record, ok := entry.(map[string]any); ok {
+			text, _ := record["nsdname"].(string)
+			names = append(names, normalHost(text))
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (d *dnsStack) identityName() string {
+	return "external-dns-" + strings.ReplaceAll(strings.ToLower(d.Zone), ".", "-")
+}
+
+func (d *dnsStack) identityID() string {
+	return d.s.ResourceID(d.ResourceGroup, typeIdentity, d.identityName())
+}
+
+func (d *dnsStack) credentialID() string {
+	return d.identityID() + "/federatedIdentityCredentials/external-dns"
+}
+
+func (d *dnsStack) setClient(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out.ClientID = id
+}
+
+func (d *dnsStack) client() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.ClientID
+}
+
+func (d *dnsStack) workloadIdentityNodes() []*stack.Node {
+	identity := resource{session: d.s, id: d.identityID(), api: apiIdentity,
+		body: func() azure.Resource {
+			return azure.Resource{Location: d.Location, Tags: withTag(d.Tags, stackTag("dns", "external-dns"))}
+		},
+		found: func(r *azure.Resource) { d.setClient(r.Property("clientId")) },
+	}.node("identity", "managed identity", d.identityName(), "group")
+	credential := federatedNode(d.s, d.credentialID(), federation{d.ManagementURL, externalDNSSubject, externalDNSAudience}, "credential", "identity")
+	nodes := []*stack.Node{identity, credential,
+		d.roleNode("role/zone", "DNS Zone Contributor", roleDNSZoneContributor, d.out.ZoneID, "identity"),
+		// ExternalDNS lists the zones of the group.
+		d.roleNode("role/group", "Reader", roleReader, d.s.GroupID(d.ResourceGroup), "identity")}
+	if d.CredentialsPath != "" {
+		nodes = append(nodes, d.settingsNode())
+	}
+	return nodes
+}
+
+func (d *dnsStack) servicePrincipalNodes() []*stack.Node {
+	return []*stack.Node{d.applicationNode(),
+		d.roleNode("role/reader", "Reader", roleReader, d.out.ZoneID, "application"),
+		d.roleNode("role/contributor", "Contributor", roleContributor, d.out.ZoneID, "application")}
+}
+
+func (d *dnsStack) roleNode(nodeID, name, role, scope, principal string) *stack.Node {
+	return assignment(d.s, nodeID, name, func(ctx context.Context) (azure.Assignment, error) {
+		object, err := d.s.NewDirectory().PrincipalOf(ctx, d.client())
+		return azure.Assignment{Name: azure.AssignmentName("external-dns", name, scope+"/"+d.Zone), Scope: scope, RoleGUID: role, PrincipalID: object}, err
+	}, "zone", principal)
+}
+
+// externalDNSFile is what ExternalDNS reads, in its own spelling.
+type externalDNSFile struct {
+	TenantID         string `json:"tenantId"`
+	SubscriptionID   string `json:"subscriptionId"`
+	ResourceGroup    string `json:"resourceGroup"`
+	ClientID         string `json:"aadClientId,omitempty"`
+	ClientSecret     string `json:"aadClientSecret,omitempty"`
+	WorkloadIdentity bool   `json:"useWorkloadIdentityExtension,omitempty"`
+}
+
+func (d *dnsStack) settings() externalDNSFile {
+	return externalDNSFile{TenantID: d.s.TenantID, SubscriptionID: d.s.SubscriptionID, ResourceGroup: d.ResourceGroup}
+}
+
+func (f externalDNSFile) write(path string) error {
+	raw, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot encode the credentials of ExternalDNS: %w", err)
+	}
+	return replaceFile(path, raw, 0o600)
+}
+
+func readExternalDNSFile(path string) (externalDNSFile, error) {
+	var f externalDNSFile
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return f, fmt.Errorf("cannot read the credentials of ExternalDNS: %w", err)
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return f, fmt.Errorf("%s is not the credentials file of ExternalDNS: %w", path, err)
+	}
+	return f, nil
+}
+
+// settingsNode writes the file for ExternalDNS by workload identity; it holds no secret.
+func (d *dnsStack) settingsNode() *stack.Node {
+	want := d.settings()
+	want.WorkloadIdentity = true
+	return &stack.Node{ID: "file", Kind: "file", Name: d.CredentialsPath, DependsOn: []string{"identity"},
+		Observe: func(context.Context) (stack.State, error) {
+			f, err := readExternalDNSFile(d.CredentialsPath)
+			switch {
+			case errors.Is(err, os.ErrNotExist):
+				return stack.Missing, nil
+			case err == nil && f != want:
+				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+			}
+			return stack.Current, err
+		},
+		Apply: func(context.Context) error { return want.write(d.CredentialsPath) }}
+}
+
+// applicationNode makes the application, and a secret when the credentials file has none of it: Azure shows a secret only once.
+func (d *dnsStack) applicationNode() *stack.Node {
+	return &stack.Node{ID: "application", Kind: "service principal", Name: d.ServicePrincipal, DependsOn: []string{"group"},
+		Observe: func(ctx context.Context) (stack.State, error) {
+			app, err := d.s.FindApplication(ctx, d.ServicePrincipal)
+			if err != nil || app == nil {
+				return stack.Missing, err
+			}
+			d.setClient(app.ClientID)
+			f, err := readExternalDNSFile(d.CredentialsPath)
+			if errors.Is(err, os.ErrNotExist) {
+				return stack.Drifted, nil
+			}
+			want := d.settings()
+			want.ClientID, want.ClientSecret = app.ClientID, f.ClientSecret
+			if err == nil && (f != want || f.ClientSecret == "") {
+				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+			}
+			return stack.Current, err
+		},
+		Apply: func(ctx context.Context) error {
+			if _, err := os.Stat(d.CredentialsPath); err == nil {
+				return fmt.Errorf("%s exists and belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+			}
+			app, err := d.s.EnsureApplication(ctx, d.ServicePrincipal)
+			if err != nil {
+				return err
+			}
+			d.setClient(app.ClientID)
+			f := d.settings()
+			f.ClientID = app.ClientID
+			if f.ClientSecret, err = d.s.AddPassword(ctx, app, "external-dns", passwordLife); err != nil {
+				return err
+			}
+			return f.write(d.CredentialsPath)
+		},
+		Delete: func(ctx context.Context) error { return d.s.DeleteApplication(ctx, d.ServicePrincipal) }}
+}

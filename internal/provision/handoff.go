@@ -1,0 +1,243 @@
+package provision
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// The head of a hand-off file; a reader refuses every other version.
+const (
+	HandoffVersion = "handoff.hypershift.openshift.io/v1"
+	HandoffKind    = "Handoff"
+)
+
+// Handoff carries what the Azure administrator made to the one who creates the cluster. It holds paths of secrets, never secrets.
+type Handoff struct {
+	APIVersion     string             `json:"apiVersion"`
+	Kind           string             `json:"kind"`
+	Name           string             `json:"name,omitempty"`
+	InfraID        string             `json:"infraID,omitempty"`
+	Cloud          string             `json:"cloud,omitempty"`
+	Location       string             `json:"location,omitempty"`
+	SubscriptionID string             `json:"subscriptionID,omitempty"`
+	TenantID       string             `json:"tenantID,omitempty"`
+	Issuer         *IssuerHandoff     `json:"issuer,omitempty"`
+	Identities     *IdentitiesHandoff `json:"identities,omitempty"`
+	DNS            *DNSHandoff        `json:"dns,omitempty"`
+	Infra          *InfraOutput       `json:"infra,omitempty"`
+	// RolesDNSZoneGroup is set when `create infra azure` gave the identities their roles: the group of the public zone, or "none".
+	RolesDNSZoneGroup string `json:"rolesDNSZoneGroup,omitempty"`
+	Inventory         []Made `json:"inventory,omitempty"`
+}
+
+// IssuerHandoff is the issuer's part.
+type IssuerHandoff struct {
+	URL            string `json:"url"`
+	ResourceGroup  string `json:"resourceGroup,omitempty"`
+	StorageAccount string `json:"storageAccount,omitempty"`
+	Container      string `json:"container,omitempty"`
+	Shared         bool   `json:"shared,omitempty"`
+	PrivateKeyPath string `json:"privateKeyPath,omitempty"`
+	PublicKeyPath  string `json:"publicKeyPath,omitempty"`
+}
+
+// IdentitiesHandoff is the part of the workload identities.
+type IdentitiesHandoff struct {
+	ResourceGroup string              `json:"resourceGroup,omitempty"`
+	Clients       *WorkloadIdentities `json:"clients"`
+}
+
+// DNSHandoff is the part of the zone and of ExternalDNS.
+type DNSHandoff struct {
+	Zone            string   `json:"zone"`
+	ZoneID          string   `json:"zoneID"`
+	NameServers     []string `json:"nameServers,omitempty"`
+	ParentZoneID    string   `json:"parentZoneID,omitempty"` // "" when the delegation is made elsewhere
+	ExternalDNS     string   `json:"externalDNS,omitempty"`  // WorkloadIdentity, ServicePrincipal or ""
+	ClientID        string   `json:"clientID,omitempty"`
+	ManagementURL   string   `json:"managementIssuerURL,omitempty"`
+	Application     string   `json:"application,omitempty"`
+	CredentialsPath string   `json:"credentialsPath,omitempty"`
+}
+
+// Made is a resource that one of our stacks made, so that it is ours to remove.
+type Made struct {
+	Stack string `json:"stack"`
+	Kind  string `json:"kind"`
+	ID    string `json:"id"`
+}
+
+// ParseHandoff reads YAML or JSON. The error names the member.
+func ParseHandoff(raw []byte) (*Handoff, error) {
+	var h Handoff
+	if err := yaml.UnmarshalStrict(raw, &h); err != nil {
+		return nil, fmt.Errorf("not a hand-off file: %w", err)
+	}
+	return &h, h.validate()
+}
+
+func (h *Handoff) validate() error {
+	if h.APIVersion != HandoffVersion || h.Kind != HandoffKind {
+		return fmt.Errorf("apiVersion %q, kind %q: this program reads %s, %s", h.APIVersion, h.Kind, HandoffVersion, HandoffKind)
+	}
+	for _, id := range []struct{ member, value string }{{"subscriptionID", h.SubscriptionID}, {"tenantID", h.TenantID}} {
+		if id.value != "" && !azure.IsUUID(id.value) {
+			return fmt.Errorf("%s %q is not a UUID", id.member, id.value)
+		}
+	}
+	if h.Issuer != nil {
+		if u, err := url.Parse(h.Issuer.URL); err != nil || u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("issuer.url %q is not an https URL", h.Issuer.URL)
+		}
+	}
+	if h.Identities != nil {
+		if h.Identities.Clients == nil {
+			return errors.New("identities.clients is missing")
+		}
+		if err := h.Identities.Clients.validate(); err != nil {
+			return fmt.Errorf("identities.clients: %w", err)
+		}
+	}
+	if h.DNS != nil {
+		if _, err := azure.ParseID(h.DNS.ZoneID); err != nil {
+			return fmt.Errorf("dns.zoneID: %w", err)
+		}
+	}
+	for i, m := range h.Inventory {
+		if _, err := azure.ParseID(m.ID); err != nil {
+			return fmt.Errorf("inventory[%d].id: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// ReadHandoff reads the file at path.
+func ReadHandoff(path string) (*Handoff, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the hand-off file: %w", err)
+	}
+	h, err := ParseHandoff(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the hand-off file %s: %w", path, err)
+	}
+	return h, nil
+}
+
+// ReadOrNewHandoff is an empty hand-off when there is no such file, or no path.
+func ReadOrNewHandoff(path string) (*Handoff, error) {
+	h, err := &Handoff{APIVersion: HandoffVersion, Kind: HandoffKind}, error(nil)
+	if path == "" {
+		return h, nil
+	}
+	if _, statErr := os.Stat(path); !errors.Is(statErr, fs.ErrNotExist) {
+		h, err = ReadHandoff(path)
+	}
+	return h, err
+}
+
+// Claim says for which cluster, subscription and cloud the file is, and refuses one of another: a file describes one cluster.
+func (h *Handoff) Claim(s *azure.Session, name, infraID, cloud, location string) error {
+	for _, f := range []struct {
+		member string
+		have   *string
+		want   string
+	}{
+		{"subscriptionID", &h.SubscriptionID, s.SubscriptionID}, {"tenantID", &h.TenantID, s.TenantID},
+		{"name", &h.Name, name}, {"infraID", &h.InfraID, infraID}, {"cloud", &h.Cloud, cloud}, {"location", &h.Location, location},
+	} {
+		switch {
+		case f.want == "":
+		case *f.have == "":
+			*f.have = f.want
+		case !strings.EqualFold(*f.have, f.want):
+			return fmt.Errorf("the hand-off file is for %s %s, not %s; give every hosted cluster its own file", f.member, *f.have, f.want)
+		}
+	}
+	return nil
+}
+
+// Write replaces the file in one step; only the user can read it.
+func (h *Handoff) Write(path string) error {
+	raw, err := yaml.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("cannot encode the hand-off file: %w", err)
+	}
+	return replaceFile(path, raw, 0o600)
+}
+
+// replaceFile never leaves half a file behind.
+func replaceFile(path string, raw []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(raw)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return nil
+}
+
+// Recorder notes which nodes a run made or removed, while it passes the events on.
+type Recorder struct {
+	mu            sync.Mutex
+	made, removed map[string]string // node id -> kind
+	next          func(stack.Event)
+}
+
+// NewRecorder passes every event on to next.
+func NewRecorder(next func(stack.Event)) *Recorder {
+	return &Recorder{made: map[string]string{}, removed: map[string]string{}, next: next}
+}
+
+// Progress is the function to give to a stack.
+func (r *Recorder) Progress(e stack.Event) {
+	r.mu.Lock()
+	switch e.Phase {
+	case stack.Applied:
+		r.made[e.Node.ID] = e.Node.Kind
+	case stack.Deleted:
+		r.removed[e.Node.ID] = e.Node.Kind
+	}
+	r.mu.Unlock()
+	r.next(e)
+}
+
+// Record brings the inventory up to date; ids tells the ARM ids of the stack's nodes.
+func (h *Handoff) Record(stackName string, r *Recorder, ids map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for node, id := range ids {
+		kind, made := r.made[node]
+		_, removed := r.removed[node]
+		at := slices.IndexFunc(h.Inventory, func(m Made) bool { return strings.EqualFold(m.ID, id) })
+		switch {
+		case made && at < 0:
+			h.Inventory = append(h.Inventory, Made{Stack: stackName, Kind: kind, ID: id})
+		case removed && at >= 0:
+			h.Inventory = slices.Delete(h.Inventory, at, at+1)
+		}
+	}
+	sort.Slice(h.Inventory, func(i, j int) bool {
+		a, b := h.Inventory[i], h.Inventory[j]
+		return a.Stack+a.ID < b.Stack+b.ID
+	})
+}

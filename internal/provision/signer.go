@@ -1,0 +1,133 @@
+package provision
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// signerBits is the size the credential operator's tool uses for the same files.
+const signerBits = 4096
+
+// The files of a key pair, as the credential operator's tool names them.
+const (
+	privateKeyFile = "serviceaccount-signer.private"
+	publicKeyFile  = "serviceaccount-signer.public"
+)
+
+// ensureKeyPair reads the pair or makes it. The private file is never readable by others; files that exist are never written.
+func ensureKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
+	key, err := readSigner(privatePath)
+	if errors.Is(err, os.ErrNotExist) {
+		return makeKeyPair(privatePath, publicPath)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPublicFile(publicPath, key); !errors.Is(err, os.ErrNotExist) {
+		return key, err
+	}
+	return key, writePublic(publicPath, &key.PublicKey)
+}
+
+func makeKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
+	if _, err := os.Stat(publicPath); err == nil {
+		return nil, fmt.Errorf("%s exists without %s; bring its private key, or move it away to have a new pair made", publicPath, privatePath)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, signerBits)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the signing key: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
+	}
+	if err := replaceFile(privatePath, privatePEM(key), 0o600); err != nil {
+		return nil, err
+	}
+	return key, writePublic(publicPath, &key.PublicKey)
+}
+
+func privatePEM(key *rsa.PrivateKey) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+}
+
+func publicPEM(key *rsa.PublicKey) ([]byte, error) {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the public key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
+}
+
+func writePublic(path string, key *rsa.PublicKey) error {
+	raw, err := publicPEM(key)
+	if err != nil {
+		return err
+	}
+	return replaceFile(path, raw, 0o644)
+}
+
+// checkPublicFile refuses a public key that is not the private one's.
+func checkPublicFile(path string, key *rsa.PrivateKey) error {
+	public, err := readPublic(path)
+	if err != nil {
+		return err
+	}
+	if !public.Equal(&key.PublicKey) {
+		return fmt.Errorf("%s is not the public half of the private key; give the pair that belongs together", path)
+	}
+	return nil
+}
+
+func readPublic(path string) (*rsa.PublicKey, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the public key: %w", err)
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, fmt.Errorf("%s holds no PEM block; it should be an RSA public key", path)
+	}
+	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a public key: %w", path, err)
+	}
+	key, ok := parsed.(*rsa.PublicKey)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an RSA public key", path)
+	}
+	return key, nil
+}
+
+// readSigner reads an RSA private key, PKCS#1 or PKCS#8.
+func readSigner(path string) (*rsa.PrivateKey, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the signing key: %w", err)
+	}
+	return parseSigner(path, raw)
+}
+
+func parseSigner(path string, raw []byte) (*rsa.PrivateKey, error) {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, fmt.Errorf("%s holds no PEM block; it should be an RSA private key", path)
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not an RSA private key: %w", path, err)
+	}
+	key, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an RSA private key", path)
+	}
+	return key, nil
+}

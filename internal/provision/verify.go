@@ -1,0 +1,405 @@
+package provision
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+)
+
+// The outcomes of a check.
+const (
+	Pass = "pass"
+	Fail = "fail"
+	Skip = "skip"
+)
+
+// Check is one thing that verify looked at.
+type Check struct {
+	Area   string `json:"area"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// VerifyOptions tell what cannot be read from the hand-off.
+type VerifyOptions struct {
+	Resolver string // HOST:PORT of the DNS server to ask; "" is the system's
+}
+
+// checksAtOnce bounds the checks under way.
+const checksAtOnce = 8
+
+// Verify looks again at everything the hand-off says was made, and exchanges a token for each identity. It changes nothing. The
+// error tells that it could not look; what it found wrong is in the checks.
+func Verify(ctx context.Context, s *azure.Session, h *Handoff, o VerifyOptions) ([]Check, error) {
+	v := &verification{s: s, h: h, VerifyOptions: o, directory: s.NewDirectory(), assignments: s.NewAssignments()}
+	if h.Issuer != nil && h.Issuer.PrivateKeyPath != "" {
+		var err error
+		if v.key, err = readSigner(h.Issuer.PrivateKeyPath); err != nil {
+			return nil, err
+		}
+	}
+	if h.Identities != nil {
+		var err error
+		if v.identities, err = s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/"+typeIdentity, apiIdentity, ""); err != nil {
+			return nil, err
+		}
+	}
+	todo := slices.Concat(v.issuerTasks(), v.identityTasks(), v.infraTasks(), v.dnsTasks())
+	if len(todo) == 0 {
+		return nil, errors.New("there is nothing to verify: the hand-off names neither issuer, identities, infrastructure nor DNS")
+	}
+	results := make([][]Check, len(todo))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(checksAtOnce)
+	for i, work := range todo {
+		group.Go(func() error {
+			results[i] = work(ctx)
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(results...), nil
+}
+
+// Failed counts the checks that failed.
+func Failed(checks []Check) int {
+	n := 0
+	for _, c := range checks {
+		if c.Status == Fail {
+			n++
+		}
+	}
+	return n
+}
+
+type task func(context.Context) []Check
+
+type verification struct {
+	VerifyOptions
+	s           *azure.Session
+	h           *Handoff
+	key         *rsa.PrivateKey // nil when the hand-off names none
+	identities  []azure.Resource
+	directory   *azure.Directory
+	assignments *azure.Assignments
+}
+
+// verdict is pass without an error. The remedy is the error's own where it has one.
+func verdict(area, name, detail string, err error, remedy string) Check {
+	if err == nil {
+		return Check{Area: area, Name: name, Status: Pass, Detail: detail}
+	}
+	c := Check{Area: area, Name: name, Status: Fail, Detail: err.Error(), Remedy: remedy}
+	var known *azure.Error
+	if errors.As(err, &known) {
+		c.Detail = known.Cause
+		if known.Code != "" {
+			c.Detail += " (" + known.Code + ")"
+		}
+		if known.Remedy != "" {
+			c.Remedy = known.Remedy
+		}
+	}
+	return c
+}
+
+func (v *verification) issuerTasks() []task {
+	if v.h.Issuer == nil {
+		return nil
+	}
+	const area = "issuer"
+	remedy := "run `hypershift create oidc-issuer azure` again; where public blobs are forbidden, see its --issuer-url"
+	return []task{
+		func(ctx context.Context) []Check {
+			return []Check{verdict(area, "discovery document", v.h.Issuer.URL, v.checkDiscovery(ctx), remedy)}
+		},
+		func(ctx context.Context) []Check {
+			if v.key == nil {
+				return []Check{{Area: area, Name: "published key", Status: Skip, Detail: "no private key is named", Remedy: "give --sa-token-issuer-private-key-path"}}
+			}
+			return []Check{verdict(area, "published key", v.h.Issuer.PrivateKeyPath, v.checkKeys(ctx), remedy)}
+		},
+	}
+}
+
+func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
+	address := v.h.Issuer.URL + "/" + path
+	raw, status, err := v.s.ReadPublic(ctx, address)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d to anyone who has not signed in", address, status)
+	}
+	return raw, err
+}
+
+func (v *verification) checkDiscovery(ctx context.Context) error {
+	raw, err := v.read(ctx, discoveryPath)
+	if err != nil {
+		return err
+	}
+	document, err := parseDiscovery(raw)
+	if err == nil && document.Issuer != v.h.Issuer.URL {
+		err = fmt.Errorf("the document's issuer is %q, not %q", document.Issuer, v.h.Issuer.URL)
+	}
+	return err
+}
+
+func (v *verification) checkKeys(ctx context.Context) error {
+	raw, err := v.read(ctx, keysPath)
+	if err != nil {
+		return err
+	}
+	set, err := ParseKeySet(raw)
+	if err == nil && !set.has(&v.key.PublicKey) {
+		err = fmt.Errorf("%d keys are published and that of %s is not among them", len(set.Keys), v.h.Issuer.PrivateKeyPath)
+	}
+	return err
+}
+
+func (v *verification) identityTasks() []task {
+	if v.h.Identities == nil {
+		return nil
+	}
+	var tasks []task
+	for _, c := range components {
+		if clientID := v.h.Identities.Clients.Get(c.key); clientID != "" {
+			tasks = append(tasks, func(ctx context.Context) []Check { return v.checkIdentity(ctx, c, clientID) })
+		}
+	}
+	return tasks
+}
+
+// checkIdentity finds the identity by its client id, for hand-made ones have other names, then looks at each subject.
+func (v *verification) checkIdentity(ctx context.Context, c component, clientID string) []Check {
+	const area = "identity"
+	at := slices.IndexFunc(v.identities, func(r azure.Resource) bool { return strings.EqualFold(r.Property("clientId"), clientID) })
+	if at < 0 {
+		return []Check{verdict(area, c.key, "", fmt.Errorf("no managed identity of the subscription has client id %s", clientID),
+			"run `hypershift create iam azure` again and use the file it writes")}
+	}
+	checks := []Check{verdict(area, c.key, clientID, nil, "")}
+	credentials, err := v.s.List(ctx, v.identities[at].ID+"/federatedIdentityCredentials", apiIdentity, "")
+	if err != nil {
+		return append(checks, verdict("federated credential", c.key, "", err, ""))
+	}
+	if v.h.Issuer == nil {
+		return append(checks, Check{Area: "federated credential", Name: c.key, Status: Skip, Detail: "no issuer is named", Remedy: "give --oidc-issuer-url"})
+	}
+	for _, f := range c.credentials {
+		want := federation{v.h.Issuer.URL, subjectPrefix + f.subject, audience}
+		checks = append(checks, verdict("federated credential", f.subject, c.key, matchCredential(credentials, want), "run `hypershift create iam azure` again with this issuer"))
+		checks = append(checks, v.checkToken(ctx, f.subject, clientID, want))
+	}
+	return checks
+}
+
+// matchCredential says which field of the nearest credential differs.
+func matchCredential(credentials []azure.Resource, want federation) error {
+	for i := range credentials {
+		if want.is(&credentials[i]) {
+			return nil
+		}
+	}
+	for i := range credentials {
+		if credentials[i].Property("subject") != want.subject {
+			continue
+		}
+		if got := credentials[i].Property("issuer"); got != want.issuer {
+			return fmt.Errorf("issuer is %q, not %q", got, want.issuer)
+		}
+		return fmt.Errorf("audiences are %v, not [%s]", credentials[i].Properties["audiences"], want.audience)
+	}
+	return fmt.Errorf("no credential has subject %q", want.subject)
+}
+
+// checkToken mints what the API server would, and has Entra exchange it.
+func (v *verification) checkToken(ctx context.Context, name, clientID string, f federation) Check {
+	const area = "token"
+	if v.key == nil {
+		return Check{Area: area, Name: name, Status: Skip, Detail: "no private key is named", Remedy: "give --sa-token-issuer-private-key-path"}
+	}
+	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
+	if err == nil {
+		err = as.SignIn(ctx)
+	}
+	return verdict(area, name, "exchanged for client "+clientID, err, "")
+}
+
+func (v *verification) infraTasks() []task {
+	if v.h.Infra == nil {
+		return nil
+	}
+	out := v.h.Infra
+	var tasks []task
+	for _, r := range []struct{ name, id, api string }{
+		{"resource group", v.s.GroupID(out.ResourceGroupName), apiGroups}, {"virtual network", out.VNetID, apiNetwork}, {"subnet", out.SubnetID, apiNetwork},
+		{"network security group", out.SecurityGroupID, apiNetwork}, {"private DNS zone", out.PrivateZoneID, apiPrivateDNS},
+		{"public DNS zone", out.PublicZoneID, apiDNS},
+	} {
+		if r.id == "" {
+			continue
+		}
+		tasks = append(tasks, func(ctx context.Context) []Check {
+			_, err := v.s.Get(ctx, r.id, r.api)
+			return []Check{verdict("infrastructure", r.name, r.id, err, "run `hypershift create infra azure` again")}
+		})
+	}
+	if v.h.RolesDNSZoneGroup == "" || out.WorkloadIdentities == nil {
+		return tasks
+	}
+	return append(tasks, v.roleTasks(out)...)
+}
+
+// roleTasks look at every role that `create infra azure --assign-identity-roles` gives, and read as the identity what it may.
+func (v *verification) roleTasks(out *InfraOutput) []task {
+	groups := groups{scopeMain: out.ResourceGroupName}
+	for scope, id := range map[scopeName]string{scopeVNet: out.VNetID, scopeNSG: out.SecurityGroupID} {
+		if parsed, err := azure.ParseID(id); err == nil {
+			groups[scope] = parsed.ResourceGroup
+		}
+	}
+	if v.h.RolesDNSZoneGroup != noDNSZoneGroup {
+		groups[scopeDNS] = v.h.RolesDNSZoneGroup
+	}
+	var tasks []task
+	for _, r := range grants {
+		clientID := out.WorkloadIdentities.Get(r.key)
+		if clientID == "" {
+			continue
+		}
+		tasks = append(tasks, func(ctx context.Context) []Check { return v.checkRoles(ctx, r, clientID, groups) })
+	}
+	return tasks
+}
+
+// noDNSZoneGroup stands for a cluster without a public zone.
+const noDNSZoneGroup = "none"
+
+func (v *verification) checkRoles(ctx context.Context, r grant, clientID string, groups groups) []Check {
+	const remedy = "run `hypershift create infra azure --assign-identity-roles` again"
+	principal, err := v.directory.PrincipalOf(ctx, clientID)
+	if err != nil {
+		return []Check{verdict("role", r.key, "", err, remedy)}
+	}
+	var checks []Check
+	for _, scope := range r.scopes {
+		if groups[scope] == "" {
+			continue
+		}
+		id := v.s.GroupID(groups[scope])
+		state, err := v.assignments.Observe(ctx, azure.Assignment{Name: azure.AssignmentName(v.h.InfraID, r.id, id), Scope: id, RoleGUID: r.roleGUID, PrincipalID: principal})
+		if err == nil && state != azure.AssignmentPresent {
+			err = fmt.Errorf("the identity does not hold role %s on resource group %s", r.roleGUID, groups[scope])
+		}
+		checks = append(checks, verdict("role", r.key+" on "+groups[scope], "", err, remedy))
+	}
+	if r.roleGUID == roleContributor && v.key != nil && v.h.Issuer != nil {
+		checks = append(checks, v.checkRead(ctx, r, clientID, groups[scopeMain]))
+	}
+	return checks
+}
+
+// checkRead reads the main group as an identity whose role surely allows it.
+func (v *verification) checkRead(ctx context.Context, r grant, clientID, group string) Check {
+	at := slices.IndexFunc(components, func(c component) bool { return c.key == r.key })
+	f := federation{v.h.Issuer.URL, subjectPrefix + components[at].credentials[0].subject, audience}
+	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
+	if err == nil {
+		_, err = as.Get(ctx, v.s.GroupID(group), apiGroups)
+	}
+	return verdict("access", r.key, "read resource group "+group, err, "roles take minutes to become active; try again")
+}
+
+func (v *verification) dnsTasks() []task {
+	if v.h.DNS == nil {
+		return nil
+	}
+	return []task{v.checkZone, v.checkExternalDNS}
+}
+
+func (v *verification) checkZone(ctx context.Context) []Check {
+	const area, remedy = "DNS", "run `hypershift create dns azure` again"
+	zone, err := v.s.Get(ctx, v.h.DNS.ZoneID, apiDNS)
+	checks := []Check{verdict(area, "zone "+v.h.DNS.Zone, v.h.DNS.ZoneID, err, remedy)}
+	if err != nil {
+		return checks
+	}
+	servers := nameServersOf(zone)
+	if v.h.DNS.ParentZoneID != "" {
+		d := newDNSStack(v.s, DNSOptions{Zone: v.h.DNS.Zone, ParentZoneID: v.h.DNS.ParentZoneID})
+		set, err := v.s.Get(ctx, d.delegationID(), apiDNS)
+		if err == nil && !slices.Equal(delegatedTo(set), servers) {
+			err = fmt.Errorf("the parent zone delegates to %s, not to %s", strings.Join(delegatedTo(set), ", "), strings.Join(servers, ", "))
+		}
+		checks = append(checks, verdict(area, "NS records in the parent zone", v.h.DNS.ParentZoneID, err, remedy))
+	}
+	names, err := askNameServers(ctx, v.Resolver, v.h.DNS.Zone)
+	if err == nil && !slices.Equal(names, servers) {
+		err = fmt.Errorf("DNS says %s, the zone's servers are %s", strings.Join(names, ", "), strings.Join(servers, ", "))
+	}
+	return append(checks, verdict(area, "delegation in DNS", strings.Join(servers, ", "), err,
+		"delegate the zone in its parent; with split DNS give --dns-resolver HOST:PORT"))
+}
+
+// checkExternalDNS looks at the identity's credential, or signs in as the service principal, and at the roles on the zone.
+func (v *verification) checkExternalDNS(ctx context.Context) []Check {
+	const area, remedy = "ExternalDNS", "run `hypershift create dns azure` again"
+	zone, err := azure.ParseID(v.h.DNS.ZoneID)
+	if err != nil || v.h.DNS.ExternalDNS == "" {
+		return nil
+	}
+	d := newDNSStack(v.s, DNSOptions{Zone: v.h.DNS.Zone, ResourceGroup: zone.ResourceGroup})
+	var checks []Check
+	role := roleDNSZoneContributor
+	if v.h.DNS.ExternalDNS == ByServicePrincipal {
+		role = roleContributor
+		checks = append(checks, verdict(area, "service principal", v.h.DNS.CredentialsPath, v.checkServicePrincipal(ctx), remedy))
+	} else {
+		credential, err := v.s.Get(ctx, d.credentialID(), apiIdentity)
+		if err == nil {
+			err = matchCredential([]azure.Resource{*credential}, federation{v.h.DNS.ManagementURL, externalDNSSubject, externalDNSAudience})
+		}
+		checks = append(checks, verdict(area, "federated credential", externalDNSSubject, err, remedy))
+	}
+	principal, err := v.directory.PrincipalOf(ctx, v.h.DNS.ClientID)
+	if err == nil {
+		var state azure.AssignmentState
+		state, err = v.assignments.Observe(ctx, azure.Assignment{Scope: v.h.DNS.ZoneID, RoleGUID: role, PrincipalID: principal})
+		if err == nil && state != azure.AssignmentPresent {
+			err = fmt.Errorf("client %s may not write the zone", v.h.DNS.ClientID)
+		}
+	}
+	return append(checks, verdict(area, "role on the zone", "", err, remedy))
+}
+
+func (v *verification) checkServicePrincipal(ctx context.Context) error {
+	f, err := readExternalDNSFile(v.h.DNS.CredentialsPath)
+	if err != nil {
+		return err
+	}
+	as, err := v.s.WithSecret(f.ClientID, f.ClientSecret)
+	if err != nil {
+		return err
+	}
+	_, err = as.Get(ctx, v.h.DNS.ZoneID, apiDNS)
+	return err
+}
+
+// SortChecks puts the failures last, where a person looks.
+func SortChecks(checks []Check) {
+	sort.SliceStable(checks, func(i, j int) bool { return checks[i].Status != Fail && checks[j].Status == Fail })
+}
+

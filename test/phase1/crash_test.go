@@ -1,0 +1,325 @@
+package phase1_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+)
+
+// under is a stack under test; prepare makes what it needs to find.
+type under struct {
+	name            string
+	prepare         func(context.Context, *azure.Session) error
+	create, destroy func(context.Context, *azure.Session) error
+}
+
+const (
+	cluster = "demo"
+	infraID = "demo-x"
+)
+
+func issuerStack(t testing.TB) under {
+	o := provision.IssuerOptions{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: signer(t)}
+	return under{name: "issuer",
+		create: func(ctx context.Context, s *azure.Session) error {
+			_, err := provision.CreateIssuer(ctx, s, o, nil)
+			return err
+		},
+		destroy: func(ctx context.Context, s *azure.Session) error {
+			_, err := provision.DestroyIssuer(ctx, s, o, nil)
+			return err
+		}}
+}
+
+func iamStack() under {
+	o := provision.IAMOptions{Name: cluster, InfraID: infraID, ResourceGroup: common, Location: location,
+		IssuerURL: "https://issuer.blob.core.windows.net/demo", EnableKMS: true}
+	return under{name: "iam",
+		create: func(ctx context.Context, s *azure.Session) error {
+			_, err := provision.CreateIAM(ctx, s, o, nil)
+			return err
+		},
+		destroy: func(ctx context.Context, s *azure.Session) error { return provision.DestroyIAM(ctx, s, o, nil) }}
+}
+
+// infraStack uses the identities of the IAM stack. Its destroy knows nothing but the names.
+func infraStack(change func(*provision.InfraOptions, *azure.Session), destroy provision.DestroyOptions) under {
+	iam := iamStack()
+	o := provision.InfraOptions{Name: cluster, InfraID: infraID, BaseDomain: domain, Location: location, AssignRoles: true,
+		Tags: map[string]string{"team": "a"}}
+	destroy.Name, destroy.InfraID = cluster, infraID
+	return under{name: "infra", prepare: iam.create,
+		create: func(ctx context.Context, s *azure.Session) error {
+			o := o
+			var err error
+			if o.Identities, err = provision.CreateIAM(ctx, s, provision.IAMOptions{Name: cluster, InfraID: infraID, ResourceGroup: common,
+				Location: location, IssuerURL: "https://issuer.blob.core.windows.net/demo", EnableKMS: true}, nil); err != nil {
+				return err
+			}
+			if change != nil {
+				change(&o, s)
+			}
+			_, err = provision.CreateInfra(ctx, s, o, nil)
+			return err
+		},
+		destroy: func(ctx context.Context, s *azure.Session) error { return provision.DestroyInfra(ctx, s, destroy, nil) }}
+}
+
+// broughtNetwork has the cluster live in the user's network.
+func broughtNetwork(o *provision.InfraOptions, s *azure.Session) {
+	o.VNetID = s.ResourceID("theirs", "Microsoft.Network/virtualNetworks", "vnet")
+	o.SubnetID = o.VNetID + "/subnets/workers"
+	o.NSGID = s.ResourceID("theirs", "Microsoft.Network/networkSecurityGroups", "nsg")
+}
+
+// broughtGroup has everything in the user's group.
+func broughtGroup(o *provision.InfraOptions, _ *azure.Session) { o.ResourceGroup = "theirs" }
+
+func stacks(t testing.TB) []under {
+	network := infraStack(broughtNetwork, provision.DestroyOptions{})
+	network.name = "infra in a brought network"
+	group := infraStack(broughtGroup, provision.DestroyOptions{ResourceGroup: "theirs"})
+	group.name = "infra in a brought group"
+	return []under{issuerStack(t), iamStack(), infraStack(nil, provision.DestroyOptions{}), network, group}
+}
+
+// site is a world in which a stack is created and destroyed again and again.
+type site struct {
+	*world
+	stack                 under
+	base, whole           map[string]string
+	createCalls, endCalls int
+}
+
+func newSite(t testing.TB, u under) *site {
+	s := &site{world: newWorld(t), stack: u}
+	if u.prepare != nil {
+		_, err := s.process(0, false, u.prepare)
+		must(t, err)
+	}
+	s.base = s.dump()
+	c, err := s.process(0, false, u.create)
+	must(t, err)
+	s.createCalls, s.whole = c.calls, s.dump()
+	if len(s.whole) == len(s.base) {
+		t.Fatal("the stack made nothing")
+	}
+	again, err := s.process(0, false, u.create)
+	must(t, err)
+	if len(again.writes) != 0 {
+		t.Errorf("a run that had nothing to do wrote: %v", again.writes)
+	}
+	c, err = s.process(0, false, u.destroy)
+	must(t, err)
+	s.endCalls = c.calls
+	if d := differences(s.base, s.dump()); d != "" {
+		t.Fatalf("after an undisturbed destroy:\n%s", d)
+	}
+	return s
+}
+
+// stop is a call at which a process ends.
+type stop struct {
+	call   int
+	effect bool
+}
+
+func (p stop) String() string {
+	return fmt.Sprintf("call %d, %s", p.call, map[bool]string{false: "before", true: "after"}[p.effect]+" it took effect")
+}
+
+// converge stops the creation and runs it again, then stops the destruction and runs it again.
+func (s *site) converge(p stop) error {
+	_, _ = s.process(p.call, p.effect, s.stack.create)
+	if _, err := s.process(0, false, s.stack.create); err != nil {
+		return fmt.Errorf("creating again: %w", err)
+	}
+	if d := differences(s.whole, s.dump()); d != "" {
+		return fmt.Errorf("created again:\n%s", d)
+	}
+	_, _ = s.process(p.call, p.effect, s.stack.destroy)
+	return s.end("destroying again")
+}
+
+// abandon stops the creation and destroys what is there.
+func (s *site) abandon(p stop) error {
+	_, _ = s.process(p.call, p.effect, s.stack.create)
+	return s.end("destroying what a stopped creation left")
+}
+
+func (s *site) end(what string) error {
+	if _, err := s.process(0, false, s.stack.destroy); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if d := differences(s.base, s.dump()); d != "" {
+		return fmt.Errorf("%s:\n%s", what, d)
+	}
+	return nil
+}
+
+// TestStoppedAtEveryCall ends each real stack before and after each of its calls, in creation and in destruction.
+func TestStoppedAtEveryCall(t *testing.T) {
+	var total atomic.Int64
+	t.Run("stacks", func(t *testing.T) {
+		for _, u := range stacks(t) {
+			t.Run(u.name, func(t *testing.T) {
+				t.Parallel()
+				total.Add(int64(stopEverywhere(t, u)))
+			})
+		}
+	})
+	t.Logf("%d stop points in all", total.Load())
+}
+
+func stopEverywhere(t *testing.T, u under) int {
+	const sites = 2
+	var all []*site
+	for range sites {
+		all = append(all, newSite(t, u))
+	}
+	stops := make(chan stop)
+	var wg sync.WaitGroup
+	var failed atomic.Bool
+	for _, s := range all {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for p := range stops {
+				for what, run := range map[string]func(stop) error{"run again": s.converge, "given up": s.abandon} {
+					if err := run(p); err != nil && !failed.Swap(true) {
+						t.Errorf("%s, %s: %v", p, what, err)
+					}
+				}
+			}
+		}()
+	}
+	createCalls, endCalls := all[0].createCalls, all[0].endCalls
+	for call := 1; call <= max(createCalls, endCalls); call++ {
+		if failed.Load() {
+			break
+		}
+		stops <- stop{call, false}
+		stops <- stop{call, true}
+	}
+	close(stops)
+	wg.Wait()
+	points := 2 * (createCalls + endCalls)
+	t.Logf("%s: %d calls to create, %d to destroy, %d stop points", u.name, createCalls, endCalls, points)
+	return points
+}
+
+// TestTwoRunsAtOnce has two people create, and then destroy, the same stack at the same time.
+func TestTwoRunsAtOnce(t *testing.T) {
+	for _, u := range stacks(t) {
+		t.Run(u.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, u)
+			for what, run := range map[string]func(context.Context, *azure.Session) error{"create": u.create, "destroy": u.destroy} {
+				if what == "destroy" {
+					_, err := s.process(0, false, u.create)
+					must(t, err)
+				}
+				errs := make(chan error, 2)
+				for range 2 {
+					go func() {
+						_, err := s.process(0, false, run)
+						errs <- err
+					}()
+				}
+				for range 2 {
+					if err := <-errs; err != nil {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				want := map[string]map[string]string{"create": s.whole, "destroy": s.base}[what]
+				if d := differences(want, s.dump()); d != "" {
+					t.Errorf("after two runs of %s:\n%s", what, d)
+				}
+			}
+		})
+	}
+}
+
+// TestStaleAssignmentIsReplaced makes the identities anew, which gives them other principals, under an infrastructure that stays.
+func TestStaleAssignmentIsReplaced(t *testing.T) {
+	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
+	iam := iamStack()
+	for _, step := range []func(context.Context, *azure.Session) error{s.stack.create, iam.destroy, s.stack.create} {
+		_, err := s.process(0, false, step)
+		must(t, err)
+	}
+	if d := differences(s.whole, s.dump()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestVanishedGroupCountsAsDestroyed deletes groups behind our back.
+func TestVanishedGroupCountsAsDestroyed(t *testing.T) {
+	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
+	_, err := s.process(0, false, s.stack.create)
+	must(t, err)
+	_, err = s.process(0, false, func(ctx context.Context, session *azure.Session) error {
+		for _, name := range []string{"demo-demo-x", "demo-vnet-demo-x", "demo-nsg-demo-x"} {
+			if err := session.Delete(ctx, session.GroupID(name), "2021-04-01"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must(t, err)
+	must(t, s.end("destroying what is gone"))
+}
+
+// TestUntaggedGroupsGoOnlyWhenAdopted stands for infrastructure that another tool made with the same names.
+func TestUntaggedGroupsGoOnlyWhenAdopted(t *testing.T) {
+	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
+	put := func(id string, body azure.Resource) {
+		_, err := s.process(0, false, func(ctx context.Context, session *azure.Session) error {
+			_, err := session.Put(ctx, id, "2021-04-01", body)
+			return err
+		})
+		must(t, err)
+	}
+	put(s.group("demo-demo-x"), azure.Resource{Location: location})
+	lb := s.group("demo-demo-x") + "/providers/Microsoft.Network/networkSecurityGroups/demo-demo-x-nsg"
+	put(lb, azure.Resource{Location: location})
+	before := s.dump()
+	if _, err := s.process(0, false, s.stack.destroy); err == nil {
+		t.Error("destroy says nothing about a group that it kept")
+	}
+	if d := differences(before, s.dump()); d != "" {
+		t.Errorf("without --adopt:\n%s", d)
+	}
+	var shown []string
+	adopting := infraStack(nil, provision.DestroyOptions{Adopt: true, Show: func(_ string, ids []string) { shown = append(shown, ids...) }})
+	_, err := s.process(0, false, adopting.destroy)
+	must(t, err)
+	if len(shown) != 1 || shown[0] != lb {
+		t.Errorf("shown: %v", shown)
+	}
+	if d := differences(s.base, s.dump()); d != "" {
+		t.Errorf("with --adopt:\n%s", d)
+	}
+}
+
+// TestGroupOfTheUserGoesOnlyWhenAsked destroys with the flag that deletes the whole group.
+func TestGroupOfTheUserGoesOnlyWhenAsked(t *testing.T) {
+	u := infraStack(broughtGroup, provision.DestroyOptions{ResourceGroup: "theirs", DeleteResourceGroup: true})
+	w := newWorld(t)
+	for _, step := range []func(context.Context, *azure.Session) error{u.prepare, u.create, u.destroy} {
+		_, err := w.process(0, false, step)
+		must(t, err)
+	}
+	for key := range w.dump() {
+		if uuid.Validate(key) == nil || key == "arm "+w.group("theirs") {
+			t.Errorf("%s is left", key)
+		}
+	}
+}
