@@ -50,6 +50,7 @@ phase3() {
   mark apiserver_available "$(since)"
   show kubectl -n $NAMESPACE wait hostedcluster/$NAME --for=condition=Available --timeout=10m
   mark hosted_cluster_available "$(since)"
+  [ -z "${FRESH:-}" ] || breakdown
   hypershift create kubeconfig --name $NAME --namespace $NAMESPACE >"$WORK/kubeconfig"
   chmod 600 "$WORK/kubeconfig"
   wait_nodes
@@ -101,6 +102,16 @@ control_plane_memory() {
     done
   done
   echo $((total / 1048576))
+}
+
+# When each component was available first, in seconds since the HostedCluster was made.
+breakdown() {
+  local created name at
+  created=$(date -d "$(kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.metadata.creationTimestamp}')" +%s)
+  while read -r name at; do
+    if [ -n "$at" ]; then mark "  $name" "$(($(date -d "$at" +%s) - created))"; fi
+  done < <(kubectl -n $CPNS get controlplanecomponents -o \
+    jsonpath='{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Available")].lastTransitionTime}{"\n"}{end}' | sort -k 2)
 }
 
 figures() {

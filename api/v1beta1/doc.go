@@ -4,4 +4,5 @@
 //
 // +kubebuilder:object:generate=true
 // +groupName=hypershift.openshift.io
+// +groupGoName=Hypershift
 package v1beta1

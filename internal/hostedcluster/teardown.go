@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,7 +22,9 @@ import (
 )
 
 const (
-	teardownPoll      = 2 * time.Second
+	teardownPoll = 2 * time.Second
+	// endPoll is for what nobody watches.
+	endPoll           = 500 * time.Millisecond
 	teardownGrace     = 1
 	deletingReason    = "Deleting"
 	deletedReason     = "Deleted"
@@ -160,30 +163,29 @@ func (p *pass) deleteControlPlane(ctx context.Context) (string, error) {
 	return "HostedControlPlane " + p.namespace + "/" + p.cluster, nil
 }
 
-// endPods stops what runs in the namespace before the namespace is deleted. Nobody is served any more, and what was stored goes too:
-// an API server's long goodbye to its clients is for rollouts, and a namespace whose pods take it looks again only after minutes.
+// endPods stops what runs in the namespace, and drops its disks, before the namespace is deleted. Nobody is served any more, and what
+// was stored goes too: an API server's long goodbye to its clients is for rollouts, and a namespace that is deleted while something in
+// it still has to end looks again only after a while.
 func (p *pass) endPods(ctx context.Context) (string, error) {
 	namespace, err := p.ownNamespace(ctx)
 	if err != nil || namespace == nil {
 		return "", err
 	}
-	inside := client.InNamespace(p.namespace)
-	for _, kind := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}} {
-		if err := p.DeleteAllOf(ctx, kind, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-			return "", fmt.Errorf("delete the workloads in namespace %s: %w", p.namespace, err)
-		}
+	inside, background := client.InNamespace(p.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground)
+	err = errors.Join(
+		p.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, background),
+		p.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, background),
+		p.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(teardownGrace)),
+		p.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, inside))
+	pods, disks := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	if err = errors.Join(err, p.Live.List(ctx, pods, inside), p.Live.List(ctx, disks, inside)); err != nil {
+		return "", fmt.Errorf("namespace %s: %w", p.namespace, err)
 	}
-	if err := p.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(teardownGrace)); err != nil {
-		return "", fmt.Errorf("end the pods in namespace %s: %w", p.namespace, err)
-	}
-	pods := &corev1.PodList{}
-	if err := p.Live.List(ctx, pods, inside); err != nil {
-		return "", fmt.Errorf("list the pods in namespace %s: %w", p.namespace, err)
-	}
-	if len(pods.Items) == 0 {
+	if len(pods.Items)+len(disks.Items) == 0 {
 		return "", nil
 	}
-	return strconv.Itoa(len(pods.Items)) + " pods in namespace " + p.namespace, nil
+	p.requeue(endPoll)
+	return fmt.Sprintf("%d pods and %d disks in namespace %s", len(pods.Items), len(disks.Items), p.namespace), nil
 }
 
 // ownNamespace is the control-plane namespace, nil when it is gone, to be kept, or somebody else's that happens to have the name.

@@ -402,4 +402,3 @@ func (v *verification) checkServicePrincipal(ctx context.Context) error {
 func SortChecks(checks []Check) {
 	sort.SliceStable(checks, func(i, j int) bool { return checks[i].Status != Fail && checks[j].Status == Fail })
 }
-

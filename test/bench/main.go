@@ -319,16 +319,17 @@ func (b *bench) bare(ctx context.Context, saved []*unstructured.Unstructured) (t
 	return t, b.gone(ctx)
 }
 
-// ended deletes the bare parts and tells whether their pods are gone: a namespace that is deleted before them takes minutes.
+// ended deletes the bare parts and tells whether their pods and disks are gone: a namespace that is deleted before them takes minutes.
 func (b *bench) ended(ctx context.Context) (bool, error) {
 	inside := client.InNamespace(b.controlPlane())
 	err := errors.Join(
 		b.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)),
 		b.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)),
-		b.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(1)))
-	pods := &corev1.PodList{}
-	err = errors.Join(err, b.List(ctx, pods, inside))
-	return len(pods.Items) == 0, err
+		b.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(1)),
+		b.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, inside))
+	pods, disks := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
+	err = errors.Join(err, b.List(ctx, pods, inside), b.List(ctx, disks, inside))
+	return len(pods.Items)+len(disks.Items) == 0, err
 }
 
 func (b *bench) ready(part string) func(context.Context) (bool, error) {

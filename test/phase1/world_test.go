@@ -207,7 +207,7 @@ func (j *journal) follow(t testing.TB) {
 }
 
 // volatile members differ between two runs that did the same.
-var volatile = regexp.MustCompile(`"(etag|createdOn|updatedOn|lastModified|lastModifiedTime|Last-Modified|creationTime|ipAddress|resourceGuid|uniqueId|clientId|modified|created|file|primaryKey|key1|key2)":("(?:[^"\\]|\\.)*"|\d+),?`)
+var volatile = regexp.MustCompile(`"(etag|createdAt|createdOn|updatedOn|lastModified|lastModifiedTime|Last-Modified|creationTime|ipAddress|resourceGuid|uniqueId|clientId|modified|created|file|primaryKey|key1|key2)":("(?:[^"\\]|\\.)*"|\d+),?`)
 
 // dump is everything that exists, with the random object ids replaced by whose they are.
 func (w *world) dump() map[string]string {

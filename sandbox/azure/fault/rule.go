@@ -90,45 +90,66 @@ func (r *Rule) exhausted() bool { return r.Count > 0 && r.Fired >= r.Count }
 
 func (r *Rule) wait() time.Duration { return time.Duration(r.Seconds * float64(time.Second)) }
 
+// problems collects what is wrong with a rule.
+type problems []error
+
+func (p *problems) refuse(bad bool, format string, args ...any) {
+	if bad {
+		*p = append(*p, fmt.Errorf(format, args...))
+	}
+}
+
+func (p *problems) oneOf(name, value string, allowed ...string) {
+	p.refuse(value != "" && !slices.Contains(allowed, value), "%s %q: use one of %s", name, value, strings.Join(allowed, ", "))
+}
+
 // Validate says what is wrong with a rule.
 func (r *Rule) Validate() error {
-	var errs []error
-	refuse := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	oneOf := func(name, value string, allowed ...string) {
-		refuse(value != "" && !slices.Contains(allowed, value), "%s %q: use one of %s", name, value, strings.Join(allowed, ", "))
-	}
-	oneOf("plane", r.Plane, ARM, Entra, Blob, Graph)
-	oneOf("reset", r.Reset, Before, After)
-	oneOf("operation", r.Operation, OperationSlow, OperationFail)
-	oneOf("propagation", r.Propagate, Identity, Role, Federation)
+	var p problems
+	p.oneOf("plane", r.Plane, ARM, Entra, Blob, Graph)
+	p.oneOf("reset", r.Reset, Before, After)
+	p.oneOf("operation", r.Operation, OperationSlow, OperationFail)
+	p.oneOf("propagation", r.Propagate, Identity, Role, Federation)
 	for _, m := range r.methods() {
-		oneOf("method", m, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete)
+		p.oneOf("method", m, http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete)
 	}
 	if _, err := compile(r.Path); err != nil {
-		errs = append(errs, err)
+		p = append(p, err)
 	}
-	refuse(r.Status != 0 && (r.Status < 400 || r.Status > 599), "status %d: an injected answer is an error, 400 to 599", r.Status)
-	refuse(r.Chance < 0 || r.Chance > 1, "probability %v: from 0 to 1", r.Chance)
-	refuse(r.Count < 0 || r.PageSize < 0 || r.Seconds < 0 || r.Latency < 0 || r.RetryAfter < 0, "counts and times cannot be negative")
-	refuse((r.Propagate != "" || r.Clock != 0) && (r.Count != 0 || r.Chance != 0), "a propagation delay or a clock takes no count and no probability: it lasts until cleared")
-	refuse(r.Propagate != "" && r.Seconds == 0, "a propagation delay needs seconds")
-	refuse(r.Status != 0 && r.Reset != "", "an error and a reset exclude each other: make two rules")
-	refuse(r.Clock != 0 && (r.Method != "" || r.Path != "" || r.Principal != ""), "the clock is the same for everybody: leave out method, path and principal")
-	refuse((r.PageSize != 0 || r.IDCase || r.Patch != nil) && r.Plane != ARM && r.Plane != Graph, "page size, id case and patches need plane arm or graph")
-	refuse(!r.hasEffect(), "the rule does nothing: give it a latency, a status, a reset or a preset")
-	if err := errors.Join(errs...); err != nil {
+	p.refuse(r.Status != 0 && (r.Status < 400 || r.Status > 599), "status %d: an injected answer is an error, 400 to 599", r.Status)
+	p.refuse(r.Chance < 0 || r.Chance > 1, "probability %v: from 0 to 1", r.Chance)
+	p.refuse(min(r.Count, r.PageSize) < 0 || r.Seconds < 0 || min(r.Latency, r.RetryAfter) < 0, "counts and times cannot be negative")
+	r.checkTogether(&p)
+	if err := errors.Join(p...); err != nil {
 		return fmt.Errorf("fault: %w", err)
 	}
 	return nil
 }
 
-func (r *Rule) hasEffect() bool {
-	return r.Latency != 0 || r.Status != 0 || r.Reset != "" || r.Operation != "" || r.Propagate != "" || r.Clock != 0 || r.PageSize != 0 || r.IDCase || r.Patch != nil
+// checkTogether refuses what is meaningless together.
+func (r *Rule) checkTogether(p *problems) {
+	lasting := r.Propagate != "" || r.Clock != 0
+	p.refuse(!r.hasEffect(), "the rule does nothing: give it a latency, a status, a reset or a preset")
+	p.refuse(lasting && (r.Count != 0 || r.Chance != 0), "a propagation delay or a clock takes no count and no probability: it lasts until cleared")
+	p.refuse(lasting && r.immediate() || r.Propagate != "" && r.Clock != 0 || r.Operation != "" && (lasting || r.immediate()),
+		"an operation, a propagation delay and a clock each need a rule of their own")
+	p.refuse((r.Propagate != "" || r.Operation == OperationSlow) && r.Seconds == 0, "a propagation delay and a slow operation need seconds")
+	p.refuse(r.Status != 0 && r.Reset != "", "an error and a reset exclude each other: make two rules")
+	p.refuse(r.Status == 0 && r.RetryAfter != 0, "only an error has a Retry-After: give a status")
+	p.refuse(r.Clock != 0 && (r.Method != "" || r.Path != "" || r.Principal != ""), "the clock is the same for everybody: leave out method, path and principal")
+	changes := r.PageSize != 0 || r.IDCase || r.Patch != nil
+	p.refuse(changes && r.Plane != ARM && r.Plane != Graph, "page size, id case and patches need plane arm or graph")
 }
+
+// immediate effects need no more than the request.
+func (r *Rule) immediate() bool {
+	return r.Latency != 0 || r.Status != 0 || r.Reset != "" || r.PageSize != 0 || r.IDCase || r.Patch != nil
+}
+
+func (r *Rule) hasEffect() bool {
+	return r.immediate() || r.Operation != "" || r.Propagate != "" || r.Clock != 0
+}
+
 
 func (r *Rule) methods() []string {
 	if r.Method == "" {

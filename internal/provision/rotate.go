@@ -1,0 +1,287 @@
+package provision
+
+import (
+	"context"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+)
+
+// RotateOptions describe a change of the signing key.
+type RotateOptions struct {
+	Issuer        IssuerOptions
+	TokenLifetime time.Duration // the longest life of a token that the old key has signed
+	NoWait        bool          // stop before the wait and say when to go on
+	Finish        bool          // only end a rotation that is under way
+	// UpdateCluster gives the hosted cluster its new private key and, unless nil, the old public key. Nil leaves that to the user,
+	// who says with Updated that it is done.
+	UpdateCluster func(ctx context.Context, private, oldPublic []byte) error
+	Updated       bool
+	Say           func(format string, args ...any)
+	Now           func() time.Time // nil is real time
+}
+
+// Rotation says where a rotation stands.
+type Rotation struct {
+	Phase    string    `json:"phase"` // published, switched, retired
+	KeyID    string    `json:"keyID"` // of the key that signs
+	FinishAt time.Time `json:"finishAt,omitzero"`
+}
+
+// The phases a rotation stops in.
+const (
+	RotationPublished = "published" // both keys are published; the hosted cluster still signs with the old one
+	RotationSwitched  = "switched"  // the hosted cluster signs with the new key; tokens of the old one are still about
+	RotationRetired   = "retired"   // only the new key is published
+)
+
+// rotation keeps its state in the files beside the key, and in the published keys: at every point a later run goes on from there.
+//
+//	next.private               made, perhaps not yet published
+//	old.public                 the new pair has taken the old one's place
+//	rotation                   when the hosted cluster was given the new key
+type rotation struct {
+	RotateOptions
+	s                                      *azure.Session
+	issuer                                 Issuer
+	nextPrivate, nextPublic, oldPublic, at string
+}
+
+// RotateIssuer changes the signing key without a moment in which a token is refused: publish both keys, switch, wait until no token
+// of the old key is left, retire it.
+func RotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) (*Rotation, error) {
+	if err := o.Issuer.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Issuer.PrivateKey != "" {
+		return nil, errors.New("rotate works on the pair in --output-dir; put your key there as " + privateKeyFile + " and " + publicKeyFile)
+	}
+	if o.TokenLifetime <= 0 {
+		return nil, errors.New("--token-lifetime must be positive: the longest life of a token of the hosted cluster")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	file := func(name string) string { return filepath.Join(o.Issuer.KeyDirectory, "serviceaccount-signer."+name) }
+	r := &rotation{RotateOptions: o, s: s, issuer: o.Issuer.Resolve(s),
+		nextPrivate: file("next.private"), nextPublic: file("next.public"), oldPublic: file("old.public"), at: file("rotation")}
+	return r.run(ctx)
+}
+
+func (r *rotation) run(ctx context.Context) (*Rotation, error) {
+	if !exists(r.oldPublic) || exists(r.nextPrivate) {
+		if r.Finish && !exists(r.nextPrivate) {
+			return nil, errors.New("there is no rotation to finish in " + r.Issuer.KeyDirectory)
+		}
+		if err := r.publish(ctx); err != nil {
+			return nil, err
+		}
+		if err := r.takePlace(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.repairPublic(); err != nil {
+		return nil, err
+	}
+	since, given, err := r.switchCluster(ctx)
+	if err != nil || !given {
+		return r.report(RotationPublished, time.Time{}, err)
+	}
+	finishAt := since.Add(r.TokenLifetime)
+	if left := finishAt.Sub(r.Now()); left > 0 {
+		if r.NoWait || r.Finish {
+			r.Say("tokens of the old key may live until %s; then run the same command with --finish", finishAt.Format(time.RFC3339))
+			return r.report(RotationSwitched, finishAt, nil)
+		}
+		r.Say("waiting until %s for the tokens of the old key to end; this may be interrupted and continued with --finish", finishAt.Format(time.RFC3339))
+		if err := pause(ctx, left); err != nil {
+			return nil, err
+		}
+	}
+	return r.report(RotationRetired, time.Time{}, r.retire(ctx))
+}
+
+func (r *rotation) report(phase string, finishAt time.Time, err error) (*Rotation, error) {
+	if err != nil {
+		return nil, err
+	}
+	key, err := readSigner(r.issuer.PrivateKeyPath)
+	if err != nil {
+		return nil, err
+	}
+	id, err := KeyID(&key.PublicKey)
+	return &Rotation{Phase: phase, KeyID: id, FinishAt: finishAt}, err
+}
+
+// publish makes the next pair and has it published beside the present one.
+func (r *rotation) publish(ctx context.Context) error {
+	current, err := readSigner(r.issuer.PrivateKeyPath)
+	if err != nil {
+		return fmt.Errorf("%w; rotate needs the present key in --output-dir", err)
+	}
+	next, err := ensureKeyPair(r.nextPrivate, r.nextPublic)
+	if err != nil {
+		return err
+	}
+	r.Say("publishing both keys at %s", r.issuer.URL)
+	return r.change(ctx, func(set *KeySet) (*KeySet, error) {
+		// After a stop between the two renames the present key is the next one already, and both are published.
+		if !set.has(&current.PublicKey) {
+			return nil, fmt.Errorf("%s does not publish the key of %s; it is not this issuer's key", r.issuer.URL, r.issuer.PrivateKeyPath)
+		}
+		return set.with(&next.PublicKey)
+	})
+}
+
+// change replaces the published keys, unless they are as wanted, and reads them back as Entra will.
+func (r *rotation) change(ctx context.Context, edit func(*KeySet) (*KeySet, error)) error {
+	set, err := r.published(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := edit(set)
+	if err != nil || len(wanted.Keys) == len(set.Keys) {
+		return err
+	}
+	raw, err := wanted.encode()
+	if err != nil {
+		return err
+	}
+	if err := r.s.UploadBlob(ctx, r.issuer.StorageAccount, r.issuer.Container, keysPath, "application/json", raw); err != nil {
+		return err
+	}
+	after, err := r.published(ctx)
+	if err == nil && len(after.Keys) != len(wanted.Keys) {
+		err = fmt.Errorf("%s/%s does not show the new keys yet; run the command again", r.issuer.URL, keysPath)
+	}
+	return err
+}
+
+func (r *rotation) published(ctx context.Context) (*KeySet, error) {
+	address := r.issuer.URL + "/" + keysPath
+	raw, status, err := r.s.ReadPublic(ctx, address)
+	if err != nil {
+		return nil, azure.Wrap("read anonymously", address, err)
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %d; make the issuer with `hypershift create oidc-issuer azure` first", address, status)
+	}
+	return ParseKeySet(raw)
+}
+
+// takePlace lets the next pair take the present one's place; the old public key stays. Every order of stops in between is continued.
+func (r *rotation) takePlace() error {
+	current, err := readSigner(r.issuer.PrivateKeyPath)
+	if err != nil {
+		return err
+	}
+	if err := writePublic(r.oldPublic, &current.PublicKey); err != nil {
+		return err
+	}
+	if err := os.Rename(r.nextPrivate, r.issuer.PrivateKeyPath); err != nil {
+		return fmt.Errorf("cannot put the new key in its place: %w", err)
+	}
+	return nil
+}
+
+// repairPublic makes the public file that of the private one.
+func (r *rotation) repairPublic() error {
+	current, err := readSigner(r.issuer.PrivateKeyPath)
+	if err != nil {
+		return err
+	}
+	if err := writePublic(r.issuer.PublicKeyPath, &current.PublicKey); err != nil {
+		return err
+	}
+	return removeFile(r.nextPublic)
+}
+
+// switchCluster gives the hosted cluster its new key once, and tells since when it has it.
+func (r *rotation) switchCluster(ctx context.Context) (since time.Time, given bool, err error) {
+	raw, err := os.ReadFile(r.at)
+	if err == nil {
+		since, err = time.Parse(time.RFC3339, strings.TrimSpace(string(raw)))
+		if err != nil {
+			return since, false, fmt.Errorf("%s holds no time: %w; remove it to have the wait begin again", r.at, err)
+		}
+		return since, true, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return since, false, fmt.Errorf("cannot read when the key was switched: %w", err)
+	}
+	switch {
+	case r.UpdateCluster != nil:
+		if err := r.give(ctx, true); err != nil {
+			return since, false, err
+		}
+	case !r.Updated:
+		r.Say("both keys are published. Put %s into key \"key\" of the hosted cluster's signing key Secret and %s into its key \"old-key.pub\", "+
+			"wait until the API server has rolled out, then run the same command with --secret-updated", r.issuer.PrivateKeyPath, r.oldPublic)
+		return since, false, nil
+	}
+	since = r.Now().UTC().Truncate(time.Second).Add(time.Second)
+	return since, true, replaceFile(r.at, []byte(since.Format(time.RFC3339)+"\n"), 0o644)
+}
+
+func (r *rotation) give(ctx context.Context, withOld bool) error {
+	private, err := os.ReadFile(r.issuer.PrivateKeyPath)
+	if err != nil {
+		return fmt.Errorf("cannot read the signing key: %w", err)
+	}
+	var old []byte
+	if withOld {
+		if old, err = os.ReadFile(r.oldPublic); err != nil {
+			return fmt.Errorf("cannot read the old public key: %w", err)
+		}
+	}
+	return r.UpdateCluster(ctx, private, old)
+}
+
+// retire removes the old key everywhere; the file that says there is a rotation goes last.
+func (r *rotation) retire(ctx context.Context) error {
+	old, err := readPublic(r.oldPublic)
+	if err != nil {
+		return err
+	}
+	if err := r.refuseOwn(old); err != nil {
+		return err
+	}
+	r.Say("retiring the old key")
+	if err := r.change(ctx, func(set *KeySet) (*KeySet, error) { return set.without(old) }); err != nil {
+		return err
+	}
+	if r.UpdateCluster != nil {
+		if err := r.give(ctx, false); err != nil {
+			return err
+		}
+	}
+	return errors.Join(removeFile(r.at), removeFile(r.oldPublic))
+}
+
+// refuseOwn keeps the key that signs from being retired.
+func (r *rotation) refuseOwn(old *rsa.PublicKey) error {
+	current, err := readSigner(r.issuer.PrivateKeyPath)
+	if err == nil && current.PublicKey.Equal(old) {
+		err = fmt.Errorf("%s is the key that signs; put the new private key back in its place", r.oldPublic)
+	}
+	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove %s: %w", path, err)
+	}
+	return nil
+}
