@@ -2,14 +2,14 @@
 # Sources are formatted, modules are tidy, generated files are current. Works with uncommitted changes too.
 . "$(dirname "$0")/lib.sh"
 need_go
-unformatted=$(gofmt -l api cmd config hack internal sandbox test)
+unformatted=$(gofmt -l api client cmd config hack internal sandbox test)
 [ -z "$unformatted" ] || fail "not formatted: ${unformatted//$'\n'/ }; run gofmt -w"
 go mod tidy -diff || fail "go.mod is not tidy; run go mod tidy"
 
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-cp -r api config "$before"
+cp -r api client config docs "$before"
 hack/generate.sh
-for folder in api config; do
+for folder in api client config docs/reference; do
   diff -r "$before/$folder" "$folder" || fail "generated files in $folder were not current; they are now: commit them"
 done

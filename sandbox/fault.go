@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
@@ -26,40 +26,36 @@ func FaultPresets() map[string]string {
 }
 
 // AddFaults gives rules to the running sandbox and returns them complete.
-func AddFaults(ctx context.Context, dir string, faults ...Fault) ([]Fault, error) {
-	c, err := faultClient(dir)
-	if err != nil {
-		return nil, err
-	}
-	return c.Add(ctx, faults...)
+func AddFaults(ctx context.Context, dir string, faults ...Fault) (added []Fault, err error) {
+	err = withFaults(dir, func(c *fault.Client) error {
+		added, err = c.Add(ctx, faults...)
+		return err
+	})
+	return added, err
 }
 
 // ListFaults returns the rules of the running sandbox.
-func ListFaults(ctx context.Context, dir string) ([]Fault, error) {
-	c, err := faultClient(dir)
-	if err != nil {
-		return nil, err
-	}
-	return c.List(ctx)
+func ListFaults(ctx context.Context, dir string) (faults []Fault, err error) {
+	err = withFaults(dir, func(c *fault.Client) error {
+		faults, err = c.List(ctx)
+		return err
+	})
+	return faults, err
 }
 
 // ClearFaults removes rules by id, or all when none is named.
 func ClearFaults(ctx context.Context, dir string, ids ...string) error {
-	c, err := faultClient(dir)
+	return withFaults(dir, func(c *fault.Client) error { return c.Clear(ctx, ids...) })
+}
+
+func withFaults(dir string, do func(*fault.Client) error) error {
+	c, err := config(dir)
 	if err != nil {
 		return err
 	}
-	return c.Clear(ctx, ids...)
-}
-
-func faultClient(dir string) (*fault.Client, error) {
-	c, err := config(dir)
-	if err != nil {
-		return nil, err
+	err = do(fault.NewClient(filepath.Join(c.Dir, "azure", "admin.sock")))
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no sandbox is up in %s: start one with hypershift sandbox up, or name its directory with --dir", c.Dir)
 	}
-	socket := filepath.Join(c.Dir, "azure", "admin.sock")
-	if _, err := os.Stat(socket); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("no sandbox is up in %s: start one with hypershift sandbox up, or name its directory with --dir", c.Dir)
-	}
-	return fault.NewClient(socket), nil
+	return err
 }

@@ -53,7 +53,7 @@ type HostedClusterList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.secretEncryption) || has(self.secretEncryption)",message="secretEncryption cannot be removed once configured"
 // +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork) || !self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork || self.networking.networkType == 'Other'",message="disableMultiNetwork can only be set to true when networkType is 'Other'"
 // +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig) || self.networking.networkType == 'OVNKubernetes'",message="ovnKubernetesConfig is forbidden when networkType is not OVNKubernetes"
-// +kubebuilder:validation:XValidation:rule="!has(self.configuration) || !has(self.configuration.apiServer) || !has(self.configuration.apiServer.servingCerts) || !has(self.configuration.apiServer.servingCerts.namedCertificates) || self.configuration.apiServer.servingCerts.namedCertificates.all(c, !has(c.names) || self.services.all(s, s.service != 'APIServer' || !has(s.servicePublishingStrategy.loadBalancer) || !has(s.servicePublishingStrategy.loadBalancer.hostname) || s.servicePublishingStrategy.loadBalancer.hostname == ” || !(s.servicePublishingStrategy.loadBalancer.hostname in c.names)))",message="APIServer loadBalancer hostname cannot be in ClusterConfiguration.apiserver.servingCerts.namedCertificates"
+// +kubebuilder:validation:XValidation:rule="!has(self.configuration) || !has(self.configuration.apiServer) || !has(self.configuration.apiServer.servingCerts) || !has(self.configuration.apiServer.servingCerts.namedCertificates) || self.configuration.apiServer.servingCerts.namedCertificates.all(c, !has(c.names) || self.services.all(s, s.service != 'APIServer' || !has(s.servicePublishingStrategy.loadBalancer) || !has(s.servicePublishingStrategy.loadBalancer.hostname) || !(s.servicePublishingStrategy.loadBalancer.hostname in c.names)))",message="APIServer loadBalancer hostname cannot be in ClusterConfiguration.apiserver.servingCerts.namedCertificates"
 type HostedClusterSpec struct {
 	// release is the payload of everything, and of the data plane's version.
 	// +required
@@ -105,7 +105,7 @@ type HostedClusterSpec struct {
 	Autoscaling ClusterAutoscaling `json:"autoscaling,omitempty"`
 	// +kubebuilder:default={managementType: "Managed", managed: {storage: {type: "PersistentVolume", persistentVolume: {size: "8Gi"}}}}
 	// +required
-	Etcd EtcdSpec `json:"etcd"`
+	Etcd EtcdSpec `json:"etcd,omitempty,omitzero"`
 	// +kubebuilder:validation:MaxItems=6
 	// +listType=atomic
 	// +required

@@ -1,12 +1,20 @@
 package azure
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
 const (
@@ -66,7 +74,7 @@ func FuzzParseID(f *testing.F) {
 func TestWrapSaysWhatHappenedWhyAndWhatToDo(t *testing.T) {
 	for code, want := range map[string]Kind{
 		"AuthorizationFailed": Terminal, "PrincipalNotFound": Waiting,
-		"ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity": Transient,
+		"ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity": Waiting,
 	} {
 		err := Wrap("create", "/x", &azcore.ResponseError{ErrorCode: code, StatusCode: http.StatusForbidden})
 		if KindOf(err) != want || CodeOf(err) != code || !strings.Contains(err.Error(), "/x") {
@@ -82,5 +90,165 @@ func TestWrapSaysWhatHappenedWhyAndWhatToDo(t *testing.T) {
 	}
 	if inner := errors.New("inner"); !errors.Is(Wrap("read", "/x", inner), inner) {
 		t.Error("the cause is lost")
+	}
+}
+
+// answered is the error that the SDK makes of an answer of Azure.
+func answered(status int, header, body string) error {
+	request, _ := http.NewRequest(http.MethodPut, "https://management.azure.com/x", nil)
+	resp := &http.Response{StatusCode: status, Header: http.Header{}, Request: request, Body: io.NopCloser(strings.NewReader(body))}
+	if header != "" {
+		resp.Header.Set("x-ms-error-code", header)
+	}
+	return runtime.NewResponseError(resp)
+}
+
+func TestDictionarySaysCauseFieldAndRemedy(t *testing.T) {
+	for _, tc := range []struct {
+		code, field, remedy string
+		kind                Kind
+	}{
+		{"AADSTS700016", "clientId", "az ad sp show", Terminal},
+		{"AADSTS70021", "issuer, subject or audience", "create iam azure", Waiting},
+		{"AADSTS700211", "issuer", "--oidc-issuer-url", Waiting},
+		{"AADSTS700212", "audience", "openshift", Terminal},
+		{"AADSTS700213", "subject", "system:serviceaccount", Waiting},
+		{"AADSTS700024", "nbf and exp", "clock", Terminal},
+		{"AADSTS7000215", "clientSecret", "credential reset", Terminal},
+		{"PublicAccessNotPermitted", "allowBlobPublicAccess", "exemption", Terminal},
+		{"PrincipalNotFound", "principal", "tried again", Waiting},
+		{"RoleAssignmentExists", "name of the role assignment", "az role assignment delete", Waiting},
+		{"ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity", "", "tried again", Waiting},
+		{"QuotaExceeded", "quota", "az quota", Terminal},
+		{"AuthorizationFailed", "role of the signed-in identity", "Contributor", Terminal},
+		{"RequestDisallowedByPolicy", "the policy names", "exemption", Terminal},
+		{"ResourceGroupNotFound", "resource group", "az group show", Terminal},
+		{"InvalidTemplate", "parameter", "correct", Terminal},
+		{"InvalidTemplateDeployment", "parameter", "correct", Terminal},
+		{"SkuNotAvailable", "size or location", "list-skus", Terminal},
+		{"MarketplacePurchaseEligibilityFailed", "purchase plan", "accept", Terminal},
+	} {
+		err := Wrap("create", "/x", answered(http.StatusBadRequest, tc.code, `{"error":{"code":"`+tc.code+`","message":"as Azure says"}}`))
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		if e.Cause == "" || !strings.Contains(e.Field, tc.field) || !strings.Contains(e.Remedy, tc.remedy) || e.Kind != tc.kind {
+			t.Errorf("%s: cause %q, field %q, remedy %q, kind %s", tc.code, e.Cause, e.Field, e.Remedy, e.Kind)
+		}
+		for _, part := range []string{tc.code, e.Cause, e.Field, e.Remedy} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: the text lacks %q: %v", tc.code, part, err)
+			}
+		}
+	}
+}
+
+func TestFieldShowsWhatAzureWasShown(t *testing.T) {
+	request, _ := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/t/oauth2/v2.0/token", nil)
+	err := Wrap("sign in", "x", &azidentity.AuthenticationFailedError{RawResponse: &http.Response{StatusCode: http.StatusBadRequest, Request: request,
+		Body: io.NopCloser(strings.NewReader(`{"error":"invalid_client","error_description":"AADSTS700213: No matching federated identity record found for presented assertion subject 'system:serviceaccount:a:b'. Trace ID: 1"}`))}})
+	if CodeOf(err) != "AADSTS700213" || !strings.Contains(err.Error(), "which is 'system:serviceaccount:a:b'") {
+		t.Error(err)
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"code":"X","message":"a \"quoted\"\nword"}}`:                  `a "quoted" word`,
+		`{"code":"X","message":"plain"}`:                                         "plain",
+		`{"error":"invalid_client","error_description":"A: b. Trace ID: 1"}`:     "A: b.",
+		`<?xml version="1.0"?><Error><Code>C</Code><Message>m</Message></Error>`: "m",
+		"<html>":                  "",
+		"":                        "",
+		`{"error":{"message":1}}`: "",
+	} {
+		if got := sentence([]byte(body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
+func FuzzErrorBody(f *testing.F) {
+	f.Add("X", []byte(`{"error":{"code":"X","message":"m"}}`))
+	f.Add("", []byte(`{"error":"invalid_client","error_description":"AADSTS700213: presented assertion subject 'x'"}`))
+	f.Add("", []byte(`<Error><Code>C</Code><Message>m</Message></Error>`))
+	f.Fuzz(func(t *testing.T, header string, body []byte) {
+		err := Wrap("create", "/x", answered(http.StatusBadRequest, header, string(body)))
+		var e *Error
+		if !errors.As(err, &e) || e.Cause == "" || e.Kind == "" {
+			t.Fatalf("%q gave %#v", body, err)
+		}
+		if strings.Contains(sentence(body), "\n") {
+			t.Fatalf("more than one line: %q", sentence(body))
+		}
+	})
+}
+
+func TestNobodyCallsBeforeRetryAfter(t *testing.T) {
+	var mu sync.Mutex
+	var refused time.Time
+	early, calls := 0, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		if calls == 1 {
+			refused = time.Now()
+			w.Header().Set("Retry-After-Ms", "200")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		if time.Since(refused) < 200*time.Millisecond {
+			early++
+		}
+	}))
+	defer server.Close()
+	address, _ := url.Parse(server.URL)
+	g := gated{client: server.Client(), manager: address.Host, throttle: &throttle{slots: make(chan struct{}, 2)}}
+	call := func() {
+		req, _ := http.NewRequest(http.MethodGet, server.URL, nil)
+		if resp, err := g.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}
+	call()
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(call)
+	}
+	wg.Wait()
+	if early != 0 || calls != 6 {
+		t.Errorf("%d calls, %d of them too early", calls, early)
+	}
+}
+
+func TestWaitingAtTheGateEndsWithTheContext(t *testing.T) {
+	th := &throttle{slots: make(chan struct{}, 1)}
+	th.pause(time.Hour)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := th.enter(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if len(th.slots) != 0 {
+		t.Error("the slot was not given back")
+	}
+}
+
+func TestRetryAfterReadsWhatTheSDKReads(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	for _, tc := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"Retry-After", "3", 3 * time.Second}, {"Retry-After-Ms", "50", 50 * time.Millisecond}, {"x-ms-retry-after-ms", "70", 70 * time.Millisecond},
+		{"Retry-After", now.Add(time.Minute).UTC().Format(http.TimeFormat), time.Minute}, {"Retry-After", "soon", 0}, {"Retry-After", "-1", 0},
+	} {
+		h := http.Header{}
+		h.Set(tc.name, tc.value)
+		if got := retryAfter(h, now); got != tc.want {
+			t.Errorf("%s: %s gave %s", tc.name, tc.value, got)
+		}
 	}
 }

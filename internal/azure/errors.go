@@ -1,7 +1,10 @@
 package azure
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
@@ -30,6 +34,7 @@ type Error struct {
 	Op       string // what was being done
 	Resource string // ARM id or name
 	Cause    string
+	Field    string // the exact field that does not match, with the value Azure was shown; "" where none does
 	Remedy   string
 	Kind     Kind
 	err      error
@@ -40,6 +45,9 @@ func (e *Error) Error() string {
 	if e.Code != "" {
 		text += " (" + e.Code + ")"
 	}
+	if e.Field != "" {
+		text += "; check " + e.Field
+	}
 	if e.Remedy != "" {
 		text += "; " + e.Remedy
 	}
@@ -47,41 +55,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.err }
-
-type entry struct {
-	cause, remedy string
-	kind          Kind
-}
-
-// dictionary holds the codes that users of this field meet. An empty cause keeps Azure's own sentence.
-var dictionary = map[string]entry{
-	"AADSTS700016":              {"Entra does not know this client id in this tenant", "check clientId and tenantId of the credentials file", Terminal},
-	"AADSTS90002":               {"Entra does not know this tenant", "check tenantId of the credentials file", Terminal},
-	"AADSTS7000215":             {"the client secret is wrong or expired", "put a valid clientSecret into the credentials file", Terminal},
-	"AADSTS70021":               {"no federated credential matches the token", "create the federated credential with the token's issuer, subject and audience", Waiting},
-	"AADSTS700211":              {"the token's issuer is not the one of the federated credential", "check --oidc-issuer-url against the HostedCluster's spec.issuerURL", Waiting},
-	"AADSTS700212":              {"the token's audience is not the one of the federated credential", "the audience must be openshift", Terminal},
-	"AADSTS700213":              {"the token's subject is not the one of the federated credential", "compare the credential's subject with the service account", Waiting},
-	"AADSTS700024":              {"the token is not valid at this time", "check the clock of the machine that minted it", Terminal},
-	"AuthorizationFailed":       {"", "grant the missing role on that scope (Contributor and User Access Administrator on the subscription for set-up)", Terminal},
-	"LinkedAuthorizationFailed": {"", "grant the missing role on the linked scope", Terminal},
-	"PrincipalNotFound":         {"the directory has not replicated the new identity yet", "", Waiting},
-	"RoleAssignmentExists":      {"the role assignment exists already", "", Terminal},
-	"ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity": {"another write on the same identity is under way", "", Transient},
-	"ResourceGroupNotFound":                {"the resource group does not exist", "check its name and the subscription", Terminal},
-	"PublicAccessNotPermitted":             {"the storage account does not allow public blobs", "allow blob public access on the account, or ask for a policy exemption: the issuer documents must be readable anonymously", Terminal},
-	"StorageAccountAlreadyTaken":           {"the storage account name is taken", "choose another --storage-account-name", Terminal},
-	"StorageAccountAlreadyExists":          {"the storage account name is taken", "choose another --storage-account-name", Terminal},
-	"RequestDisallowedByPolicy":            {"", "ask the owner of the policy for an exemption or change the request as the policy says", Terminal},
-	"QuotaExceeded":                        {"", "request more quota or free resources in that region", Terminal},
-	"SkuNotAvailable":                      {"", "choose another size or location", Terminal},
-	"MarketplacePurchaseEligibilityFailed": {"", "accept the image's terms or use an image without a purchase plan", Terminal},
-	"AnotherOperationInProgress":           {"another operation on the resource is under way", "", Transient},
-	"RetryableError":                       {"", "", Transient},
-	"TooManyRequests":                      {"Azure is throttling", "", Transient},
-	"AuthorizationPermissionMismatch":      {"the role assignment for blob data is missing or not active yet", "grant Storage Blob Data Contributor on the account", Waiting},
-	"AuthenticationFailed":                 {"", "check the credentials file", Terminal},
-}
 
 var aadstsPattern = regexp.MustCompile(`AADSTS\d+`)
 
@@ -92,31 +65,44 @@ func Wrap(op, resource string, err error) error {
 		return err
 	}
 	e := &Error{Op: op, Resource: resource, Cause: "the call failed", Kind: Terminal, err: err}
-	e.describe(err)
-	if found, ok := dictionary[e.Code]; ok {
-		e.Kind, e.Remedy = found.kind, found.remedy
-		if found.cause != "" {
-			e.Cause = found.cause
-		}
+	message := e.describe(err)
+	found, ok := lookUp(e.Code)
+	if !ok {
+		return e
+	}
+	e.Kind, e.Remedy, e.Field = found.kind, found.remedy, found.field
+	if found.cause != "" {
+		e.Cause = found.cause
+	}
+	if shown := presented(message); shown != "" && e.Field != "" {
+		e.Field += ", which is '" + shown + "'"
 	}
 	return e
 }
 
-func (e *Error) describe(err error) {
+// describe takes what the error itself says, and returns Azure's sentence.
+func (e *Error) describe(err error) string {
 	var response *azcore.ResponseError
 	var signIn *azidentity.AuthenticationFailedError
 	var network net.Error
 	switch {
 	case errors.As(err, &response):
 		e.Code, e.Status = response.ErrorCode, response.StatusCode
-		e.Cause = sentence(response.Error(), fmt.Sprintf("Azure answered %d", response.StatusCode))
-		if e.Status == http.StatusTooManyRequests || e.Status >= 500 || e.Status == http.StatusConflict && e.Code == "Conflict" {
+		message := messageOf(response.RawResponse)
+		e.Cause = cmp.Or(message, fmt.Sprintf("Azure answered %d", response.StatusCode))
+		switch {
+		case e.Status == http.StatusTooManyRequests:
+			e.Kind = Waiting
+		case e.Status >= 500 || e.Status == http.StatusConflict && e.Code == "Conflict":
 			e.Kind = Transient
 		}
+		return message
 	case errors.As(err, &signIn):
+		message := cmp.Or(messageOf(signIn.RawResponse), signIn.Error())
+		e.Code = aadstsPattern.FindString(message)
 		e.Cause = "signing in to Azure failed"
 		e.Remedy = "check the credentials file"
-		e.Code = aadstsPattern.FindString(signIn.Error())
+		return message
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Cause = "interrupted: " + err.Error()
 	case errors.As(err, &network):
@@ -125,24 +111,54 @@ func (e *Error) describe(err error) {
 	default:
 		e.Cause = err.Error()
 	}
+	return ""
 }
 
-// sentence takes the message out of the SDK's many-line text.
-func sentence(text, otherwise string) string {
-	const key = `"message":`
-	i := strings.Index(text, key)
-	if i < 0 {
-		return otherwise
+func messageOf(resp *http.Response) string {
+	if resp == nil || resp.Body == nil {
+		return ""
 	}
-	rest := strings.TrimSpace(text[i+len(key):])
-	rest = strings.TrimPrefix(rest, `"`)
-	if j := strings.Index(rest, "\"\n"); j >= 0 {
-		rest = rest[:j]
+	body, err := runtime.Payload(resp)
+	if err != nil {
+		return ""
 	}
-	if j := strings.Index(rest, `",`); j >= 0 {
-		rest = rest[:j]
+	return sentence(body)
+}
+
+// sentence takes the message out of the body of an error: the resource manager nests it in "error", the providers may leave
+// that out, the token service has its own member, and blob storage speaks XML. It is one line, "" when there is none.
+func sentence(body []byte) string {
+	var doc struct {
+		XMLName     xml.Name        `json:"-"`
+		Message     string          `json:"message" xml:"Message"`
+		Description string          `json:"error_description" xml:"-"`
+		Error       json.RawMessage `json:"error" xml:"-"`
 	}
-	return strings.TrimSuffix(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]), `"`)
+	if json.Unmarshal(body, &doc) != nil {
+		_ = xml.Unmarshal(body, &doc) // neither: there is no sentence
+	}
+	var inner struct {
+		Message string `json:"message"`
+	}
+	if len(doc.Error) > 0 && json.Unmarshal(doc.Error, &inner) != nil {
+		inner.Message = "" // the token service has a word there
+	}
+	text := cmp.Or(inner.Message, doc.Message, doc.Description)
+	if i := strings.Index(text, " Trace ID:"); i >= 0 {
+		text = text[:i]
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+var presentedPattern = regexp.MustCompile(`(?i)presented assertion (?:issuer|subject|audience) '([^']+)'|identifier '([^']+)'`)
+
+// presented is the value that Azure says it was shown and could not match.
+func presented(message string) string {
+	m := presentedPattern.FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	return cmp.Or(m[1], m[2])
 }
 
 // KindOf classifies any error; one that is not of this package is Terminal.
@@ -158,12 +174,6 @@ func KindOf(err error) Kind {
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
-}
-
-// IsThrottled tells whether Azure refused the call only because there were too many.
-func IsThrottled(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Status == http.StatusTooManyRequests
 }
 
 // CodeOf returns Azure's code, or "".

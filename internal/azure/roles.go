@@ -131,10 +131,21 @@ func (s *Session) assign(ctx context.Context, a Assignment) error {
 		"principalId":      a.PrincipalID,
 		"principalType":    "ServicePrincipal",
 	}})
-	if CodeOf(err) == "RoleAssignmentExists" {
+	if CodeOf(err) == "RoleAssignmentExists" && s.holds(ctx, a) {
 		return nil
 	}
 	return err
+}
+
+// holds tells whether the principal has the role on the scope under another name. Who may not look takes Azure's word.
+func (s *Session) holds(ctx context.Context, a Assignment) bool {
+	all, err := s.List(ctx, a.Scope+"/providers/"+typeAssignment, authorizationAPI, "atScope()")
+	for i := range all {
+		if s.matches(&all[i], a) && strings.EqualFold(all[i].Property("scope"), a.Scope) {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // Unassign removes the assignment by its name.

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,6 +51,38 @@ func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("HostedCluster %s already exists; choose another --name, or continue its creation with --infra-id %s", key, hc.Spec.InfraID)
+}
+
+// warnUnpublished says when nobody will write the host names beneath the external domain: without their records the cluster's nodes
+// and its users do not find it.
+func (c *clusterCreator) warnUnpublished(ctx context.Context) {
+	cluster := &c.flags.cluster
+	domain := cluster.Publishing.ExternalDNSDomain
+	if domain == "" {
+		return
+	}
+	list := &appsv1.DeploymentList{}
+	if err := c.client.List(ctx, list); err != nil {
+		c.say("warning: cannot see whether ExternalDNS is installed: %v", err)
+		return
+	}
+	const arg = "--domain-filter="
+	why := "the management cluster runs no ExternalDNS (`hypershift install --external-dns-provider=azure ...`)"
+	for _, d := range list.Items {
+		if d.Name != "external-dns" || len(d.Spec.Template.Spec.Containers) == 0 {
+			continue
+		}
+		for _, a := range d.Spec.Template.Spec.Containers[0].Args {
+			filter, ok := strings.CutPrefix(a, arg)
+			if ok && (filter == domain || strings.HasSuffix(domain, "."+filter)) {
+				return
+			}
+			if ok {
+				why = fmt.Sprintf("ExternalDNS %s/%s writes only to %s", d.Namespace, d.Name, filter)
+			}
+		}
+	}
+	c.say("warning: %s; until you publish api-%s.%s and the other endpoints yourself, the cluster does not become available", why, cluster.Name, domain)
 }
 
 // isTransient tells whether the same question may be answered a moment later.
@@ -152,16 +187,42 @@ func (c *clusterCreator) progress(ctx context.Context) (string, bool, error) {
 		return "", false, fmt.Errorf("reading the NodePools: %w", err)
 	}
 	var ready, wanted int32
-	for _, np := range pools.Items {
-		if np.Spec.ClusterName == f.cluster.Name && np.Spec.Replicas != nil {
-			ready += np.Status.Replicas
-			wanted += *np.Spec.Replicas
+	var why []string
+	for i := range pools.Items {
+		np := &pools.Items[i]
+		if np.Spec.ClusterName != f.cluster.Name || np.Spec.Replicas == nil {
+			continue
+		}
+		ready += np.Status.Replicas
+		wanted += *np.Spec.Replicas
+		if problem := poolProblem(np); problem != "" && np.Status.Replicas < *np.Spec.Replicas {
+			why = append(why, "NodePool "+np.Name+": "+problem)
 		}
 	}
 	if ready < wanted {
-		return fmt.Sprintf("the control plane is available; %d of %d nodes are ready", ready, wanted), false, nil
+		state := fmt.Sprintf("the control plane is available; %d of %d nodes are ready", ready, wanted)
+		return strings.Join(append([]string{state}, why...), "; "), false, nil
+	}
+	if v := hc.Status.Version; v == nil || len(v.History) == 0 || v.History[0].CompletionTime == nil {
+		return "the nodes are ready; the rollout of the release is not complete yet", false, nil
 	}
 	return fmt.Sprintf("hosted cluster %s is available with %d nodes", f.cluster.Name, ready), true, nil
+}
+
+// poolProblem returns the message of the condition that says most about why machines are missing.
+func poolProblem(np *hyperv1.NodePool) string {
+	for _, name := range []string{
+		hyperv1.NodePoolValidReleaseImage, hyperv1.NodePoolValidPlatformImage, hyperv1.NodePoolValidPlatformConfig, hyperv1.NodePoolValidArchPlatform,
+		hyperv1.NodePoolSupportedVersionSkew, hyperv1.NodePoolValidMachineConfig, hyperv1.NodePoolValidGeneratedPayload,
+		hyperv1.NodePoolReachedIgnitionEndpoint, hyperv1.NodePoolAllMachinesReady, hyperv1.NodePoolAllNodesHealthy,
+	} {
+		for _, c := range np.Status.Conditions {
+			if c.Type == name && c.Status == corev1.ConditionFalse {
+				return c.Reason + ": " + oneLine(errors.New(c.Message))
+			}
+		}
+	}
+	return ""
 }
 
 // explain returns the message of the condition that says most about what is missing.

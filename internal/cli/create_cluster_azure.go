@@ -24,8 +24,11 @@ type infraCreator func(context.Context, *azure.Session, provision.InfraOptions, 
 type clusterFlags struct {
 	azureFlags
 	machines machineFlags
+	handoff  handoffFile
 	cluster  manifest.Cluster
 	infra    provision.InfraOptions
+	// fromInfra is the infrastructure of the hand-off file, which then stands for --infra-json.
+	fromInfra *provision.InfraOutput
 
 	kubeconfig, infraJSON                                     string
 	pullSecret, sshKey, signingKey, trustBundle, imageSources string
@@ -57,9 +60,13 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
     --release-image quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64 \
     --oidc-issuer-url https://ACCOUNT.blob.core.windows.net/demo --sa-token-issuer-private-key-path serviceaccount-signer.private \
     --workload-identities-file workload-identities.json --assign-service-principal-roles --dns-zone-rg-name os4-common --wait
+  hypershift create cluster azure --from demo.yaml --azure-creds azure-credentials.json --pull-secret pull-secret.json ...
   hypershift create cluster azure --name demo ... --infra-json infra.yaml --render > demo.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.takeHandoff(cmd); err != nil {
+				return err
+			}
 			c := &clusterCreator{flags: f, createInfra: createInfra, cmd: cmd, say: progressLine(cmd)}
 			ctx := cmd.Context()
 			if f.timeout > 0 {
@@ -78,6 +85,7 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
 	f.addNetworking(cmd.Flags())
 	f.addAzure(cmd.Flags())
 	f.machines.add(cmd.Flags())
+	f.handoff.addRead(cmd)
 	return cmd
 }
 
@@ -189,6 +197,7 @@ func (c *clusterCreator) run(ctx context.Context) error {
 		if err := c.checkManagementCluster(ctx); err != nil {
 			return err
 		}
+		c.warnUnpublished(ctx)
 	}
 	if f.infra.InfraID == "" && f.infraJSON == "" {
 		f.infra.InfraID = newInfraID(f.cluster.Name)
@@ -213,7 +222,11 @@ func (c *clusterCreator) run(ctx context.Context) error {
 // plan prints what would be created, in Azure and on the management cluster.
 func (c *clusterCreator) plan(ctx context.Context, session *azure.Session) error {
 	f := c.flags
-	if f.infraJSON == "" {
+	if f.infraJSON != "" {
+		if err := c.infrastructure(ctx, session); err != nil {
+			return err
+		}
+	} else {
 		steps, err := provision.PlanInfra(ctx, session, f.infra)
 		if err != nil {
 			return err
@@ -222,7 +235,6 @@ func (c *clusterCreator) plan(ctx context.Context, session *azure.Session) error
 			return err
 		}
 	}
-	f.cluster.Infra.InfraID = f.infra.InfraID
 	for _, obj := range f.cluster.Objects() {
 		fmt.Fprintf(c.cmd.OutOrStdout(), "apply %s %s\n", obj.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(obj))
 	}
@@ -234,9 +246,12 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 	f := c.flags
 	var out *provision.InfraOutput
 	var err error
-	if f.infraJSON != "" {
+	switch {
+	case f.fromInfra != nil:
+		out = f.fromInfra
+	case f.infraJSON != "":
 		out, err = provision.ReadInfraOutput(f.infraJSON)
-	} else {
+	default:
 		if f.render {
 			c.say("warning: without --infra-json rendering creates the infrastructure; use --dry-run to see what that is")
 		}
@@ -248,6 +263,9 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 	}
 	if f.infra.InfraID != "" && out.InfraID != f.infra.InfraID {
 		return fmt.Errorf("--infra-id %s differs from infraID %s of --infra-json; leave the flag out", f.infra.InfraID, out.InfraID)
+	}
+	if f.infra.BaseDomain != "" && f.infra.BaseDomain != out.BaseDomain {
+		c.say("warning: --base-domain %s is ignored: the infrastructure was made for %s", f.infra.BaseDomain, out.BaseDomain)
 	}
 	return f.takeInfra(out)
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -54,20 +56,50 @@ func (f *clusterFlags) loadSecrets() error {
 		}
 		*file.into = raw
 	}
-	if block, _ := pem.Decode(s.SigningKey); len(s.SigningKey) > 0 && block == nil {
-		return fmt.Errorf("--sa-token-issuer-private-key-path %s is not a PEM file", f.signingKey)
-	}
-	if f.generateSSH {
-		var err error
-		if s.SSHPublicKey, s.SSHPrivateKey, err = newSSHKey(); err != nil {
-			return err
-		}
+	err := f.checkSecrets()
+	if err == nil && f.generateSSH {
+		s.SSHPublicKey, s.SSHPrivateKey, err = newSSHKey()
 	}
 	if f.encryptionKeyID == "" {
 		s.EtcdEncryptionKey = make([]byte, 32)
 		_, _ = rand.Read(s.EtcdEncryptionKey)
 	}
+	return err
+}
+
+// checkSecrets finds files given to the wrong flag: the hosted cluster would be refused, or never start, after its infrastructure
+// has been made.
+func (f *clusterFlags) checkSecrets() error {
+	s := f.cluster.Secrets
+	var docker struct {
+		Auths map[string]any `json:"auths"`
+	}
+	if err := json.Unmarshal(s.PullSecret, &docker); err != nil || docker.Auths == nil {
+		return fmt.Errorf("the file of --pull-secret, %s, is no dockerconfigjson: it lacks \"auths\"", f.pullSecret)
+	}
+	if bytes.Contains(s.SSHPublicKey, []byte("PRIVATE KEY")) {
+		return fmt.Errorf("the file of --ssh-key, %s, is no public key; give the one that ends with .pub", f.sshKey)
+	}
+	if block, _ := pem.Decode(s.TrustBundle); len(s.TrustBundle) > 0 && block == nil {
+		return fmt.Errorf("the file of --additional-trust-bundle, %s, is no PEM file", f.trustBundle)
+	}
+	if len(s.SigningKey) > 0 && !isRSAPrivateKey(s.SigningKey) {
+		return fmt.Errorf("the file of --sa-token-issuer-private-key-path, %s, is no RSA private key in PEM", f.signingKey)
+	}
 	return nil
+}
+
+func isRSAPrivateKey(text []byte) bool {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return false
+	}
+	if _, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return true
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	_, isRSA := key.(*rsa.PrivateKey)
+	return err == nil && isRSA
 }
 
 // newSSHKey returns an RSA key pair: public in the form of authorized_keys, private as PKCS#1 PEM.
@@ -275,8 +307,31 @@ func (f *clusterFlags) loadImageSources() error {
 	return nil
 }
 
+// checkInfra refuses an output that does not fit the flags, or that is not one.
+func (f *clusterFlags) checkInfra(out *provision.InfraOutput) error {
+	for _, v := range []struct{ key, value string }{
+		{"infraID", out.InfraID}, {"region", out.Region}, {"resourceGroupName", out.ResourceGroupName}, {"baseDomain", out.BaseDomain},
+		{"vnetID", out.VNetID}, {"subnetID", out.SubnetID}, {"securityGroupID", out.SecurityGroupID},
+	} {
+		if v.value == "" {
+			return fmt.Errorf("--infra-json %s has no %s; give the output of `hypershift create infra azure`", f.infraJSON, v.key)
+		}
+	}
+	f.infra.BaseDomain = out.BaseDomain
+	zone := out.PrivateZoneID[strings.LastIndexByte(out.PrivateZoneID, '/')+1:]
+	if f.baseDomainPrefix != "" && zone != "" && !strings.EqualFold(zone, f.clusterDomain()) {
+		return fmt.Errorf("--base-domain-prefix %s makes the domain %s, but the private zone of --infra-json is %s", f.baseDomainPrefix, f.clusterDomain(), zone)
+	}
+	return f.validateDomain()
+}
+
 // takeInfra copies the infrastructure into the manifests' options.
 func (f *clusterFlags) takeInfra(out *provision.InfraOutput) error {
+	if f.infraJSON != "" {
+		if err := f.checkInfra(out); err != nil {
+			return err
+		}
+	}
 	f.cluster.Infra = manifest.Infra{
 		InfraID: out.InfraID, Location: out.Region, ResourceGroup: out.ResourceGroupName,
 		VNetID: out.VNetID, SubnetID: out.SubnetID, SecurityGroupID: out.SecurityGroupID,

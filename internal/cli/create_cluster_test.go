@@ -3,11 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -172,6 +174,32 @@ func TestCreateClusterRenders(t *testing.T) {
 	}
 }
 
+// What a file holds is checked before the first cloud resource, too.
+func TestCreateClusterRefusesWrongFiles(t *testing.T) {
+	for _, tc := range []struct{ flag, content, cue string }{
+		{"--pull-secret", "token", "is no dockerconfigjson"},
+		{"--pull-secret", `{"kind":"Secret"}`, "is no dockerconfigjson"},
+		{"--ssh-key", "-----BEGIN OPENSSH PRIVATE KEY-----", "is no public key"},
+		{"--additional-trust-bundle", "cert", "is no PEM"},
+		{"--sa-token-issuer-private-key-path", "-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n", "is no RSA private key"},
+		{"--sa-token-issuer-private-key-path", "", "is empty"},
+		{"--workload-identities-file", "{}", "imageRegistry.clientID"},
+		{"--azure-creds", "{}", "subscriptionId"},
+		{"--image-content-sources", "- mirror: x", "--image-content-sources"},
+	} {
+		t.Run(tc.flag+" "+tc.cue, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := createCluster(append(inputs(t), "--name", "demo", "--render", "--oidc-issuer-url", "https://issuer.example.com", tc.flag, file)...)
+			if err == nil || !strings.Contains(err.Error(), tc.cue) {
+				t.Errorf("error %v, want one that contains %q", err, tc.cue)
+			}
+		})
+	}
+}
+
 func TestInfraIDFitsAzure(t *testing.T) {
 	for name, base := range map[string]string{"demo": "demo-", "a.b..c": "a-b-c-", "a-very-long-name-for-a-cluster": "a-very-long-name-for-"} {
 		got := newInfraID(name)
@@ -239,5 +267,102 @@ func TestExistingCluster(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "already exists") {
 			t.Errorf("error %v does not say that the cluster already exists", err)
 		}
+	}
+}
+
+// An output that does not fit is refused; one that does is used as it is, also by a dry run.
+func TestInfraJSON(t *testing.T) {
+	const complete = `{"baseDomain":"example.com","region":"westus","infraID":"demo-abcde","resourceGroupName":"rg","securityGroupID":"NSG",
+		"vnetID":"V","subnetID":"S","privateZoneID":"/x/privateDnsZones/demo.example.com"}`
+	for _, tc := range []struct{ name, content, args, want, cue string }{
+		{"used", complete, "--render", "location: westus", ""},
+		{"dry run", complete, "--dry-run --render", "apply HostedCluster clusters/demo", ""},
+		{"incomplete", `{"infraID":"demo-abcde"}`, "--render", "", "has no region"},
+		{"another id", complete, "--render --infra-id other", "", "differs from infraID"},
+		{"another prefix", complete, "--render --base-domain-prefix other", "", "private zone of --infra-json is demo.example.com"},
+		{"another domain", strings.Replace(complete, "example.com", "example.org", 1), "--render", "baseDomain: example.org", ""},
+		{"no file", "", "--render", "", "--infra-json"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "infra.yaml")
+			if tc.content != "" {
+				if err := os.WriteFile(file, []byte(tc.content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := createCluster(append(inputs(t), strings.Fields("--name demo --infra-json "+file+" "+tc.args)...)...)
+			if tc.cue == "" && (err != nil || !strings.Contains(out, tc.want)) {
+				t.Errorf("error %v; %q is missing in\n%s", err, tc.want, out)
+			}
+			if tc.cue != "" && (err == nil || !strings.Contains(err.Error(), tc.cue)) {
+				t.Errorf("error %v, want one that contains %q", err, tc.cue)
+			}
+		})
+	}
+}
+
+func TestProgressNamesTheCause(t *testing.T) {
+	hc, np := hostedCluster("demo", false), &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
+	np.Spec.ClusterName, np.Spec.Replicas = "demo", new(int32(2))
+	c := &clusterCreator{flags: &clusterFlags{}}
+	c.flags.cluster.Name, c.flags.cluster.Namespace = "demo", "clusters"
+	for _, step := range []struct {
+		change func()
+		want   string
+		done   bool
+	}{
+		{func() {}, "not reported yet", false},
+		{func() {
+			hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterAvailable, Status: "False", Message: "etcd has no quorum"}}
+		}, "etcd has no quorum", false},
+		{func() {
+			hc.Status.Conditions = append(hc.Status.Conditions, metav1.Condition{Type: hyperv1.ValidReleaseImage, Status: "False", Reason: "PullFailed", Message: "401"})
+		}, "PullFailed: 401", false},
+		{func() {
+			hc.Status.Conditions = []metav1.Condition{{Type: hyperv1.HostedClusterAvailable, Status: "True"}}
+			np.Status.Conditions = []hyperv1.NodePoolCondition{{Type: hyperv1.NodePoolAllMachinesReady, Status: "False", Reason: "Provisioning", Message: "403 on the subnet"}}
+		}, "0 of 2 nodes are ready; NodePool demo: Provisioning: 403 on the subnet", false},
+		{func() { np.Status.Replicas = 2 }, "rollout of the release is not complete", false},
+		{func() {
+			now := metav1.Now()
+			hc.Status.Version = &hyperv1.ClusterVersionStatus{History: []hyperv1.UpdateHistory{{CompletionTime: &now}}}
+		}, "available with 2 nodes", true},
+	} {
+		step.change()
+		c.client = testClient(hc, np)
+		state, done, err := c.progress(context.Background())
+		if err != nil || done != step.done || !strings.Contains(state, step.want) {
+			t.Errorf("%q, %v, %v; want %q, %v", state, done, err, step.want, step.done)
+		}
+	}
+}
+
+// Host names beneath --external-dns-domain need somebody who publishes them.
+func TestExternalDNSIsMissed(t *testing.T) {
+	publisher := func(filter string) client.Object {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "external-dns"},
+			Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--domain-filter=" + filter}}}}}}}
+	}
+	for _, tc := range []struct {
+		name, domain string
+		objs         []client.Object
+		want         string
+	}{
+		{"no domain", "", nil, ""},
+		{"published", "ext.example.com", []client.Object{publisher("ext.example.com")}, ""},
+		{"published from above", "ext.example.com", []client.Object{publisher("example.com")}, ""},
+		{"nobody", "ext.example.com", nil, "api-demo.ext.example.com"},
+		{"another domain", "ext.example.com", []client.Object{publisher("example.org")}, "example.org"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var said []string
+			c := &clusterCreator{flags: &clusterFlags{}, client: testClient(tc.objs...),
+				say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+			c.flags.cluster.Name, c.flags.cluster.Publishing.ExternalDNSDomain = "demo", tc.domain
+			c.warnUnpublished(context.Background())
+			if got := strings.Join(said, "\n"); !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
+				t.Errorf("says %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

@@ -62,7 +62,7 @@ func (f *clusterFlags) validateInputs() error {
 		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
 	case f.sshKey != "" && f.generateSSH:
 		return errors.New("--ssh-key and --generate-ssh cannot be specified together")
-	case f.workloadIdentities == "" && f.infraJSON == "":
+	case f.workloadIdentities == "" && f.infraJSON == "" && f.infra.Identities == nil:
 		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
 	case f.signingKey != "" && f.cluster.Identity.IssuerURL == "":
 		return errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url: the issuer whose documents publish the key")

@@ -16,7 +16,7 @@ import (
 )
 
 func newCreateIAMCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "iam", Short: "Create the workload identities of a hosted cluster"}
+	cmd := &cobra.Command{Use: "iam", Short: "Create the workload identities of a hosted cluster", RunE: needSubcommand}
 	cmd.AddCommand(newCreateIAMAzureCommand())
 	return cmd
 }
@@ -24,6 +24,7 @@ func newCreateIAMCommand() *cobra.Command {
 func newCreateIAMAzureCommand() *cobra.Command {
 	var flags azureFlags
 	var o provision.IAMOptions
+	var handoff handoffFile
 	var outputFile string
 	cmd := &cobra.Command{
 		Use:   "azure",
@@ -33,16 +34,27 @@ func newCreateIAMAzureCommand() *cobra.Command {
     --output-file workload-identities.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := handoff.open(); err != nil {
+				return err
+			}
+			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
+			if from := handoff.Issuer; from != nil {
+				orElse(&o.IssuerURL, from.URL)
+				orElse(&o.ResourceGroup, from.ResourceGroup)
+			}
 			o.Location = flags.location
-			if outputFile == "" && !flags.dryRun {
-				return errors.New("output-file is required")
+			if outputFile == "" && handoff.path == "" && !flags.dryRun {
+				return errors.New("output-file is required, unless --handoff takes the result")
 			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return provision.PlanIAM(ctx, s, o) },
 				func(ctx context.Context, s *azure.Session) (*provision.WorkloadIdentities, error) {
-					return createIAM(ctx, s, o, outputFile, stackProgress(cmd))
+					return createIAM(ctx, cmd, s, &flags, o, outputFile, &handoff)
 				},
 				func(w io.Writer, _ *provision.WorkloadIdentities) error {
+					if outputFile == "" {
+						outputFile = handoff.path
+					}
 					_, err := fmt.Fprintln(w, outputFile)
 					return err
 				})
@@ -56,57 +68,38 @@ func newCreateIAMAzureCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.IssuerURL, "oidc-issuer-url", "", "issuer of the hosted cluster's tokens")
 	cmd.Flags().StringVar(&outputFile, "output-file", "", "file to write the client ids to")
 	cmd.Flags().BoolVar(&o.EnableKMS, "enable-kms", false, "also create the identity for encryption with Azure Key Vault")
+	cmd.Flags().StringToStringVar(&o.Tags, "tags", nil, "tags of the identities")
+	handoff.addWritten(cmd)
 	return cmd
 }
 
-func createIAM(ctx context.Context, s *azure.Session, o provision.IAMOptions, path string, progress func(stack.Event)) (*provision.WorkloadIdentities, error) {
-	identities, err := provision.CreateIAM(ctx, s, o, progress)
-	if err != nil {
+func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, path string, h *handoffFile) (*provision.WorkloadIdentities, error) {
+	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
+		return nil, err
+	}
+	recorder := provision.NewRecorder(stackProgress(cmd))
+	identities, err := provision.CreateIAM(ctx, s, o, recorder.Progress)
+	h.Record("iam", recorder, provision.IAMIDs(s, o))
+	if err != nil {
+		return nil, h.save(err)
+	}
+	h.Identities = &provision.IdentitiesHandoff{ResourceGroup: o.ResourceGroup, Clients: identities}
+	return identities, h.save(writeIdentities(path, identities))
+}
+
+func writeIdentities(path string, identities *provision.WorkloadIdentities) error {
+	if path == "" {
+		return nil
 	}
 	raw, err := json.MarshalIndent(identities, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode the identities: %w", err)
+		return fmt.Errorf("cannot encode the identities: %w", err)
 	}
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
-		return nil, fmt.Errorf("cannot write --output-file: %w", err)
+		return fmt.Errorf("cannot write --output-file: %w", err)
 	}
-	return identities, nil
-}
-
-func newDestroyIAMCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "iam", Short: "Destroy the workload identities of a hosted cluster"}
-	var flags azureFlags
-	var o provision.IAMOptions
-	var identities, dnsGroup string
-	azureCmd := &cobra.Command{
-		Use:   "azure",
-		Short: "Delete the federated credentials and the managed identities",
-		Example: `  hypershift destroy iam azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json \
-    --resource-group-name os4-common --workload-identities-file workload-identities.json --dns-zone-rg-name os4-common`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if identities != "" {
-				if _, err := provision.ReadWorkloadIdentities(identities); err != nil {
-					return err
-				}
-			}
-			session, err := flags.session()
-			if err != nil {
-				return err
-			}
-			return provision.DestroyIAM(cmd.Context(), session, o, stackProgress(cmd))
-		},
-	}
-	flags.add(azureCmd)
-	azureCmd.Flags().StringVar(&o.Name, "name", "", "name of the hosted cluster")
-	azureCmd.Flags().StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
-	azureCmd.Flags().StringVar(&o.ResourceGroup, "resource-group-name", "", "resource group of the identities")
-	azureCmd.Flags().StringVar(&identities, "workload-identities-file", "", "identities file; checked, not used to choose what goes")
-	azureCmd.Flags().StringVar(&dnsGroup, "dns-zone-rg-name", "", "accepted for compatibility; role assignments go with destroy infra and destroy cluster")
-	for _, f := range []string{"name", "infra-id", "resource-group-name"} {
-		_ = azureCmd.MarkFlagRequired(f)
-	}
-	cmd.AddCommand(azureCmd)
-	return cmd
+	return nil
 }

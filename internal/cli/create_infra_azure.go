@@ -22,6 +22,7 @@ func newCreateInfraCommand() *cobra.Command {
 func newCreateInfraAzureCommand() *cobra.Command {
 	var flags azureFlags
 	var o provision.InfraOptions
+	var handoff handoffFile
 	var identities, outputFile string
 	cmd := &cobra.Command{
 		Use:   "azure",
@@ -31,12 +32,12 @@ func newCreateInfraAzureCommand() *cobra.Command {
     --assign-identity-roles --dns-zone-rg-name os4-common --output-file infra.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Location = flags.location
-			if identities == "" {
-				return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
+			if err := handoff.open(); err != nil {
+				return err
 			}
-			var err error
-			if o.Identities, err = provision.ReadWorkloadIdentities(identities); err != nil {
+			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
+			o.Location = flags.location
+			if err := infraIdentities(&o, identities, handoff.Identities); err != nil {
 				return err
 			}
 			return withPlan(cmd, &flags,
@@ -44,7 +45,7 @@ func newCreateInfraAzureCommand() *cobra.Command {
 					return provision.PlanInfra(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) (*provision.InfraOutput, error) {
-					out, err := provision.CreateInfra(ctx, s, o, stackProgress(cmd))
+					out, err := createInfra(ctx, cmd, s, &flags, o, &handoff)
 					if err != nil || outputFile == "" {
 						return out, err
 					}
@@ -74,7 +75,37 @@ func newCreateInfraAzureCommand() *cobra.Command {
 	f.BoolVar(&o.AssignRoles, "assign-identity-roles", false, "give the identities their roles")
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
 	f.StringVar(&outputFile, "output-file", "", "file to write the result to (mode 0600)")
+	handoff.addWritten(cmd)
 	return cmd
+}
+
+// infraIdentities are those of the file, or of the hand-off.
+func infraIdentities(o *provision.InfraOptions, path string, from *provision.IdentitiesHandoff) error {
+	if path == "" && from != nil {
+		o.Identities = from.Clients
+		return nil
+	}
+	if path == "" {
+		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
+	}
+	var err error
+	o.Identities, err = provision.ReadWorkloadIdentities(path)
+	return err
+}
+
+func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.InfraOptions, h *handoffFile) (*provision.InfraOutput, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
+		return nil, err
+	}
+	recorder := provision.NewRecorder(stackProgress(cmd))
+	out, err := provision.CreateInfra(ctx, s, o, recorder.Progress)
+	if out != nil {
+		h.RecordInfra(s, recorder, o, out, err == nil)
+	}
+	return out, h.save(err)
 }
 
 func newDestroyInfraCommand() *cobra.Command {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func newCreateOIDCIssuerCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "oidc-issuer", Short: "Create the OIDC issuer that Azure trusts for a hosted cluster's tokens"}
+	cmd := &cobra.Command{Use: "oidc-issuer", Short: "Create the OIDC issuer that Azure trusts for a hosted cluster's tokens", RunE: needSubcommand}
 	cmd.AddCommand(newCreateOIDCIssuerAzureCommand())
 	return cmd
 }
@@ -21,28 +22,37 @@ func newCreateOIDCIssuerCommand() *cobra.Command {
 func newCreateOIDCIssuerAzureCommand() *cobra.Command {
 	var flags azureFlags
 	var o provision.IssuerOptions
+	var handoff handoffFile
+	var issuerURL string
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Key pair, storage account, container and issuer documents in Azure Blob Storage",
-		Long: `Makes the key pair (or takes the one in --output-dir), a storage account, a container and the two OpenID documents,
-and reads the documents anonymously before it reports success. Run again, it changes nothing.
+		Long: `Makes the key pair (or takes the one in --output-dir, or that of --private-key), a storage account, a container and the
+two OpenID documents, and reads the documents anonymously before it reports success. Run again, it changes nothing.
 
 Each hosted cluster gets its own issuer and key. With --shared one issuer serves many clusters: then a cluster whose signing
 key leaks can impersonate the identities of every other one.`,
 		Example: `  hypershift create oidc-issuer azure --name demo --azure-creds azure-credentials.json \
-    --resource-group-name os4-common --location eastus --output-dir .`,
+    --resource-group-name os4-common --location eastus --output-dir . --handoff demo.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := handoff.open(); err != nil {
+				return err
+			}
+			handoff.complete(cmd, &flags, &o.Name, nil)
 			o.Location = flags.location
 			if o.Shared {
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning: --shared lets every cluster that uses this issuer mint tokens for the identities of the others")
+			}
+			if issuerURL != "" && flags.dryRun {
+				return errors.New("--issuer-url makes nothing in Azure, so there is no plan; leave --dry-run out")
 			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return provision.PlanIssuer(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
-					return provision.CreateIssuer(ctx, s, o, stackProgress(cmd))
+					return createIssuer(ctx, cmd, s, &flags, o, issuerURL, &handoff)
 				},
 				func(w io.Writer, issuer provision.Issuer) error {
 					_, err := fmt.Fprintln(w, issuer.URL)
@@ -52,11 +62,40 @@ key leaks can impersonate the identities of every other one.`,
 	}
 	flags.add(cmd)
 	flags.addPlan(cmd)
+	addIssuerFlags(cmd, &o)
+	cmd.Flags().StringVar(&o.PrivateKey, "private-key", "", "your own RSA private key (PEM), read and never written")
+	cmd.Flags().StringVar(&o.PublicKey, "public-key", "", "its public key (PEM), checked against it")
+	cmd.Flags().StringVar(&issuerURL, "issuer-url", "", "address at which you publish the documents yourself, such as a static website or custom domain; they are written to --output-dir and checked there")
+	cmd.Flags().StringToStringVar(&o.Tags, "tags", nil, "tags of the storage account")
+	handoff.addWritten(cmd)
+	return cmd
+}
+
+// addIssuerFlags are those that say where an issuer is.
+func addIssuerFlags(cmd *cobra.Command, o *provision.IssuerOptions) {
 	cmd.Flags().StringVar(&o.Name, "name", "", "name of the hosted cluster")
 	cmd.Flags().StringVar(&o.ResourceGroup, "resource-group-name", "", "persistent resource group; created when missing")
 	cmd.Flags().StringVar(&o.StorageAccount, "storage-account-name", "", "storage account; derived from subscription and group when empty")
 	cmd.Flags().BoolVar(&o.Shared, "shared", false, "one issuer for many clusters: the container is named as the account")
 	cmd.Flags().StringVar(&o.KeyDirectory, "output-dir", ".", "folder of serviceaccount-signer.private and .public")
-	cmd.Flags().StringToStringVar(&o.Tags, "tags", nil, "tags of the storage account")
-	return cmd
+}
+
+func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IssuerOptions, issuerURL string, h *handoffFile) (provision.Issuer, error) {
+	if err := h.claim(s, flags, o.Name, ""); err != nil {
+		return provision.Issuer{}, err
+	}
+	recorder := provision.NewRecorder(stackProgress(cmd))
+	var issuer provision.Issuer
+	var err error
+	if issuerURL != "" {
+		issuer, err = provision.WriteIssuerDocuments(ctx, s, o, issuerURL)
+	} else {
+		issuer, err = provision.CreateIssuer(ctx, s, o, recorder.Progress)
+		h.Record("oidc-issuer", recorder, provision.IssuerIDs(s, o))
+	}
+	if err == nil {
+		h.Issuer = &provision.IssuerHandoff{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
+			Shared: o.Shared, PrivateKeyPath: issuer.PrivateKeyPath, PublicKeyPath: issuer.PublicKeyPath}
+	}
+	return issuer, h.save(err)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -113,7 +112,7 @@ func newInstallCommand() *cobra.Command {
 			if err := flags.complete(); err != nil {
 				return err
 			}
-			i.opts, i.out, i.say = &flags.Options, cmd.OutOrStdout(), progressLine(cmd)
+			i.opts, i.patience, i.out, i.say = &flags.Options, installWait, cmd.OutOrStdout(), progressLine(cmd)
 			return i.run(cmd.Context())
 		},
 	}
@@ -131,9 +130,10 @@ type installer struct {
 	scope                          string
 	waitAvailable, waitEstablished bool
 
-	client client.Client
-	out    io.Writer
-	say    func(format string, args ...any)
+	client   client.Client
+	patience time.Duration
+	out      io.Writer
+	say      func(format string, args ...any)
 }
 
 func (i *installer) run(ctx context.Context) error {
@@ -216,6 +216,7 @@ func (i *installer) applyCRDs(ctx context.Context) error {
 	if err := applyAtOnce(ctx, client.NewDryRunClient(i.client), crds); err != nil {
 		return fmt.Errorf("the management cluster refuses a definition, nothing was changed: %w", err)
 	}
+	i.say("the management cluster accepts all %d definitions", len(crds))
 	if err := applyAtOnce(ctx, i.client, crds); err != nil {
 		return err
 	}
@@ -241,11 +242,11 @@ func applyAtOnce(ctx context.Context, c client.Client, crds []*apiextensionsv1.C
 
 func (i *installer) waitForCRDs(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	pending := ""
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, installWait, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, i.patience, true, func(ctx context.Context) (bool, error) {
 		for _, crd := range crds {
 			live := &apiextensionsv1.CustomResourceDefinition{}
 			if err := i.client.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
-				return false, err
+				return false, client.IgnoreNotFound(err)
 			}
 			if !established(live) {
 				pending = crd.Name
@@ -309,27 +310,4 @@ func (i *installer) applied(verb string, obj client.Object) {
 		name = obj.GetNamespace() + "/" + name
 	}
 	fmt.Fprintf(i.out, "%s %s %s\n", verb, obj.GetObjectKind().GroupVersionKind().Kind, name)
-}
-
-func (i *installer) waitForOperator(ctx context.Context) error {
-	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: "operator"}
-	i.say("waiting for Deployment %s", key)
-	last := ""
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, installWait, true, func(ctx context.Context) (bool, error) {
-		d := &appsv1.Deployment{}
-		if err := i.client.Get(ctx, key, d); err != nil {
-			return false, err
-		}
-		wanted := *d.Spec.Replicas
-		last = fmt.Sprintf("%d of %d replicas are available", d.Status.AvailableReplicas, wanted)
-		return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= wanted &&
-			d.Status.Replicas == d.Status.UpdatedReplicas && d.Status.AvailableReplicas == d.Status.UpdatedReplicas, nil
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("the operator did not become available within %s: %s; see `kubectl -n %s describe pods -l name=operator`", installWait, last, key.Namespace)
-	}
-	if err == nil {
-		i.say("the operator is available")
-	}
-	return err
 }

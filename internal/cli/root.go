@@ -71,22 +71,22 @@ func NewRoot() *cobra.Command {
 		RunE:             needSubcommand,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newInstallCommand(), newCreateCommand(), newDestroyCommand(), newSandboxCommand(), newVersionCommand())
+	root.AddCommand(newInstallCommand(), newCreateCommand(), newDestroyCommand(), newRotateCommand(), newVerifyCommand(), newSandboxCommand(), newVersionCommand())
 	return root
 }
 
 func newCreateCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "create", Short: "Create issuers, identities, infrastructure, clusters, node pools and kubeconfigs", RunE: needSubcommand}
+	cmd := &cobra.Command{Use: "create", Short: "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs", RunE: needSubcommand}
 	cmd.AddCommand(
-		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateInfraCommand(),
+		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateDNSCommand(), newCreateInfraCommand(),
 		newCreateClusterCommand(), newCreateNodePoolCommand(), newCreateKubeconfigCommand(),
 	)
 	return cmd
 }
 
 func newDestroyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "destroy", Short: "Destroy clusters, infrastructure and identities", RunE: needSubcommand}
-	cmd.AddCommand(newDestroyClusterCommand(), newDestroyInfraCommand(), newDestroyIAMCommand())
+	cmd := &cobra.Command{Use: "destroy", Short: "Destroy clusters, infrastructure, DNS, identities and issuers", RunE: needSubcommand}
+	cmd.AddCommand(newDestroyClusterCommand(), newDestroyInfraCommand(), newDestroyDNSCommand(), newDestroyIAMCommand(), newDestroyOIDCIssuerCommand())
 	return cmd
 }
 

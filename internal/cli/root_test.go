@@ -2,8 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
 // run executes one command line as typed; no management cluster is in reach.
@@ -32,7 +40,7 @@ func TestRoot(t *testing.T) {
 		{"version --client-only", 0, "Client Version: ", ""},
 		{"version", 0, "Server Version: unknown", ""},
 		{"fly", 1, "", `error: unknown command "fly"`},
-		{"create cluster azure --nmae x", 1, "", "error: unknown flag: --nmae"},
+		{"create cluster azure --colour x", 1, "", "error: unknown flag: --colour"},
 		{"create cluster azure", 1, "", "error: --name is required"},
 		{"destroy cluster azure --name x", 1, "", `error: required flag(s) "azure-creds" not set`},
 		{"create kubeconfig", 1, "", "error: cannot find the management cluster"},
@@ -53,5 +61,43 @@ func TestRoot(t *testing.T) {
 				t.Errorf("usage is printed on an error: %s", stderr)
 			}
 		})
+	}
+}
+
+// An interrupt ends a command that waits, and says so.
+func TestInterrupt(t *testing.T) {
+	discovery := map[string]string{
+		"/api":  `{"kind":"APIVersions","versions":["v1"]}`,
+		"/apis": `{"kind":"APIGroupList","groups":[{"name":"hypershift.openshift.io","versions":[{"groupVersion":"hypershift.openshift.io/v1beta1","version":"v1beta1"}]}]}`,
+		"/apis/hypershift.openshift.io/v1beta1": `{"kind":"APIResourceList","groupVersion":"hypershift.openshift.io/v1beta1","resources":[
+			{"name":"hostedclusters","namespaced":true,"kind":"HostedCluster","verbs":["get"]}]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer, ok := discovery[r.URL.Path]; ok {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(answer))
+			return
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	kubeconfig := kubetest.Kubeconfig(t, &rest.Config{Host: server.URL}, t.TempDir())
+	raw, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kubeconfig, bytes.ReplaceAll(raw, []byte("https://http://"), []byte("http://")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", kubeconfig)
+	var out, messages bytes.Buffer
+	if status := Main([]string{"create", "kubeconfig", "--name", "demo"}, &out, &messages); status != 1 {
+		t.Errorf("status %d, want 1", status)
+	}
+	if !strings.HasPrefix(messages.String(), "aborted") {
+		t.Errorf("stderr is %q", messages.String())
 	}
 }

@@ -118,6 +118,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if !hcp.DeletionTimestamp.IsZero() {
 		// The objects go with the namespace, or by owner reference.
+		if err := r.endAPIServer(ctx, hcp.Namespace); err != nil {
+			return ctrl.Result{}, err
+		}
 		return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.Client, hcp, hyperv1.Finalizer)
 	}
 	if r.ReleaseImage != "" && r.ReleaseImage != managementRelease(hcp) {

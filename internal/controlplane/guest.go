@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
@@ -53,6 +55,9 @@ func (p *pass) grantAccess(ctx context.Context) error {
 	if !p.apiServerAvailable() || !p.granted.due(p.hcp.UID, p.Now()) {
 		return nil
 	}
+	if err := p.announceAPIServer(ctx); err != nil {
+		return err
+	}
 	admin, err := p.Guest(p.kubeconfig())
 	if err != nil {
 		return fmt.Errorf("reach the hosted API server: %w", err)
@@ -67,6 +72,15 @@ func (p *pass) grantAccess(ctx context.Context) error {
 	}
 	p.granted.done(p.hcp.UID, p.Now())
 	return nil
+}
+
+// announceAPIServer tells who waits for the API server before the first rights are written, which takes a moment.
+func (p *pass) announceAPIServer(ctx context.Context) error {
+	before := p.hcp.DeepCopy()
+	set := kube.Conditions(&p.hcp.Status.Conditions, p.hcp.Generation)
+	p.setEtcd(set)
+	p.setAPIServer(set)
+	return p.writeStatus(ctx, before)
 }
 
 func (p *pass) kubeconfig() []byte {
@@ -113,6 +127,24 @@ func probeHTTPS(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) e
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the published API server answers %s/healthz with %s", endpoint.URL(), response.Status)
+	}
+	return nil
+}
+
+// endAPIServer stops the API server at once. Its long goodbye to its clients is for rollouts: here the machines are gone, and a pod
+// that was asked to end cannot be asked to hurry, so its owners are taken away first, and leave it.
+func (r *Reconciler) endAPIServer(ctx context.Context, namespace string) error {
+	inside, itself := client.InNamespace(namespace), client.MatchingLabels{component.LabelApp: component.APIServer}
+	leave := client.PropagationPolicy(metav1.DeletePropagationOrphan)
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: component.APIServer, Namespace: namespace}}
+	if err := kube.DeleteIfExists(ctx, r.Client, owner, leave); err != nil {
+		return err
+	}
+	if err := r.Client.DeleteAllOf(ctx, &appsv1.ReplicaSet{}, inside, itself, leave); err != nil {
+		return fmt.Errorf("delete the replica sets of the API server: %w", err)
+	}
+	if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, inside, itself, client.GracePeriodSeconds(1)); err != nil {
+		return fmt.Errorf("end the API server: %w", err)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ current-context: context
 func flannel(facts *Facts) []client.Object {
 	image := facts.Images["flannel"]
 	install := func(name, script string, mounts ...corev1.VolumeMount) corev1.Container {
-		return corev1.Container{Name: name, Image: image, Command: []string{"/bin/sh", "-c", script}, VolumeMounts: mounts, Resources: requests("10m", "16Mi")}
+		return corev1.Container{Name: name, Image: image, Command: []string{"/bin/sh", "-c", script}, VolumeMounts: mounts, Resources: requests("10m", "16Mi"), SecurityContext: unprivileged()}
 	}
 	pod := corev1.PodSpec{
 		InitContainers: []corev1.Container{

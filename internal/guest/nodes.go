@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -52,10 +53,17 @@ func (r *nodeReconciler) setup(manager ctrl.Manager, management cluster.Cluster)
 	machine := &unstructured.Unstructured{}
 	machine.SetGroupVersionKind(MachineKind)
 	return ctrl.NewControllerManagedBy(manager).Named("node").
-		For(&corev1.Node{}, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.GenerationChangedPredicate{}))).
+		For(&corev1.Node{}, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, taintsChanged))).
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), machine, handler.EnqueueRequestsFromMapFunc(nodeOfMachine))).
 		Complete(r)
 }
+
+// taintsChanged: Nodes have no generation that would tell; a kubelet's heartbeat must not start a pass.
+var taintsChanged = predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) bool {
+	before, wasNode := change.ObjectOld.(*corev1.Node)
+	now, isNode := change.ObjectNew.(*corev1.Node)
+	return wasNode && isNode && !apiequality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints)
+}}
 
 // NodeNames are the names under which a Machine may register: its Node when known, else its own name or its infrastructure's.
 func NodeNames(machine *unstructured.Unstructured) []string {

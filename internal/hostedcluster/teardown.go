@@ -171,10 +171,12 @@ func (p *pass) endPods(ctx context.Context) (string, error) {
 	if err != nil || namespace == nil {
 		return "", err
 	}
-	inside, background := client.InNamespace(p.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground)
+	// Owners first, and without their pods: else they would make new ones meanwhile.
+	inside, leave := client.InNamespace(p.namespace), client.PropagationPolicy(metav1.DeletePropagationOrphan)
 	err = errors.Join(
-		p.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, background),
-		p.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, background),
+		p.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, leave),
+		p.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, leave),
+		p.DeleteAllOf(ctx, &appsv1.ReplicaSet{}, inside, leave),
 		p.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(teardownGrace)),
 		p.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, inside))
 	pods, disks := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}

@@ -2,11 +2,9 @@ package ignition
 
 import (
 	_ "embed"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -18,6 +16,8 @@ import (
 var (
 	//go:embed node/payload-fetch.sh
 	payloadFetchScript string
+	//go:embed node/registry-hosts.sh
+	registryHostsScript string
 	//go:embed node/kubelet-start.sh
 	kubeletStartScript string
 	//go:embed node/node-network.sh
@@ -85,7 +85,7 @@ func plainNode(in Input, kubeletOverrides map[string]any) (types.Config, error) 
 	if err != nil {
 		return types.Config{}, err
 	}
-	hosts, err := registryHosts(in.PullSecret)
+	credentials, err := registryCredentials(in.PullSecret)
 	if err != nil {
 		return types.Config{}, err
 	}
@@ -99,10 +99,11 @@ func plainNode(in Input, kubeletOverrides map[string]any) (types.Config, error) 
 		file("/etc/sysctl.d/99-kubernetes.conf", 0o644, "net.ipv4.ip_forward = 1\n"),
 		file("/var/lib/kubelet/config.json", 0o600, string(in.PullSecret)),
 		file("/usr/local/bin/payload-fetch", 0o755, payloadFetchScript),
+		file("/usr/local/bin/registry-hosts", 0o755, registryHostsScript),
 		file("/usr/local/bin/kubelet-start", 0o755, kubeletStartScript),
 		file("/usr/local/bin/node-network", 0o755, nodeNetworkScript),
 	}
-	config.Storage.Files = append(config.Storage.Files, hosts...)
+	config.Storage.Files = append(config.Storage.Files, credentials...)
 	config.Systemd.Units = plainUnits(in)
 	addTrust(&config, in.TrustBundle)
 	addProxy(&config, in.Proxy)
@@ -222,38 +223,6 @@ func payloadImages(images map[string]string) string {
 		images[imageHyperkube], images[imagePod], images[imageAPIProxy], images[imageCNIPlugins])
 }
 
-// registryHosts are the credentials of the pull secret as containerd's client reads them: a process argument would show them.
-func registryHosts(pullSecret []byte) ([]types.File, error) {
-	var secret struct {
-		Auths map[string]struct {
-			Auth, Username, Password string
-		} `json:"auths"`
-	}
-	if err := json.Unmarshal(pullSecret, &secret); err != nil {
-		return nil, errors.New("the pull secret is no dockerconfigjson; replace the Secret that the HostedCluster names in spec.pullSecret")
-	}
-	var files []types.File
-	for _, registry := range slices.Sorted(maps.Keys(secret.Auths)) {
-		host, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(registry, "https://"), "http://"), "/")
-		// containerd knows credentials of a registry, not of one of its repositories
-		if host == "" || (path != "" && path != "v1/" && path != "v2/") {
-			continue
-		}
-		entry := secret.Auths[registry]
-		auth := entry.Auth
-		if auth == "" && entry.Username != "" {
-			auth = base64.StdEncoding.EncodeToString([]byte(entry.Username + ":" + entry.Password))
-		}
-		if auth == "" {
-			continue
-		}
-		content := fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n  [host.%q.header]\n    Authorization = %q\n",
-			"https://"+host, "https://"+host, "https://"+host, "Basic "+auth)
-		files = append(files, file("/etc/kubernetes/registry-hosts.d/"+host+"/hosts.toml", 0o600, content))
-	}
-	return files, nil
-}
-
 func addTrust(config *types.Config, bundle string) {
 	if strings.TrimSpace(bundle) == "" {
 		return
@@ -293,7 +262,9 @@ func (p Proxy) lines() []string {
 	var out []string
 	for _, pair := range [][2]string{{"HTTP_PROXY", p.HTTPProxy}, {"HTTPS_PROXY", p.HTTPSProxy}, {"NO_PROXY", p.NoProxy}} {
 		if pair[1] != "" {
-			out = append(out, pair[0]+"="+pair[1], strings.ToLower(pair[0])+"="+pair[1])
+			// Quoted: a shell reads the file too.
+			value := "'" + strings.ReplaceAll(pair[1], "'", "%27") + "'"
+			out = append(out, pair[0]+"="+value, strings.ToLower(pair[0])+"="+value)
 		}
 	}
 	if p.HTTPProxy == "" && p.HTTPSProxy == "" {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,19 +77,16 @@ func TestRenderPlainNode(t *testing.T) {
 	config := rendered(t, input())
 	files := contents(t, config)
 	for path, want := range map[string]string{
-		"/etc/kubernetes/kubeconfig":                           "bootstrap",
-		"/etc/kubernetes/kubelet-ca.crt":                       "ca",
-		"/var/lib/kubelet/config.json":                         string(input().PullSecret),
-		"/etc/kubernetes/payload-images.env":                   "HYPERKUBE_IMAGE=quay.io/art@sha256:1\nPOD_IMAGE=quay.io/art@sha256:2\nAPISERVER_PROXY_IMAGE=quay.io/art@sha256:3\nCNI_PLUGINS_IMAGE=quay.io/art@sha256:4\n",
-		"/etc/kubernetes/registry-hosts.d/quay.io/hosts.toml":  "server = \"https://quay.io\"\n\n[host.\"https://quay.io\"]\n  capabilities = [\"pull\", \"resolve\"]\n  [host.\"https://quay.io\".header]\n    Authorization = \"Basic dXNlcjpwYXNz\"\n",
-		"/etc/kubernetes/registry-hosts.d/other.io/hosts.toml": "server = \"https://other.io\"\n\n[host.\"https://other.io\"]\n  capabilities = [\"pull\", \"resolve\"]\n  [host.\"https://other.io\".header]\n    Authorization = \"Basic YTpi\"\n",
+		"/etc/kubernetes/kubeconfig":                  "bootstrap",
+		"/etc/kubernetes/kubelet-ca.crt":              "ca",
+		"/var/lib/kubelet/config.json":                string(input().PullSecret),
+		"/etc/kubernetes/payload-images.env":          "HYPERKUBE_IMAGE=quay.io/art@sha256:1\nPOD_IMAGE=quay.io/art@sha256:2\nAPISERVER_PROXY_IMAGE=quay.io/art@sha256:3\nCNI_PLUGINS_IMAGE=quay.io/art@sha256:4\n",
+		"/etc/kubernetes/registry-auth/quay.io/basic": "dXNlcjpwYXNz",
+		"/usr/local/bin/registry-hosts":               registryHostsScript,
 	} {
 		if files[path] != want {
 			t.Errorf("%s = %q, want %q", path, files[path], want)
 		}
-	}
-	if _, present := files["/etc/kubernetes/registry-hosts.d/cloud.io/hosts.toml"]; present {
-		t.Error("credentials of one repository became those of its registry")
 	}
 	for _, f := range config.Storage.Files {
 		if strings.Contains(files[f.Path], "dXNlcjpwYXNz") && *f.Mode != 0o600 {
@@ -129,6 +127,20 @@ func TestUnitsStayWithinTheContract(t *testing.T) {
 				t.Errorf("%s uses %s", unit.Name, directive)
 			}
 		}
+	}
+}
+
+func TestProxySettingsAreWordsOfAShell(t *testing.T) {
+	in := input()
+	in.Proxy = Proxy{HTTPSProxy: "http://user:a$b&c@proxy:3128", NoProxy: "*.svc,10.0.0.0/8"}
+	script := filepath.Join(t.TempDir(), "proxy.env")
+	if err := os.WriteFile(script, []byte(contents(t, rendered(t, in))["/etc/kubernetes/proxy.env"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "/bin/sh", "-c", `set -eu; b=; . "$0"; echo "$HTTPS_PROXY $https_proxy $NO_PROXY"`, script)
+	got, err := command.CombinedOutput()
+	if want := in.Proxy.HTTPSProxy + " " + in.Proxy.HTTPSProxy + " " + in.Proxy.NoProxy + "\n"; err != nil || string(got) != want {
+		t.Errorf("%q (%v), want %q", got, err, want)
 	}
 }
 

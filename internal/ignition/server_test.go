@@ -203,9 +203,12 @@ func TestTokenProblems(t *testing.T) {
 			if test.change != nil {
 				test.change(r)
 			}
-			secret, _, err := reconcileToken(t, r)
+			secret, result, err := reconcileToken(t, r)
 			if (err != nil) != test.retried {
 				t.Errorf("error = %v", err)
+			}
+			if err == nil && (result.RequeueAfter == 0 || result.RequeueAfter > time.Minute) {
+				t.Errorf("looks again in %s: a registry tells nobody when it has the image", result.RequeueAfter)
 			}
 			if string(secret.Data["reason"]) != test.reason {
 				t.Errorf("reason = %q (%s)", secret.Data["reason"], secret.Data["message"])
@@ -233,6 +236,37 @@ func TestTokenRotatesAtHalfLife(t *testing.T) {
 		if _, ok := r.store.get(token); !ok {
 			t.Errorf("token %q opens nothing", token)
 		}
+	}
+}
+
+// A machine that boots late must get its configuration, whatever happens to the registry meanwhile.
+func TestPassingFailureKeepsWhatWasServed(t *testing.T) {
+	now := start
+	r := newTokenReconciler(t, start, world(t)...)
+	r.now = func() time.Time { return now }
+	if _, _, err := reconcileToken(t, r); err != nil {
+		t.Fatal(err)
+	}
+	r.releases = fixedReleases{err: &release.Error{Reason: release.ReasonUnreachable, Cause: errors.New("x")}}
+	now = start.Add(tokenLifetime / 2)
+	if _, _, err := reconcileToken(t, r); err != nil {
+		t.Fatal(err)
+	}
+	secret, _, err := reconcileToken(t, r)
+	if err == nil {
+		t.Fatal("the registry is away, yet the payload was built")
+	}
+	for _, token := range []string{"one", string(secret.Data["token"])} {
+		if _, ok := r.store.get(token); !ok {
+			t.Errorf("token %q opens nothing", token)
+		}
+	}
+	r.releases = fixedReleases{release: &release.Release{Images: map[string]string{}}}
+	if _, _, err := reconcileToken(t, r); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.store.get("one"); ok {
+		t.Error("a configuration that is no longer valid is still served")
 	}
 }
 

@@ -28,10 +28,26 @@ func (s *store) get(token string) (entry, bool) {
 func (s *store) set(e entry, tokens ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.setLocked(e, tokens)
+}
+
+func (s *store) setLocked(e entry, tokens []string) {
 	s.removeLocked(e.secret)
 	for _, token := range tokens {
 		if token != "" {
 			s.byToken[token] = e
+		}
+	}
+}
+
+// rekey opens what a secret's tokens open by these tokens instead.
+func (s *store) rekey(secret string, tokens ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, known := range s.byToken {
+		if known.secret == secret {
+			s.setLocked(known, tokens)
+			return
 		}
 	}
 }

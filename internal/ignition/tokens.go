@@ -20,6 +20,9 @@ import (
 // tokenLifetime bounds how long a token opens a payload; it is replaced at half of it and stays valid for the other half.
 const tokenLifetime = 11 * time.Hour
 
+// problemPeriod is how long a payload that cannot be built waits for another look: a registry tells nobody when it has the image.
+const problemPeriod = time.Minute
+
 // errCloudConfigPending: the control-plane-operator has not written the nodes' cloud configuration yet.
 var errCloudConfigPending = errors.New("the ConfigMap azure-cloud-config is not there yet")
 
@@ -69,10 +72,14 @@ func (r *tokenReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	if buildErr != nil && !errors.As(buildErr, &invalid) && !errors.Is(buildErr, errCloudConfigPending) {
 		return ctrl.Result{}, buildErr
 	}
+	again := rotateIn
 	if expires {
-		return ctrl.Result{RequeueAfter: remaining}, nil
+		again = remaining
 	}
-	return ctrl.Result{RequeueAfter: rotateIn}, nil
+	if buildErr != nil {
+		again = min(again, problemPeriod)
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
 func isToken(obj client.Object) bool {
@@ -107,7 +114,11 @@ func (r *tokenReconciler) rotate(ctx context.Context, secret *corev1.Secret) err
 	changed.Data[TokenOldKey] = changed.Data[TokenKey]
 	changed.Data[TokenKey] = []byte(uuid.NewString())
 	changed.Annotations[hyperv1.IgnitionLastTokenGenerationTimeAnnotation] = r.now().UTC().Format(time.RFC3339Nano)
-	if err := r.client.Update(ctx, changed); err != nil && !apierrors.IsConflict(err) {
+	err := r.client.Update(ctx, changed)
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("rotate the token in %s: %w", secret.Name, err)
 	}
 	r.metrics.rotations.Inc()
@@ -116,20 +127,33 @@ func (r *tokenReconciler) rotate(ctx context.Context, secret *corev1.Secret) err
 
 func (r *tokenReconciler) build(ctx context.Context, secret *corev1.Secret) error {
 	started := r.now()
-	input, err := r.gather(ctx, secret)
-	if err != nil {
+	tokens := []string{string(secret.Data[TokenKey]), string(secret.Data[TokenOldKey])}
+	payload, err := r.payload(ctx, secret)
+	var invalid *invalidError
+	switch {
+	case errors.As(err, &invalid):
 		r.store.remove(secret.Name)
 		return err
+	case err != nil:
+		// What was served until now is better than nothing for a machine that boots meanwhile.
+		r.store.rekey(secret.Name, tokens...)
+		return err
+	}
+	r.store.set(entry{secret: secret.Name, nodePool: secret.Annotations[hyperv1.NodePoolAnnotation], payload: payload}, tokens...)
+	r.metrics.generation.Observe(r.now().Sub(started).Seconds())
+	return nil
+}
+
+func (r *tokenReconciler) payload(ctx context.Context, secret *corev1.Secret) ([]byte, error) {
+	input, err := r.gather(ctx, secret)
+	if err != nil {
+		return nil, err
 	}
 	payload, err := Render(*input)
 	if err != nil {
-		r.store.remove(secret.Name)
-		return &invalidError{cause: err}
+		return nil, &invalidError{cause: err}
 	}
-	r.store.set(entry{secret: secret.Name, nodePool: secret.Annotations[hyperv1.NodePoolAnnotation], payload: payload},
-		string(secret.Data[TokenKey]), string(secret.Data[TokenOldKey]))
-	r.metrics.generation.Observe(r.now().Sub(started).Seconds())
-	return nil
+	return payload, nil
 }
 
 // report writes the outcome; a failure that passes by itself leaves the last word as it was.

@@ -35,6 +35,16 @@ func TestNormalize(t *testing.T) {
 		{"two credentials", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s", Credentials: []byte("c")}
 		}, "only one of"},
+		{"credentials of another kind", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(`{"tenantId":"t","subscriptionId":"s","clientId":"c","clientSecret":"x"}`)}
+		}, "lacks resourceGroup, aadClientId, aadClientSecret"},
+		{"credentials that are no JSON", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte("[default]")}
+		}, "--external-dns-credentials is no JSON"},
+		{"credentials", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(
+				`{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`)}
+		}, ""},
 		{"credentials without provider", func(o *Options) { o.ExternalDNS.Credentials = []byte("c") }, ""},
 		{"too slow rotation", func(o *Options) { o.CertRotationScale = 25 * time.Hour }, "--cert-rotation-scale"},
 	} {

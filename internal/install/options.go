@@ -3,6 +3,7 @@
 package install
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -101,6 +102,9 @@ func (e ExternalDNS) validate() []error {
 	if len(e.Credentials) == 0 && e.SecretName == "" {
 		errs = append(errs, errors.New("--external-dns-credentials or --external-dns-secret are required with --external-dns-provider"))
 	}
+	if e.Provider == "azure" && len(e.Credentials) > 0 {
+		errs = append(errs, checkAzureDNSCredentials(e.Credentials)...)
+	}
 	if e.DomainFilter == "" {
 		errs = append(errs, errors.New("--external-dns-domain-filter is required with --external-dns-provider: the zone that the hosted clusters' host names are written to"))
 	}
@@ -110,6 +114,25 @@ func (e ExternalDNS) validate() []error {
 		}
 	}
 	return errs
+}
+
+// checkAzureDNSCredentials finds the mix-up with the credentials file of the other commands, whose keys differ: ExternalDNS would
+// run and write no record.
+func checkAzureDNSCredentials(raw []byte) []error {
+	var values map[string]any
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return []error{errors.New("the file of --external-dns-credentials is no JSON object")}
+	}
+	var missing []string
+	for _, key := range []string{"tenantId", "subscriptionId", "resourceGroup", "aadClientId", "aadClientSecret"} {
+		if text, ok := values[key].(string); !ok || text == "" {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []error{fmt.Errorf("the file of --external-dns-credentials lacks %s; it differs from the file of --azure-creds", strings.Join(missing, ", "))}
 }
 
 // monitored tells whether the platform's monitoring looks at the operator's namespace.

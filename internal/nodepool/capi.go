@@ -63,8 +63,14 @@ type (
 			NodeInfo *struct {
 				KubeletVersion string `json:"kubeletVersion"`
 			} `json:"nodeInfo"`
+			Addresses  []machineAddress   `json:"addresses"`
 			Conditions []metav1.Condition `json:"conditions"`
 		} `json:"status"`
+	}
+
+	machineAddress struct {
+		Type    string `json:"type"`
+		Address string `json:"address"`
 	}
 
 	objectName struct {

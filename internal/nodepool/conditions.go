@@ -18,6 +18,8 @@ import (
 const (
 	ignitionCASecret    = "ignition-server-ca-cert"
 	messageValidVersion = "Release image version is valid"
+	// resolveTimeout keeps a silent name server from holding up a worker.
+	resolveTimeout = 5 * time.Second
 )
 
 // set writes a condition; its time moves only when the status changes.
@@ -49,14 +51,18 @@ func (p *pass) remove(conditionType string) {
 	p.np.Status.Conditions = kept
 }
 
-// status of a condition, empty while it is not set.
-func (p *pass) status(conditionType string) corev1.ConditionStatus {
+// condition is empty while it is not set.
+func (p *pass) condition(conditionType string) hyperv1.NodePoolCondition {
 	for _, known := range p.np.Status.Conditions {
 		if known.Type == conditionType {
-			return known.Status
+			return known
 		}
 	}
-	return ""
+	return hyperv1.NodePoolCondition{}
+}
+
+func (p *pass) status(conditionType string) corev1.ConditionStatus {
+	return p.condition(conditionType).Status
 }
 
 func (r *Reconciler) autoscaling(_ context.Context, p *pass) (outcome, error) {
@@ -153,6 +159,8 @@ func explicitIgnitionHost(hc *hyperv1.HostedCluster) string {
 }
 
 func resolveHost(ctx context.Context, host string) error {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
 	_, err := net.DefaultResolver.LookupHost(ctx, host)
 	return err
 }

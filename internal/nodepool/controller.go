@@ -40,7 +40,7 @@ type Options struct {
 }
 
 // Reconciler brings one NodePool to its desired state:
-//  1. find the HostedCluster and become its child
+//  1. find the HostedCluster, which must not be on its way out, and become its child
 //  2. when deleted: machines first, then secrets, then the finalizer
 //  3. evaluate the conditions in the order of spec node-pool.md 2; one may end the pass
 //  4. write token and user-data secrets
@@ -102,6 +102,7 @@ var steps = []step{
 	{"ignition reached", (*Reconciler).reachedIgnition},
 	{"machines ready", (*Reconciler).machinesReady},
 	{"nodes healthy", (*Reconciler).nodesHealthy},
+	{"network conflict", (*Reconciler).networkConflict},
 	{"platform config", (*Reconciler).platformConfig},
 	{"paused deployment", (*Reconciler).pausedDeployment},
 	{"secrets", (*Reconciler).secrets},
@@ -125,6 +126,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	}
 	if found, err := r.findCluster(ctx, p); err != nil || !found {
 		return ctrl.Result{RequeueAfter: waitForCluster}, errors.Join(err, r.patchStatus(ctx, before, np))
+	}
+	if !p.hc.DeletionTimestamp.IsZero() {
+		// The cluster deletes its pools. What were made for one now would outlive the managers that could delete it.
+		return ctrl.Result{}, nil
 	}
 	if err := r.adopt(ctx, before, p); err != nil {
 		return ctrl.Result{}, err
@@ -163,6 +168,9 @@ func (r *Reconciler) findCluster(ctx context.Context, p *pass) (bool, error) {
 		return false, fmt.Errorf("read HostedCluster %q: %w", p.np.Spec.ClusterName, err)
 	}
 	p.hc = hc
+	if ready := p.condition(hyperv1.NodePoolReady); ready.Reason == hyperv1.NotFoundReason || ready.Reason == hyperv1.FailedToGetReason {
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, "the other conditions tell how far the node pool is")
+	}
 	return true, nil
 }
 

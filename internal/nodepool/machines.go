@@ -35,7 +35,12 @@ func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) (outcome, e
 	if p.deployment != nil && !inPlace(p, desired) {
 		write = kube.ApplyAlways
 	}
-	if err := write(ctx, r.client, FieldManager, desired); err != nil {
+	err = write(ctx, r.client, FieldManager, desired)
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		// No other condition shows what only the API server can refuse, a label or a surge for example.
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
+	}
+	if err != nil {
 		return stop, err
 	}
 	return next, nil

@@ -216,3 +216,55 @@ func TestMachineImage(t *testing.T) {
 		t.Error("a payload without stream metadata has an image")
 	}
 }
+
+func TestNetworkConflict(t *testing.T) {
+	at := func(name string, addresses ...string) machine {
+		m := testMachine(name)
+		m.Status.Addresses = append(m.Status.Addresses, machineAddress{Type: "InternalDNS", Address: name})
+		for _, address := range addresses {
+			m.Status.Addresses = append(m.Status.Addresses, machineAddress{Type: "InternalIP", Address: address})
+		}
+		return m
+	}
+	conflict := "machine [a] with ip [10.132.0.4] collides with cluster-network cidr [10.132.0.0/14]"
+	for name, test := range map[string]struct {
+		machines []machine
+		message  string
+	}{
+		"apart":              {[]machine{at("a", "10.0.0.4")}, ""},
+		"inside":             {[]machine{at("a", "10.132.0.4"), at("b", "10.0.0.4")}, conflict},
+		"inside and outside": {[]machine{at("a", "10.132.0.4", "10.0.0.4")}, ""},
+		"inside, link-local": {[]machine{at("a", "169.254.1.1", "10.132.0.4")}, conflict},
+		"no address":         {[]machine{at("a")}, ""},
+		"other family":       {[]machine{at("a", "fd00::4")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{np: nodePool(), hc: hostedCluster(), machines: test.machines}
+			p.hc.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
+			for range 2 {
+				if _, err := (&Reconciler{}).networkConflict(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := p.condition(hyperv1.NodePoolClusterNetworkCIDRConflict)
+			if got.Message != test.message || (got.Status == "True") != (test.message != "") {
+				t.Errorf("%+v", got)
+			}
+			p.machines = nil
+			if _, err := (&Reconciler{}).networkConflict(t.Context(), p); err != nil || len(p.np.Status.Conditions) > 0 {
+				t.Errorf("without machines: %v (%v)", p.np.Status.Conditions, err)
+			}
+		})
+	}
+	p := &pass{np: nodePool(), hc: hostedCluster()}
+	p.hc.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
+	for i := range 20 {
+		p.machines = append(p.machines, at(strings.Repeat("m", i+1), "10.132.0.4"))
+	}
+	if _, err := (&Reconciler{}).networkConflict(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.condition(hyperv1.NodePoolClusterNetworkCIDRConflict).Message; len(got) > 256 {
+		t.Errorf("%d characters", len(got))
+	}
+}

@@ -13,32 +13,53 @@ import (
 // DestroyDNS removes ExternalDNS's identity, the delegation and the zone. A zone that we did not make, or that still has records,
 // stays unless force is given: with the zone the records of running clusters would go.
 func DestroyDNS(ctx context.Context, s *azure.Session, o DNSOptions, force bool, progress func(stack.Event)) error {
+	nodes, err := whatGoes(ctx, s, o, force)
+	if err != nil {
+		return err
+	}
+	return stack.Destroy(ctx, nodes, options(progress))
+}
+
+// PlanDestroyDNS says what DestroyDNS would remove.
+func PlanDestroyDNS(ctx context.Context, s *azure.Session, o DNSOptions, force bool) ([]stack.Step, error) {
+	nodes, err := whatGoes(ctx, s, o, force)
+	if err != nil {
+		return nil, err
+	}
+	var steps []stack.Step
+	for _, n := range nodes {
+		steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
+	}
+	return steps, nil
+}
+
+func whatGoes(ctx context.Context, s *azure.Session, o DNSOptions, force bool) ([]*stack.Node, error) {
+	// The file is not touched; to name it is only asked of who makes the service principal.
+	if o.CredentialsPath == "" {
+		o.CredentialsPath = "-"
+	}
 	d := newDNSStack(s, o)
 	if err := d.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	if d.out.ParentZoneID == "" && !d.SkipDelegation {
 		parent, err := parentZone(ctx, s, d.Zone)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d.out.ParentZoneID = parent
 	}
 	zone, err := s.Get(ctx, d.out.ZoneID, apiDNS)
 	gone := azure.IsNotFound(err)
 	if err != nil && !gone {
-		return err
+		return nil, err
 	}
 	if !gone && !force {
 		if err := d.mayGo(ctx, zone); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	nodes, err := d.destroyNodes(ctx, zone, gone)
-	if err != nil {
-		return err
-	}
-	return stack.Destroy(ctx, nodes, options(progress))
+	return d.destroyNodes(ctx, zone, gone)
 }
 
 // mayGo refuses a zone that is not ours or in use.
@@ -52,7 +73,8 @@ func (d *dnsStack) mayGo(ctx context.Context, zone *azure.Resource) error {
 	}
 	var used []string
 	for _, set := range sets {
-		if set.Name != "@" {
+		// A listing may show what else hangs on the zone.
+		if strings.Contains(strings.ToLower(set.Type), "/dnszones/") && set.Name != "@" {
 			used = append(used, set.Name)
 		}
 	}

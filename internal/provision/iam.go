@@ -188,6 +188,18 @@ func DestroyIAM(ctx context.Context, s *azure.Session, o IAMOptions, progress fu
 	return stack.Destroy(ctx, iamNodes(s, o, &WorkloadIdentities{}), options(progress))
 }
 
+// PlanDestroyIAM says what DestroyIAM would remove.
+func PlanDestroyIAM(s *azure.Session, o IAMOptions) []stack.Step {
+	o.EnableKMS = true
+	var steps []stack.Step
+	for _, n := range iamNodes(s, o, &WorkloadIdentities{}) {
+		if n.Delete != nil {
+			steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
+		}
+	}
+	return steps
+}
+
 func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.Node {
 	var mu sync.Mutex
 	nodes := []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true)}

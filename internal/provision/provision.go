@@ -33,8 +33,8 @@ func options(progress func(stack.Event)) stack.Options {
 	return stack.Options{Progress: progress, Judge: judge}
 }
 
-// transientTries bounds the repeats of what should pass at once: the SDK has tried each of them four times already. Throttling
-// and Azure's own delays have the engine's full patience.
+// transientTries bounds the repeats of what should pass at once: the SDK has tried each of them four times already. What
+// waits for Azure, throttling as well, has the engine's full patience.
 const transientTries = 5
 
 func judge(err error, try int) stack.Verdict {
@@ -42,7 +42,7 @@ func judge(err error, try int) stack.Verdict {
 	case azure.Waiting:
 		return stack.Again
 	case azure.Transient:
-		if try < transientTries || azure.IsThrottled(err) {
+		if try < transientTries {
 			return stack.Again
 		}
 	}

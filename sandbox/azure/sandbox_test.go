@@ -41,6 +41,7 @@ type sandbox struct {
 	stop   func()
 	http   *http.Client
 	pool   *x509.CertPool
+	once   bool // clients do not retry
 }
 
 func newSandbox(t *testing.T, change ...func(*azure.Config)) *sandbox {
@@ -90,7 +91,13 @@ func (s *sandbox) restart() {
 	s.start()
 }
 
-func (s *sandbox) options() azcore.ClientOptions { return azcore.ClientOptions{Transport: s.http} }
+func (s *sandbox) options() azcore.ClientOptions {
+	o := azcore.ClientOptions{Transport: s.http}
+	if s.once {
+		o.Retry.MaxRetries = -1
+	}
+	return o
+}
 
 func (s *sandbox) armOptions() *arm.ClientOptions {
 	return &arm.ClientOptions{ClientOptions: s.options(), DisableRPRegistration: true}

@@ -319,12 +319,14 @@ func (b *bench) bare(ctx context.Context, saved []*unstructured.Unstructured) (t
 	return t, b.gone(ctx)
 }
 
-// ended deletes the bare parts and tells whether their pods and disks are gone: a namespace that is deleted before them takes minutes.
+// ended deletes the bare parts and tells whether their pods and disks are gone: a namespace that is deleted before them takes minutes,
+// and so does an API server that its owner's deletion has asked to end.
 func (b *bench) ended(ctx context.Context) (bool, error) {
-	inside := client.InNamespace(b.controlPlane())
+	inside, leave := client.InNamespace(b.controlPlane()), client.PropagationPolicy(metav1.DeletePropagationOrphan)
 	err := errors.Join(
-		b.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)),
-		b.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, client.PropagationPolicy(metav1.DeletePropagationBackground)),
+		b.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, leave),
+		b.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, leave),
+		b.DeleteAllOf(ctx, &appsv1.ReplicaSet{}, inside, leave),
 		b.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(1)),
 		b.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, inside))
 	pods, disks := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -27,6 +28,9 @@ import (
 
 // maxPending bounds what a flood of requests can cost; beyond it somebody has to look.
 const maxPending = 100
+
+// floodPeriod is when a request is looked at again that the flood held up: nothing reports its end.
+const floodPeriod = time.Minute
 
 // Options configure the machine approver. On the management side it reads Machines with its service account; in the guest it needs
 // to list and approve certificate signing requests and to read nodes.
@@ -100,7 +104,7 @@ func (r *reconciler) pendingRequests(ctx context.Context, _ client.Object) []rec
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if pending(&list.Items[i]) {
+		if pending(&list.Items[i]) && ours(&list.Items[i]) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
@@ -118,7 +122,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	log := ctrl.LoggerFrom(ctx)
 	if waiting := r.pendingRequests(ctx, nil); len(waiting) > maxPending {
 		log.Info("too many certificate signing requests wait, none is approved; look at them and delete those that are not from your nodes", "pending", len(waiting))
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: floodPeriod}, nil
 	}
 	machines, err := r.machines(ctx)
 	if err != nil {

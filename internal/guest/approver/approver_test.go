@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/url"
 	"testing"
@@ -156,5 +157,47 @@ func TestReconcileApprovesOnlyOurs(t *testing.T) {
 		if approved := len(got.Status.Conditions) == 1 && got.Status.Conditions[0].Type == certificatesv1.CertificateApproved; approved != want {
 			t.Errorf("%s approved = %v, want %v", name, approved, want)
 		}
+	}
+}
+
+func TestFloodIsLookedAtAgain(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		signer string
+		holds  bool
+	}{
+		"requests of nodes":   {certificatesv1.KubeAPIServerClientKubeletSignerName, true},
+		"requests for others": {"example.com/signer", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{}
+			for i := range maxPending {
+				waiting := clientCSR()
+				waiting.Name, waiting.Spec.SignerName = fmt.Sprint("waiting-", i), test.signer
+				objects = append(objects, waiting)
+			}
+			ours := clientCSR()
+			ours.Spec.Request = request{subject: node("np-1")}.encode(t)
+			machine := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "np-1", "namespace": "clusters-demo"}}}
+			machine.SetGroupVersionKind(guest.MachineKind)
+			r := &reconciler{
+				guest:      fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, ours)...).WithStatusSubresource(ours).Build(),
+				management: fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine).Build(),
+				namespace:  "clusters-demo",
+			}
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(ours)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (result.RequeueAfter > 0) != test.holds {
+				t.Errorf("looks again after %s", result.RequeueAfter)
+			}
+			if err := r.guest.Get(t.Context(), client.ObjectKeyFromObject(ours), ours); err != nil || pending(ours) != test.holds {
+				t.Errorf("pending = %v (%v)", pending(ours), err)
+			}
+		})
 	}
 }

@@ -1,11 +1,10 @@
 #!/bin/sh
 # payload-fetch kubelet|node: takes what the node needs out of the images of the release payload, by digest.
-# The credentials stand in a file that only root reads; no command line carries them.
+# The credentials stand in files that only root reads; no command line carries them.
 set -eu
 . /etc/kubernetes/payload-images.env
 # the node's proxy, when it has one
 if [ -e /etc/kubernetes/proxy.env ]; then set -a; . /etc/kubernetes/proxy.env; set +a; fi
-hosts=/etc/kubernetes/registry-hosts.d
 ctr="ctr --namespace k8s.io"
 
 wait_for_containerd() {
@@ -17,11 +16,14 @@ wait_for_containerd() {
 	done
 }
 
+# pull IMAGE: each attempt looks the credentials up anew, a token does not live long
 pull() {
-	until $ctr images pull --hosts-dir "$hosts" "$1" >/dev/null; do
+	directory=$(mktemp -d /run/registry-hosts.XXXXXX)
+	until /usr/local/bin/registry-hosts "$1" "$directory" && $ctr images pull --hosts-dir "$directory" "$1" >/dev/null; do
 		echo "payload-fetch: cannot pull $1, trying again; check registry, proxy and the pull secret of the hosted cluster" >&2
 		sleep 2
 	done
+	rm -rf "$directory"
 }
 
 # unpack IMAGE NAME COPY: mounts the image and runs COPY with the mounted root as its argument

@@ -60,6 +60,10 @@ func (c *call) allowed(action, scope string) bool {
 	return false
 }
 
+func (c *call) allowedBelow(action, scope string) bool {
+	return roles.AllowedBelow(c.tx, c.caller.ObjectID, action, scope, fault.Propagation(c.req.Context(), fault.Role).Hides)
+}
+
 func (c *call) readableFromBelow(action string) bool {
 	segs := strings.Split(strings.ToLower(c.path.Raw[1:]), "/")
 	if segs[0] == "tenants" || segs[0] == "providers" {
@@ -69,18 +73,18 @@ func (c *call) readableFromBelow(action string) bool {
 		return false
 	}
 	if len(segs) <= 2 { // the list of subscriptions, and one of them
-		return len(segs) == 1 || roles.AllowedBelow(c.tx, c.caller.ObjectID, "", c.path.Raw)
+		return len(segs) == 1 || c.allowedBelow("", c.path.Raw)
 	}
 	root := "/" + segs[0] + "/" + segs[1]
 	switch {
 	case segs[2] == "resourcegroups" && len(segs) == 3, segs[2] == "resources":
-		return roles.AllowedBelow(c.tx, c.caller.ObjectID, "", root)
+		return c.allowedBelow("", root)
 	case segs[2] == "locations", segs[2] == "providers" && len(segs) <= 4:
-		return roles.AllowedBelow(c.tx, c.caller.ObjectID, "", root)
+		return c.allowedBelow("", root)
 	case segs[2] == "providers" && (segs[4] == "skus" || segs[4] == "locations"):
-		return roles.AllowedBelow(c.tx, c.caller.ObjectID, "", root)
+		return c.allowedBelow("", root)
 	case segs[2] == "providers" && len(segs) == 5: // a collection over the whole subscription
-		return roles.AllowedBelow(c.tx, c.caller.ObjectID, action, root)
+		return c.allowedBelow(action, root)
 	}
 	return false
 }

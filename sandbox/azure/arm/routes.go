@@ -5,7 +5,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -94,7 +93,7 @@ func (c *call) subscriptionDoc() Doc {
 
 func (c *call) subscriptions() (*reply, error) {
 	list := []any{}
-	if roles.AllowedBelow(c.tx, c.caller.ObjectID, "", "/subscriptions/"+c.Subscription) {
+	if c.allowedBelow("", "/subscriptions/"+c.Subscription) {
 		list = append(list, c.subscriptionDoc())
 	}
 	return answer(http.StatusOK, Doc{"value": list, "count": Doc{"type": "Total", "value": len(list)}}), nil

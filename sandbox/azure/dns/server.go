@@ -18,13 +18,14 @@ type Server struct {
 
 // Listen binds the address; Serve answers.
 func Listen(addr string, r *Resolver) (*Server, error) {
-	pc, err := net.ListenPacket("udp", addr)
+	// TCP first: connections take its free ports, so one that is free for UDP is more likely to be taken there.
+	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listening for DNS: %w", err)
 	}
-	ln, err := net.Listen("tcp", pc.LocalAddr().String())
+	pc, err := net.ListenPacket("udp", ln.Addr().String())
 	if err != nil {
-		pc.Close()
+		ln.Close()
 		return nil, fmt.Errorf("listening for DNS: %w", err)
 	}
 	return &Server{udp: &dns.Server{PacketConn: pc, Handler: r}, tcp: &dns.Server{Listener: ln, Handler: r}}, nil

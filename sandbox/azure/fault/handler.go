@@ -65,21 +65,22 @@ func (i *Injector) Wrap(plane string, h http.Handler) http.Handler {
 
 // plan finds the rules that hit a request: of errors and resets the first one, of all others each.
 func (i *Injector) plan(plane string, r *http.Request) plan {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	var p plan
-	if len(i.rules) == 0 {
+	if i.empty() {
 		return p
 	}
+	// Reading the request and the store must not hold the lock: one may be slow, the other calls back from its own lock.
 	q := describe(plane, r)
-	q.creates = func() bool { return r.Method == http.MethodPut && !i.exists(r.URL.Path) }
+	q.creates = plane == ARM && r.Method == http.MethodPut && !i.exists(r.URL.Path)
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, s := range i.rules {
 		if !s.matches(q) {
 			continue
 		}
 		if s.Propagate != "" || s.Operation != "" {
 			if p.later == nil {
-				p.later = &pending{injector: i}
+				p.later = &pending{injector: i, hit: map[string]bool{}}
 			}
 			p.later.rules = append(p.later.rules, s)
 			continue
@@ -93,6 +94,12 @@ func (i *Injector) plan(plane string, r *http.Request) plan {
 		i.persist(s)
 	}
 	return p
+}
+
+func (i *Injector) empty() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.rules) == 0
 }
 
 func (p *plan) add(r *Rule) {

@@ -44,7 +44,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 type request struct {
 	plane, method, path string
 	principals          []string
-	creates             func() bool
+	creates             bool
 }
 
 func (s *state) matches(q *request) bool {
@@ -52,7 +52,7 @@ func (s *state) matches(q *request) bool {
 		(s.allowed == nil || slices.Contains(s.allowed, q.method)) &&
 		(s.pattern == nil || s.pattern.MatchString(q.path)) &&
 		(s.Principal == "" || slices.ContainsFunc(q.principals, func(p string) bool { return strings.EqualFold(p, s.Principal) })) &&
-		(!s.Create || q.creates())
+		(!s.Create || q.creates)
 }
 
 // describe reads a request without consuming it. The path of a blob begins with its account.

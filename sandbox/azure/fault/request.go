@@ -13,6 +13,7 @@ type contextKey struct{}
 type pending struct {
 	injector *Injector
 	rules    []*state
+	hit      map[string]bool // kinds of delay that are counted
 }
 
 func pendingOf(ctx context.Context) *pending {
@@ -86,6 +87,10 @@ func Hit(ctx context.Context, kind string) {
 	}
 	p.injector.mu.Lock()
 	defer p.injector.mu.Unlock()
+	if p.hit[kind] {
+		return
+	}
+	p.hit[kind] = true
 	for _, s := range p.rules {
 		if s.Propagate == kind {
 			s.Matched++

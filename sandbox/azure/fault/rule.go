@@ -129,10 +129,10 @@ func (r *Rule) Validate() error {
 // checkTogether refuses what is meaningless together.
 func (r *Rule) checkTogether(p *problems) {
 	lasting := r.Propagate != "" || r.Clock != 0
-	p.refuse(!r.hasEffect(), "the rule does nothing: give it a latency, a status, a reset or a preset")
+	kinds := r.kinds()
+	p.refuse(kinds == 0, "the rule does nothing: give it a latency, a status, a reset or a preset")
+	p.refuse(kinds > 1, "an operation, a propagation delay and a clock each need a rule of their own")
 	p.refuse(lasting && (r.Count != 0 || r.Chance != 0), "a propagation delay or a clock takes no count and no probability: it lasts until cleared")
-	p.refuse(lasting && r.immediate() || r.Propagate != "" && r.Clock != 0 || r.Operation != "" && (lasting || r.immediate()),
-		"an operation, a propagation delay and a clock each need a rule of their own")
 	p.refuse((r.Propagate != "" || r.Operation == OperationSlow) && r.Seconds == 0, "a propagation delay and a slow operation need seconds")
 	p.refuse(r.Status != 0 && r.Reset != "", "an error and a reset exclude each other: make two rules")
 	p.refuse(r.Status == 0 && r.RetryAfter != 0, "only an error has a Retry-After: give a status")
@@ -141,15 +141,17 @@ func (r *Rule) checkTogether(p *problems) {
 	p.refuse(changes && r.Plane != ARM && r.Plane != Graph, "page size, id case and patches need plane arm or graph")
 }
 
-// immediate effects need no more than the request.
-func (r *Rule) immediate() bool {
-	return r.Latency != 0 || r.Status != 0 || r.Reset != "" || r.PageSize != 0 || r.IDCase || r.Patch != nil
+// kinds counts the kinds of effects that cannot be combined; what happens at once is one kind.
+func (r *Rule) kinds() int {
+	atOnce := r.Latency != 0 || r.Status != 0 || r.Reset != "" || r.PageSize != 0 || r.IDCase || r.Patch != nil
+	n := 0
+	for _, has := range []bool{atOnce, r.Operation != "", r.Propagate != "", r.Clock != 0} {
+		if has {
+			n++
+		}
+	}
+	return n
 }
-
-func (r *Rule) hasEffect() bool {
-	return r.immediate() || r.Operation != "" || r.Propagate != "" || r.Clock != 0
-}
-
 
 func (r *Rule) methods() []string {
 	if r.Method == "" {

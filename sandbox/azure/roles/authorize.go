@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -27,22 +28,21 @@ type Hidden func(created time.Time) bool
 func Allowed(tx *store.Tx, plane Plane, principalID, action, scope string, hidden ...Hidden) bool {
 	scope = normal(scope)
 	return anyAssignment(tx, principalID, func(at, roleID string, created time.Time) bool {
-		for _, h := range hidden {
-			if h(created) {
-				return false
-			}
-		}
-		return within(scope, at) && grants(tx, roleID, plane, action)
+		return !anyHides(hidden, created) && within(scope, at) && grants(tx, roleID, plane, action)
 	})
 }
 
 // AllowedBelow tells whether some role assignment beneath the scope grants the management action somewhere; an empty action asks for any
 // assignment. Azure lets such a principal list the collection and shows it only what it may see.
-func AllowedBelow(tx *store.Tx, principalID, action, scope string) bool {
+func AllowedBelow(tx *store.Tx, principalID, action, scope string, hidden ...Hidden) bool {
 	scope = normal(scope)
-	return anyAssignment(tx, principalID, func(at, roleID string, _ time.Time) bool {
-		return within(at, scope) && (action == "" || grants(tx, roleID, Management, action))
+	return anyAssignment(tx, principalID, func(at, roleID string, created time.Time) bool {
+		return !anyHides(hidden, created) && within(at, scope) && (action == "" || grants(tx, roleID, Management, action))
 	})
+}
+
+func anyHides(hidden []Hidden, created time.Time) bool {
+	return slices.ContainsFunc(hidden, func(h Hidden) bool { return h(created) })
 }
 
 func normal(scope string) string { return strings.ToLower(strings.TrimRight(scope, "/")) }

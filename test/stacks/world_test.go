@@ -1,4 +1,5 @@
-package phase1_test
+// Package stacks_test runs the real stacks against an embedded Azure: stopped at every call, twice at once, throttled and refused.
+package stacks_test
 
 import (
 	"bufio"

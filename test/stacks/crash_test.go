@@ -1,4 +1,4 @@
-package phase1_test
+package stacks_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 // under is a stack under test; prepare makes what it needs to find.
 type under struct {
-	name            string
 	prepare         func(context.Context, *azure.Session) error
 	create, destroy func(context.Context, *azure.Session) error
 }
@@ -25,9 +24,9 @@ const (
 	infraID = "demo-x"
 )
 
-func issuerStack(t testing.TB) under {
-	o := provision.IssuerOptions{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: signer(t)}
-	return under{name: "issuer",
+func issuerStack(key string) under {
+	o := provision.IssuerOptions{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: key}
+	return under{
 		create: func(ctx context.Context, s *azure.Session) error {
 			_, err := provision.CreateIssuer(ctx, s, o, nil)
 			return err
@@ -38,35 +37,35 @@ func issuerStack(t testing.TB) under {
 		}}
 }
 
+var iamOptions = provision.IAMOptions{Name: cluster, InfraID: infraID, ResourceGroup: common, Location: location,
+	IssuerURL: "https://issuer.blob.core.windows.net/demo", EnableKMS: true}
+
 func iamStack() under {
-	o := provision.IAMOptions{Name: cluster, InfraID: infraID, ResourceGroup: common, Location: location,
-		IssuerURL: "https://issuer.blob.core.windows.net/demo", EnableKMS: true}
-	return under{name: "iam",
+	return under{
 		create: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.CreateIAM(ctx, s, o, nil)
+			_, err := provision.CreateIAM(ctx, s, iamOptions, nil)
 			return err
 		},
-		destroy: func(ctx context.Context, s *azure.Session) error { return provision.DestroyIAM(ctx, s, o, nil) }}
+		destroy: func(ctx context.Context, s *azure.Session) error {
+			return provision.DestroyIAM(ctx, s, iamOptions, nil)
+		}}
 }
 
 // infraStack uses the identities of the IAM stack. Its destroy knows nothing but the names.
 func infraStack(change func(*provision.InfraOptions, *azure.Session), destroy provision.DestroyOptions) under {
-	iam := iamStack()
 	o := provision.InfraOptions{Name: cluster, InfraID: infraID, BaseDomain: domain, Location: location, AssignRoles: true,
 		Tags: map[string]string{"team": "a"}}
 	destroy.Name, destroy.InfraID = cluster, infraID
-	return under{name: "infra", prepare: iam.create,
-		create: func(ctx context.Context, s *azure.Session) error {
-			o := o
-			var err error
-			if o.Identities, err = provision.CreateIAM(ctx, s, provision.IAMOptions{Name: cluster, InfraID: infraID, ResourceGroup: common,
-				Location: location, IssuerURL: "https://issuer.blob.core.windows.net/demo", EnableKMS: true}, nil); err != nil {
-				return err
-			}
+	return under{
+		prepare: func(ctx context.Context, s *azure.Session) (err error) {
 			if change != nil {
 				change(&o, s)
 			}
-			_, err = provision.CreateInfra(ctx, s, o, nil)
+			o.Identities, err = provision.CreateIAM(ctx, s, iamOptions, nil)
+			return err
+		},
+		create: func(ctx context.Context, s *azure.Session) error {
+			_, err := provision.CreateInfra(ctx, s, o, nil)
 			return err
 		},
 		destroy: func(ctx context.Context, s *azure.Session) error { return provision.DestroyInfra(ctx, s, destroy, nil) }}
@@ -82,12 +81,18 @@ func broughtNetwork(o *provision.InfraOptions, s *azure.Session) {
 // broughtGroup has everything in the user's group.
 func broughtGroup(o *provision.InfraOptions, _ *azure.Session) { o.ResourceGroup = "theirs" }
 
-func stacks(t testing.TB) []under {
-	network := infraStack(broughtNetwork, provision.DestroyOptions{})
-	network.name = "infra in a brought network"
-	group := infraStack(broughtGroup, provision.DestroyOptions{ResourceGroup: "theirs"})
-	group.name = "infra in a brought group"
-	return []under{issuerStack(t), iamStack(), infraStack(nil, provision.DestroyOptions{}), network, group}
+// stacks by name; each site builds its own.
+func stacks(t testing.TB) map[string]func() under {
+	key := signer(t)
+	return map[string]func() under{
+		"issuer":                     func() under { return issuerStack(key) },
+		"iam":                        iamStack,
+		"infra":                      func() under { return infraStack(nil, provision.DestroyOptions{}) },
+		"infra in a brought network": func() under { return infraStack(broughtNetwork, provision.DestroyOptions{}) },
+		"infra in a brought group": func() under {
+			return infraStack(broughtGroup, provision.DestroyOptions{ResourceGroup: "theirs"})
+		},
+	}
 }
 
 // site is a world in which a stack is created and destroyed again and again.
@@ -168,21 +173,21 @@ func (s *site) end(what string) error {
 func TestStoppedAtEveryCall(t *testing.T) {
 	var total atomic.Int64
 	t.Run("stacks", func(t *testing.T) {
-		for _, u := range stacks(t) {
-			t.Run(u.name, func(t *testing.T) {
+		for name, build := range stacks(t) {
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				total.Add(int64(stopEverywhere(t, u)))
+				total.Add(int64(stopEverywhere(t, build)))
 			})
 		}
 	})
 	t.Logf("%d stop points in all", total.Load())
 }
 
-func stopEverywhere(t *testing.T, u under) int {
-	const sites = 2
+func stopEverywhere(t *testing.T, build func() under) int {
+	const sites = 6
 	var all []*site
 	for range sites {
-		all = append(all, newSite(t, u))
+		all = append(all, newSite(t, build()))
 	}
 	stops := make(chan stop)
 	var wg sync.WaitGroup
@@ -211,15 +216,16 @@ func stopEverywhere(t *testing.T, u under) int {
 	close(stops)
 	wg.Wait()
 	points := 2 * (createCalls + endCalls)
-	t.Logf("%s: %d calls to create, %d to destroy, %d stop points", u.name, createCalls, endCalls, points)
+	t.Logf("%d calls to create, %d to destroy, %d stop points", createCalls, endCalls, points)
 	return points
 }
 
 // TestTwoRunsAtOnce has two people create, and then destroy, the same stack at the same time.
 func TestTwoRunsAtOnce(t *testing.T) {
-	for _, u := range stacks(t) {
-		t.Run(u.name, func(t *testing.T) {
+	for name, build := range stacks(t) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			u := build()
 			s := newSite(t, u)
 			for what, run := range map[string]func(context.Context, *azure.Session) error{"create": u.create, "destroy": u.destroy} {
 				if what == "destroy" {
@@ -251,7 +257,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 func TestStaleAssignmentIsReplaced(t *testing.T) {
 	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
 	iam := iamStack()
-	for _, step := range []func(context.Context, *azure.Session) error{s.stack.create, iam.destroy, s.stack.create} {
+	for _, step := range []func(context.Context, *azure.Session) error{s.stack.create, iam.destroy, s.stack.prepare, s.stack.create} {
 		_, err := s.process(0, false, step)
 		must(t, err)
 	}

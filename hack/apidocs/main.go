@@ -1,0 +1,24 @@
+// Command apidocs writes docs/reference/api.md from the CustomResourceDefinitions and docs/reference/conditions.md from the
+// constants of api/v1beta1. Run it by hack/generate.sh.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	for file, render := range map[string]func() (string, error){
+		"docs/reference/api.md":        fields,
+		"docs/reference/conditions.md": conditions,
+	} {
+		text, err := render()
+		if err == nil {
+			err = os.WriteFile(file, []byte(text), 0o644)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "error: %s: %v\n", file, err)
+			os.Exit(1)
+		}
+	}
+}

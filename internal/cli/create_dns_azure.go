@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+func newCreateDNSCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "dns", Short: "Create the DNS zone of the hosted clusters' endpoints", RunE: needSubcommand}
+	cmd.AddCommand(newCreateDNSAzureCommand())
+	return cmd
+}
+
+func newCreateDNSAzureCommand() *cobra.Command {
+	var flags azureFlags
+	var o provision.DNSOptions
+	var handoff handoffFile
+	cmd := &cobra.Command{
+		Use:   "azure",
+		Short: "DNS zone, its delegation in the parent zone, and the credentials of ExternalDNS",
+		Long: `Makes the zone in the persistent group, delegates it in its parent zone, and asks DNS whether the delegation answers. ExternalDNS
+signs in by workload identity (--management-issuer-url, the issuer of the management cluster's tokens), or as a service principal
+(--service-principal-name), which needs the Microsoft Graph permission Application.ReadWrite.OwnedBy. Run again, it changes nothing.`,
+		Example: `  hypershift create dns azure --dns-zone-name clusters.example.com --resource-group-name os4-common \
+    --azure-creds azure-credentials.json --management-issuer-url https://ISSUER --external-dns-credentials azure_mgmt.json --handoff demo.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := handoff.open(); err != nil {
+				return err
+			}
+			handoff.complete(cmd, &flags, nil, nil)
+			o.Location = flags.location
+			return withPlan(cmd, &flags,
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return provision.PlanDNS(ctx, s, o) },
+				func(ctx context.Context, s *azure.Session) (*provision.DNSHandoff, error) {
+					return createDNS(ctx, cmd, s, &flags, o, &handoff)
+				},
+				func(w io.Writer, out *provision.DNSHandoff) error { return printDNS(cmd, w, o, out) })
+		},
+	}
+	flags.add(cmd)
+	flags.addPlan(cmd)
+	addDNSFlags(cmd, &o)
+	f := cmd.Flags()
+	f.StringVar(&o.ManagementURL, "management-issuer-url", "", "issuer of the management cluster's tokens: ExternalDNS by workload identity")
+	f.StringVar(&o.CredentialsPath, "external-dns-credentials", "", "file to write for `hypershift install --external-dns-credentials` (mode 0600)")
+	f.StringVar(&o.Resolver, "dns-resolver", "", "HOST:PORT of the DNS server to ask; the system's when empty")
+	f.DurationVar(&o.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
+	f.StringToStringVar(&o.Tags, "tags", nil, "tags of the zone and of the identity")
+	handoff.addWritten(cmd)
+	return cmd
+}
+
+// addDNSFlags are those that say where a zone is.
+func addDNSFlags(cmd *cobra.Command, o *provision.DNSOptions) {
+	f := cmd.Flags()
+	f.StringVar(&o.Zone, "dns-zone-name", "", "name of the zone, beneath which the hosted clusters' endpoints are published")
+	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "persistent resource group of the zone; created when missing")
+	f.StringVar(&o.ParentZoneID, "parent-zone-id", "", "ARM id of the parent zone; the closest one of the subscription when empty")
+	f.BoolVar(&o.SkipDelegation, "skip-delegation", false, "the NS records are made elsewhere; they are printed")
+	f.StringVar(&o.ServicePrincipal, "service-principal-name", "", "application to make: ExternalDNS by service principal")
+}
+
+func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.DNSOptions, h *handoffFile) (*provision.DNSHandoff, error) {
+	if err := h.claim(s, flags, "", ""); err != nil {
+		return nil, err
+	}
+	recorder := provision.NewRecorder(stackProgress(cmd))
+	out, err := provision.CreateDNS(ctx, s, o, recorder.Progress)
+	h.Record("dns", recorder, provision.DNSIDs(s, o, out))
+	if err == nil {
+		h.DNS = out
+	}
+	return out, h.save(err)
+}
+
+func printDNS(cmd *cobra.Command, w io.Writer, o provision.DNSOptions, out *provision.DNSHandoff) error {
+	if o.SkipDelegation {
+		fmt.Fprintf(cmd.ErrOrStderr(), "make these NS records for %s in its parent zone: %s\n", out.Zone, strings.Join(out.NameServers, " "))
+	}
+	if out.ExternalDNS == provision.ByWorkloadIdentity {
+		fmt.Fprintf(cmd.ErrOrStderr(), "ExternalDNS signs in as client id %s\n", out.ClientID)
+	}
+	_, err := fmt.Fprintln(w, out.ZoneID)
+	return err
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+)
+
+func newDestroyIAMCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "iam", Short: "Destroy the workload identities of a hosted cluster", RunE: needSubcommand}
+	cmd.AddCommand(newDestroyIAMAzureCommand())
+	return cmd
+}
+
+func newDestroyIAMAzureCommand() *cobra.Command {
+	var flags azureFlags
+	var o provision.IAMOptions
+	var handoff handoffFile
+	var identities, dnsGroup string
+	cmd := &cobra.Command{
+		Use:   "azure",
+		Short: "Delete the federated credentials and the managed identities",
+		Example: `  hypershift destroy iam azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json \
+    --resource-group-name os4-common --workload-identities-file workload-identities.json --dns-zone-rg-name os4-common
+  hypershift destroy iam azure --from demo.yaml --azure-creds azure-credentials.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if identities != "" {
+				if _, err := provision.ReadWorkloadIdentities(identities); err != nil {
+					return err
+				}
+			}
+			if err := handoff.mustOpen(); err != nil {
+				return err
+			}
+			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
+			if from := handoff.Identities; from != nil {
+				orElse(&o.ResourceGroup, from.ResourceGroup)
+			}
+			for flag, value := range map[string]string{"name": o.Name, "infra-id": o.InfraID, "resource-group-name": o.ResourceGroup} {
+				if value == "" {
+					return fmt.Errorf("--%s is required, or a --from file that has it", flag)
+				}
+			}
+			session, err := flags.session()
+			if err != nil {
+				return err
+			}
+			if flags.dryRun {
+				return flags.printPlan(cmd.OutOrStdout(), provision.PlanDestroyIAM(session, o))
+			}
+			return destroyIAM(cmd.Context(), cmd, session, o, &handoff)
+		},
+	}
+	flags.add(cmd)
+	flags.addPlan(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.Name, "name", "", "name of the hosted cluster")
+	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
+	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "resource group of the identities")
+	f.StringVar(&identities, "workload-identities-file", "", "identities file; checked, not used to choose what goes")
+	f.StringVar(&dnsGroup, "dns-zone-rg-name", "", "accepted for compatibility; role assignments go with destroy infra and destroy cluster")
+	handoff.addRead(cmd)
+	return cmd
+}
+
+func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.IAMOptions, h *handoffFile) error {
+	recorder := provision.NewRecorder(stackProgress(cmd))
+	err := provision.DestroyIAM(ctx, s, o, recorder.Progress)
+	h.Record("iam", recorder, provision.IAMIDs(s, o))
+	if err == nil {
+		h.Identities = nil
+	}
+	return h.save(err)
+}

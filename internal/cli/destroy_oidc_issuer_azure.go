@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+func newDestroyOIDCIssuerCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "oidc-issuer", Short: "Destroy the OIDC issuer of a hosted cluster", RunE: needSubcommand}
+	cmd.AddCommand(newDestroyOIDCIssuerAzureCommand())
+	return cmd
+}
+
+func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
+	var flags azureFlags
+	var o provision.IssuerOptions
+	var handoff handoffFile
+	cmd := &cobra.Command{
+		Use:   "azure",
+		Short: "Delete the issuer's container, and the storage account when it is ours and empty; key files stay",
+		Example: `  hypershift destroy oidc-issuer azure --name demo --resource-group-name os4-common --azure-creds azure-credentials.json
+  hypershift destroy oidc-issuer azure --from demo.yaml --azure-creds azure-credentials.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := handoff.mustOpen(); err != nil {
+				return err
+			}
+			handoff.complete(cmd, &flags, &o.Name, nil)
+			completeIssuer(&o, handoff.Issuer)
+			return withPlan(cmd, &flags,
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return provision.PlanDestroyIssuer(ctx, s, o)
+				},
+				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
+					recorder := provision.NewRecorder(stackProgress(cmd))
+					issuer, err := provision.DestroyIssuer(ctx, s, o, recorder.Progress)
+					handoff.Record("oidc-issuer", recorder, provision.IssuerIDs(s, o))
+					if err == nil {
+						handoff.Issuer = nil
+						fmt.Fprintf(cmd.ErrOrStderr(), "kept the key files %s and %s: with them the issuer can be made again\n", issuer.PrivateKeyPath, issuer.PublicKeyPath)
+					}
+					return issuer, handoff.save(err)
+				},
+				func(w io.Writer, issuer provision.Issuer) error {
+					_, err := fmt.Fprintln(w, issuer.URL)
+					return err
+				})
+		},
+	}
+	flags.add(cmd)
+	flags.addPlan(cmd)
+	addIssuerFlags(cmd, &o)
+	handoff.addRead(cmd)
+	return cmd
+}
+
+// completeIssuer takes the place of the issuer from the hand-off.
+func completeIssuer(o *provision.IssuerOptions, from *provision.IssuerHandoff) {
+	if from == nil {
+		return
+	}
+	orElse(&o.ResourceGroup, from.ResourceGroup)
+	orElse(&o.StorageAccount, from.StorageAccount)
+	o.Shared = o.Shared || from.Shared
+}

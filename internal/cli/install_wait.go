@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errStuck ends a wait that time cannot help.
+var errStuck = errors.New("the rollout makes no progress")
+
+// waitForOperator says every change, and what blocks, until the operator runs.
+func (i *installer) waitForOperator(ctx context.Context) error {
+	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: "operator"}
+	i.say("waiting for Deployment %s", key)
+	last := ""
+	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, i.patience, true, func(ctx context.Context) (bool, error) {
+		d := &appsv1.Deployment{}
+		err := i.client.Get(ctx, key, d)
+		if isTransient(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("cannot read Deployment %s: %w", key, err)
+		}
+		if rolledOut(d) {
+			return true, nil
+		}
+		state := fmt.Sprintf("%d of %d replicas are available", d.Status.AvailableReplicas, *d.Spec.Replicas)
+		if cause := i.blocker(ctx, d); cause != "" {
+			state += "; " + cause
+		}
+		if state != last {
+			i.say("%s", state)
+			last = state
+		}
+		if condition(d, appsv1.DeploymentProgressing) == "ProgressDeadlineExceeded" {
+			return false, errStuck
+		}
+		return false, nil
+	})
+	switch {
+	case err == nil:
+		i.say("the operator is available")
+		return nil
+	case ctx.Err() == nil && (wait.Interrupted(err) || errors.Is(err, errStuck)):
+		return fmt.Errorf("the operator did not become available within %s: %s; see `kubectl -n %s describe pods -l name=operator`", i.patience, last, key.Namespace)
+	}
+	return err
+}
+
+func rolledOut(d *appsv1.Deployment) bool {
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas >= *d.Spec.Replicas &&
+		s.Replicas == s.UpdatedReplicas && s.AvailableReplicas == s.UpdatedReplicas
+}
+
+// condition returns the reason of a condition.
+func condition(d *appsv1.Deployment, name appsv1.DeploymentConditionType) string {
+	for _, c := range d.Status.Conditions {
+		if c.Type == name {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// blocker explains what keeps the pods from running; "" when nothing is wrong yet.
+func (i *installer) blocker(ctx context.Context, d *appsv1.Deployment) string {
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c.Reason + ": " + oneLine(errors.New(c.Message))
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := i.client.List(ctx, pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+		return ""
+	}
+	for n := range pods.Items {
+		pod := &pods.Items[n]
+		if why := podProblem(pod); why != "" && pod.DeletionTimestamp.IsZero() {
+			return "pod " + pod.Name + ": " + why
+		}
+	}
+	return ""
+}
+
+// podProblem tells why a pod does not run: no node takes it, its image cannot be pulled, or its program ends.
+func podProblem(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason + ": " + c.Message
+		}
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		switch w := s.State.Waiting; {
+		case w == nil, w.Reason == "ContainerCreating", w.Reason == "PodInitializing":
+		case s.LastTerminationState.Terminated != nil:
+			t := s.LastTerminationState.Terminated
+			return fmt.Sprintf("%s: exit code %d: %s", w.Reason, t.ExitCode, lastLine(t.Message))
+		case strings.Contains(w.Reason, "Image"):
+			return fmt.Sprintf("%s: %s; check --hypershift-image and --pull-secret", w.Reason, w.Message)
+		default:
+			return w.Reason + ": " + w.Message
+		}
+	}
+	return ""
+}
+
+// lastLine is where a program that ends writes why.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

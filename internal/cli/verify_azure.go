@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
+)
+
+func newVerifyCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "verify", Short: "Check what was made for a hosted cluster", RunE: needSubcommand}
+	cmd.AddCommand(newVerifyAzureCommand())
+	return cmd
+}
+
+// verifyFlags are the flags of verify azure as typed.
+type verifyFlags struct {
+	azureFlags
+	provision.VerifyOptions
+	handoff                                                               handoffFile
+	name, infraID, issuerURL, key, identities, infraJSON, zone, zoneGroup string
+}
+
+func newVerifyAzureCommand() *cobra.Command {
+	f := &verifyFlags{}
+	cmd := &cobra.Command{
+		Use:   "azure",
+		Short: "Check issuer, identities, roles, infrastructure and DNS, exchanging a real token per identity",
+		Long: `Looks again at everything that the hand-off file or the flags name, and changes nothing: the issuer's documents as anyone reads them,
+the identities with issuer, subject and audience of their federated credentials, role assignments, infrastructure and the zone's delegation.
+With the signing key it mints a token for each service account and has Azure exchange it. Exit status 1 when a check fails.`,
+		Example: `  hypershift verify azure --from demo.yaml --azure-creds azure-credentials.json
+  hypershift verify azure --azure-creds azure-credentials.json --oidc-issuer-url https://ACCOUNT.blob.core.windows.net/demo \
+    --sa-token-issuer-private-key-path serviceaccount-signer.private --workload-identities-file workload-identities.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.azureFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output", "o", "", "print the checks as json or yaml")
+	flags.StringVar(&f.name, "name", "", "name of the hosted cluster")
+	flags.StringVar(&f.infraID, "infra-id", "", "infrastructure id")
+	flags.StringVar(&f.issuerURL, "oidc-issuer-url", "", "issuer of the hosted cluster's tokens")
+	flags.StringVar(&f.key, "sa-token-issuer-private-key-path", "", "private key of the issuer")
+	flags.StringVar(&f.identities, "workload-identities-file", "", "client ids of the workload identities")
+	flags.StringVar(&f.infraJSON, "infra-json", "", "output of `create infra azure`")
+	flags.StringVar(&f.zone, "dns-zone-name", "", "DNS zone of the hosted clusters' endpoints")
+	flags.StringVar(&f.zoneGroup, "dns-zone-rg-name", "", "resource group of --dns-zone-name")
+	flags.StringVar(&f.Resolver, "dns-resolver", "", "HOST:PORT of the DNS server to ask; the system's when empty")
+	f.handoff.addRead(cmd)
+	return cmd
+}
+
+func (f *verifyFlags) run(cmd *cobra.Command) error {
+	if err := f.handoff.mustOpen(); err != nil {
+		return err
+	}
+	f.handoff.complete(cmd, &f.azureFlags, &f.name, &f.infraID)
+	session, err := f.session()
+	if err != nil {
+		return err
+	}
+	if err := f.fill(session); err != nil {
+		return err
+	}
+	checks, err := provision.Verify(cmd.Context(), session, f.handoff.Handoff, f.VerifyOptions)
+	if err != nil {
+		return err
+	}
+	if f.output != "" {
+		err = printObject(cmd.OutOrStdout(), f.output, checks)
+	} else {
+		err = printChecks(cmd.OutOrStdout(), checks)
+	}
+	if failed := provision.Failed(checks); err == nil && failed > 0 {
+		err = fmt.Errorf("%d of %d checks failed", failed, len(checks))
+	}
+	return err
+}
+
+// fill puts the flags over the hand-off.
+func (f *verifyFlags) fill(s *azure.Session) error {
+	h := f.handoff.Handoff
+	h.Name, h.InfraID = f.name, f.infraID
+	if f.issuerURL != "" || f.key != "" {
+		issuer := provision.IssuerHandoff{}
+		if h.Issuer != nil {
+			issuer = *h.Issuer
+		}
+		if f.issuerURL != "" {
+			issuer.URL = f.issuerURL
+		}
+		if f.key != "" {
+			issuer.PrivateKeyPath = f.key
+		}
+		h.Issuer = &issuer
+	}
+	if f.identities != "" {
+		clients, err := provision.ReadWorkloadIdentities(f.identities)
+		if err != nil {
+			return err
+		}
+		h.Identities = &provision.IdentitiesHandoff{Clients: clients}
+	}
+	if f.infraJSON != "" {
+		out, err := provision.ReadInfraOutput(f.infraJSON)
+		if err != nil {
+			return err
+		}
+		h.Infra = out
+		orElse(&h.InfraID, out.InfraID)
+	}
+	if f.zone != "" {
+		if f.zoneGroup == "" {
+			return fmt.Errorf("--dns-zone-name needs --dns-zone-rg-name: the resource group of the zone")
+		}
+		h.DNS = &provision.DNSHandoff{Zone: f.zone, ZoneID: s.ResourceID(f.zoneGroup, "Microsoft.Network/dnsZones", f.zone)}
+	}
+	return nil
+}
+
+// printChecks shows the checks as a table, what failed with its remedy at the end.
+func printChecks(w io.Writer, checks []provision.Check) error {
+	provision.SortChecks(checks)
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "RESULT\tAREA\tCHECK\tDETAIL")
+	for _, c := range checks {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Status, c.Area, c.Name, c.Detail)
+		if c.Status == provision.Fail && c.Remedy != "" {
+			fmt.Fprintf(table, "\t\t\tremedy: %s\n", c.Remedy)
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,56 @@
+package nodepool
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+const maxConflictMessage = 256
+
+// networkConflict tells of machines that can be reached at no address outside of the pods' network; it is absent while there are none.
+func (r *Reconciler) networkConflict(_ context.Context, p *pass) (outcome, error) {
+	var conflicts []string
+	for _, m := range p.machines {
+		if found := conflictOf(m, p.hc.Spec.Networking.ClusterNetwork); found != "" {
+			conflicts = append(conflicts, found)
+		}
+	}
+	if len(conflicts) == 0 {
+		p.remove(hyperv1.NodePoolClusterNetworkCIDRConflict)
+		return next, nil
+	}
+	p.set(hyperv1.NodePoolClusterNetworkCIDRConflict, corev1.ConditionTrue, hyperv1.InvalidConfigurationReason,
+		cut(strings.Join(conflicts, ", "), maxConflictMessage, "..."))
+	return next, nil
+}
+
+// conflictOf names the last address of a machine when all of them lie within the networks.
+func conflictOf(m machine, networks []hyperv1.ClusterNetworkEntry) string {
+	conflict := ""
+	for _, known := range m.Status.Addresses {
+		if known.Type != string(corev1.NodeInternalIP) && known.Type != string(corev1.NodeExternalIP) {
+			continue
+		}
+		address, err := netip.ParseAddr(known.Address)
+		if err != nil || address.IsLinkLocalUnicast() {
+			continue
+		}
+		within := ""
+		for _, network := range networks {
+			if prefix, err := netip.ParsePrefix(string(network.CIDR)); err == nil && prefix.Contains(address) {
+				within = string(network.CIDR)
+			}
+		}
+		if within == "" {
+			return ""
+		}
+		conflict = fmt.Sprintf("machine [%s] with ip [%s] collides with cluster-network cidr [%s]", m.Name, address, within)
+	}
+	return conflict
+}
