@@ -9,31 +9,41 @@ import (
 // on are typed; the others are carried unchanged. The schemas of all are OpenShift's (hack/crdschema).
 // +kubebuilder:validation:XValidation:rule="!has(self.oauth) || !has(self.oauth.tokenConfig) || !has(self.oauth.tokenConfig.accessTokenInactivityTimeout) || duration(self.oauth.tokenConfig.accessTokenInactivityTimeout).getSeconds() >= 300",message="spec.configuration.oauth.tokenConfig.accessTokenInactivityTimeout minimum acceptable token timeout value is 300 seconds"
 type ClusterConfiguration struct {
+	// apiServer is the Spec of config.openshift.io/v1 APIServer.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	APIServer *runtime.RawExtension `json:"apiServer,omitempty"`
+	// authentication is the Spec of config.openshift.io/v1 Authentication.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Authentication *runtime.RawExtension `json:"authentication,omitempty"`
+	// featureGate is the Spec of config.openshift.io/v1 FeatureGate.
 	// +optional
 	FeatureGate *FeatureGateSpec `json:"featureGate,omitempty"`
+	// image is the Spec of config.openshift.io/v1 Image.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Image *runtime.RawExtension `json:"image,omitempty"`
+	// ingress is the Spec of config.openshift.io/v1 Ingress.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Ingress *runtime.RawExtension `json:"ingress,omitempty"`
+	// network is the Spec of config.openshift.io/v1 Network.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Network *runtime.RawExtension `json:"network,omitempty"`
+	// oauth is the Spec of config.openshift.io/v1 OAuth; setting it removes the kubeadmin password.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	OAuth *runtime.RawExtension `json:"oauth,omitempty"`
+	// operatorhub is the Spec of config.openshift.io/v1 OperatorHub.
 	// +optional
 	OperatorHub *OperatorHubSpec `json:"operatorhub,omitempty"`
+	// scheduler is the Spec of config.openshift.io/v1 Scheduler.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Scheduler *runtime.RawExtension `json:"scheduler,omitempty"`
+	// proxy is the Spec of config.openshift.io/v1 Proxy.
 	// +optional
 	Proxy *ProxySpec `json:"proxy,omitempty"`
 }
@@ -85,8 +95,10 @@ type ProxySpec struct {
 
 // OperatorConfiguration configures operators inside the hosted cluster.
 type OperatorConfiguration struct {
+	// clusterNetworkOperator configures the network operator.
 	// +optional
 	ClusterNetworkOperator *ClusterNetworkOperatorSpec `json:"clusterNetworkOperator,omitempty"`
+	// ingressOperator configures the ingress operator.
 	// +optional
 	IngressOperator *IngressOperatorSpec `json:"ingressOperator,omitempty"`
 }
@@ -94,10 +106,12 @@ type OperatorConfiguration struct {
 // ClusterNetworkOperatorSpec configures the network operator.
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.ovnKubernetesConfig) || has(self.ovnKubernetesConfig)",message="ovnKubernetesConfig cannot be removed once set"
 type ClusterNetworkOperatorSpec struct {
+	// disableMultiNetwork leaves out Multus.
 	// +kubebuilder:default=false
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="disableMultiNetwork is immutable"
 	// +optional
 	DisableMultiNetwork *bool `json:"disableMultiNetwork,omitempty"`
+	// ovnKubernetesConfig configures OVN.
 	// +optional
 	OVNKubernetesConfig *OVNKubernetesConfig `json:"ovnKubernetesConfig,omitempty"`
 }
@@ -113,18 +127,22 @@ type IngressOperatorSpec struct {
 // Monitoring selects metric sets and their forwarding.
 // +kubebuilder:validation:MinProperties=1
 type Monitoring struct {
+	// metricsSet is the set of metrics that is collected from this control plane.
 	// +kubebuilder:validation:Enum=Telemetry;SRE;All
 	// +optional
 	MetricsSet string `json:"metricsSet,omitempty"`
+	// metricsForwarding forwards metrics into the hosted cluster.
 	// +optional
 	MetricsForwarding *MetricsForwarding `json:"metricsForwarding,omitempty"`
 }
 
 // MetricsForwarding forwards control-plane metrics into the hosted cluster.
 type MetricsForwarding struct {
+	// mode switches the forwarding.
 	// +kubebuilder:validation:Enum=Forward;None
 	// +required
 	Mode string `json:"mode"`
+	// metricsSet is the set that is forwarded.
 	// +kubebuilder:validation:Enum=Telemetry;SRE;All
 	// +optional
 	MetricsSet string `json:"metricsSet,omitempty"`

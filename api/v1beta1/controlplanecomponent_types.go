@@ -37,6 +37,7 @@ type ControlPlaneComponentSpec struct{}
 
 // ControlPlaneComponentStatus is the observed state.
 type ControlPlaneComponentStatus struct {
+	// conditions are Available and RolloutComplete.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=10
@@ -46,9 +47,11 @@ type ControlPlaneComponentStatus struct {
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Version string `json:"version,omitempty"`
+	// observedGeneration is the generation the status speaks of.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// resources are the objects of the component.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	// +optional
@@ -57,10 +60,13 @@ type ControlPlaneComponentStatus struct {
 
 // ComponentResource is one object of a component.
 type ComponentResource struct {
+	// kind of the object.
 	// +required
 	Kind string `json:"kind"`
+	// group of the object; empty for the core group.
 	// +required
 	Group string `json:"group"`
+	// name of the object.
 	// +required
 	Name string `json:"name"`
 }

@@ -17,27 +17,34 @@ const (
 
 // SecretEncryptionSpec describes the encryption of Secrets in etcd.
 type SecretEncryptionSpec struct {
+	// type says which member counts.
 	// +required
 	Type SecretEncryptionType `json:"type"`
+	// kms names a key of a key service.
 	// +optional
 	KMS *KMSSpec `json:"kms,omitempty"`
+	// aescbc names a local key.
 	// +optional
 	AESCBC *AESCBCSpec `json:"aescbc,omitempty"`
 }
 
 // AESCBCSpec names local keys.
 type AESCBCSpec struct {
+	// activeKey names a Secret whose key "key" holds 32 bytes.
 	// +required
 	ActiveKey corev1.LocalObjectReference `json:"activeKey"`
+	// backupKey names an earlier key. Deprecated: the status tracks keys.
 	// +optional
 	BackupKey *corev1.LocalObjectReference `json:"backupKey,omitempty"`
 }
 
 // KMSSpec names a key service.
 type KMSSpec struct {
+	// provider says whose key service it is.
 	// +kubebuilder:validation:Enum=IBMCloud;AWS;Azure
 	// +required
 	Provider string `json:"provider"`
+	// azure names a key of an Azure key vault.
 	// +optional
 	Azure *AzureKMSSpec `json:"azure,omitempty"`
 }

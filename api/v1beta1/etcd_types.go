@@ -19,17 +19,21 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.managementType == 'Managed' ? has(self.managed) && !has(self.unmanaged) : true",message="Only managed configuration must be set when managementType is Managed"
 // +kubebuilder:validation:XValidation:rule="self.managementType == 'Unmanaged' ? has(self.unmanaged) && !has(self.managed) : true",message="Only unmanaged configuration must be set when managementType is Unmanaged"
 type EtcdSpec struct {
+	// managementType says who runs etcd.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="managementType is immutable"
 	// +required
 	ManagementType EtcdManagementType `json:"managementType"`
+	// managed is etcd run in the control-plane namespace.
 	// +optional
 	Managed *ManagedEtcdSpec `json:"managed,omitempty"`
+	// unmanaged is etcd that someone else runs.
 	// +optional
 	Unmanaged *UnmanagedEtcdSpec `json:"unmanaged,omitempty"`
 }
 
 // ManagedEtcdSpec is etcd run in the control-plane namespace.
 type ManagedEtcdSpec struct {
+	// storage of each member.
 	// +required
 	Storage ManagedEtcdStorageSpec `json:"storage"`
 }
@@ -37,11 +41,14 @@ type ManagedEtcdSpec struct {
 // ManagedEtcdStorageSpec is the volume of each etcd member.
 // +kubebuilder:validation:XValidation:rule="has(self.restoreSnapshotURL) == has(oldSelf.restoreSnapshotURL)",message="restoreSnapshotURL cannot be added or removed"
 type ManagedEtcdStorageSpec struct {
+	// type of the volumes.
 	// +kubebuilder:validation:Enum=PersistentVolume
 	// +required
 	Type string `json:"type"`
+	// persistentVolume describes the volumes.
 	// +optional
 	PersistentVolume *PersistentVolumeEtcdStorageSpec `json:"persistentVolume,omitempty"`
+	// restoreSnapshotURL names a snapshot that a new cluster begins with.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1
 	// +kubebuilder:validation:items:MaxLength=1024
@@ -53,10 +60,12 @@ type ManagedEtcdStorageSpec struct {
 
 // PersistentVolumeEtcdStorageSpec sizes the volume.
 type PersistentVolumeEtcdStorageSpec struct {
+	// storageClassName is the default class when unset.
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="storageClassName is immutable"
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
+	// size of each volume.
 	// +kubebuilder:default="8Gi"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Etcd PV storage size is immutable"
 	// +optional
@@ -65,16 +74,19 @@ type PersistentVolumeEtcdStorageSpec struct {
 
 // UnmanagedEtcdSpec points at an etcd that someone else runs.
 type UnmanagedEtcdSpec struct {
+	// endpoint of etcd.
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern=`^https://`
 	// +required
 	Endpoint string `json:"endpoint"`
+	// tls of the connection.
 	// +required
 	TLS EtcdTLSConfig `json:"tls"`
 }
 
 // EtcdTLSConfig names the client certificate.
 type EtcdTLSConfig struct {
+	// clientSecret names a Secret with keys etcd-client.crt, etcd-client.key and etcd-client-ca.crt.
 	// +required
 	ClientSecret corev1.LocalObjectReference `json:"clientSecret"`
 }

@@ -79,33 +79,43 @@ type HostedClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="isURL(self)",message="updateService must be a valid absolute URL"
 	// +optional
 	UpdateService string `json:"updateService,omitempty"`
+	// channel is the update channel.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	// +optional
 	Channel string `json:"channel,omitempty"`
+	// platform is where the workers run.
 	// +required
 	Platform PlatformSpec `json:"platform"`
+	// kubeAPIServerDNSName is a further name of the API server; it makes a Secret <name>-custom-admin-kubeconfig.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == \"\" || self.matches('^(?:[a-zA-Z0-9-]+\\\\.)+[a-zA-Z]{2,}$') || self.matches('^[a-zA-Z0-9-]+$')",message="kubeAPIServerDNSName must be a valid domain name"
 	// +optional
 	KubeAPIServerDNSName string `json:"kubeAPIServerDNSName,omitempty"`
+	// controllerAvailabilityPolicy says how many replicas the control plane has.
 	// +kubebuilder:default=HighlyAvailable
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="ControllerAvailabilityPolicy is immutable"
 	// +optional
 	ControllerAvailabilityPolicy AvailabilityPolicy `json:"controllerAvailabilityPolicy,omitempty"`
+	// infrastructureAvailabilityPolicy says how many replicas infrastructure on the workers has.
 	// +kubebuilder:default=SingleReplica
 	// +optional
 	InfrastructureAvailabilityPolicy AvailabilityPolicy `json:"infrastructureAvailabilityPolicy,omitempty"`
+	// dns says where the records of the cluster live.
 	// +optional
 	DNS DNSSpec `json:"dns,omitempty,omitzero"`
+	// networking describes the networks.
 	// +kubebuilder:default={networkType: "OVNKubernetes", clusterNetwork: {{cidr: "10.132.0.0/14"}}, serviceNetwork: {{cidr: "172.31.0.0/16"}}}
 	// +required
 	Networking ClusterNetworking `json:"networking"`
+	// autoscaling tunes the cluster autoscaler.
 	// +optional
 	Autoscaling ClusterAutoscaling `json:"autoscaling,omitempty"`
+	// etcd describes the storage of the control plane.
 	// +kubebuilder:default={managementType: "Managed", managed: {storage: {type: "PersistentVolume", persistentVolume: {size: "8Gi"}}}}
 	// +required
 	Etcd EtcdSpec `json:"etcd,omitempty,omitzero"`
+	// services says how the endpoints of the control plane are published.
 	// +kubebuilder:validation:MaxItems=6
 	// +listType=atomic
 	// +required
@@ -126,13 +136,16 @@ type HostedClusterSpec struct {
 	// serviceAccountSigningKey names a Secret with key "key", an RSA private key in PEM.
 	// +optional
 	ServiceAccountSigningKey *corev1.LocalObjectReference `json:"serviceAccountSigningKey,omitempty"`
+	// configuration passes OpenShift's configuration to the hosted cluster.
 	// +optional
 	Configuration *ClusterConfiguration `json:"configuration,omitempty"`
+	// operatorConfiguration configures operators inside the hosted cluster.
 	// +optional
 	OperatorConfiguration *OperatorConfiguration `json:"operatorConfiguration,omitempty"`
 	// auditWebhook names a Secret with key webhook-kubeconfig.
 	// +optional
 	AuditWebhook *corev1.LocalObjectReference `json:"auditWebhook,omitempty"`
+	// imageContentSources lists mirrors of image repositories.
 	// +kubebuilder:validation:MaxItems=255
 	// +listType=atomic
 	// +optional
@@ -140,8 +153,10 @@ type HostedClusterSpec struct {
 	// additionalTrustBundle names a ConfigMap with key ca-bundle.crt.
 	// +optional
 	AdditionalTrustBundle *corev1.LocalObjectReference `json:"additionalTrustBundle,omitempty"`
+	// secretEncryption describes the encryption of Secrets in etcd.
 	// +optional
 	SecretEncryption *SecretEncryptionSpec `json:"secretEncryption,omitempty"`
+	// fips asks for validated cryptography.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="fips is immutable"
 	// +optional
 	FIPS bool `json:"fips"`
@@ -151,6 +166,7 @@ type HostedClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self in ['true', 'false', 'True', 'False'] || self.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}.*')",message="PausedUntil must be a date in RFC3339 format or 'True', 'true', 'False' or 'false'"
 	// +optional
 	PausedUntil *string `json:"pausedUntil,omitempty"`
+	// olmCatalogPlacement says where catalogs run.
 	// +kubebuilder:default=management
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="OLMCatalogPlacement is immutable"
 	// +optional
@@ -168,10 +184,12 @@ type HostedClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="size(self) <= 20",message="labels map can have at most 20 entries"
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
+	// capabilities switches optional parts on and off.
 	// +kubebuilder:default={}
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Capabilities is immutable. Changes might result in unpredictable and disruptive behavior."
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	// monitoring selects metric sets.
 	// +optional
 	Monitoring *Monitoring `json:"monitoring,omitempty"`
 	// autoNode is carried unchanged: no platform of this project provisions nodes by itself.
@@ -182,23 +200,30 @@ type HostedClusterSpec struct {
 
 // PlatformSpec discriminates the platform; only the Azure member is acted on.
 type PlatformSpec struct {
+	// type says which platform it is.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Type is immutable"
 	// +required
 	Type PlatformType `json:"type"`
+	// azure describes the platform Azure.
 	// +optional
 	Azure *AzurePlatformSpec `json:"azure,omitempty"`
+	// aws is carried unchanged and never acted on.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	AWS *runtime.RawExtension `json:"aws,omitempty"`
+	// agent is carried unchanged and never acted on.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Agent *runtime.RawExtension `json:"agent,omitempty"`
+	// ibmcloud is carried unchanged and never acted on.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	IBMCloud *runtime.RawExtension `json:"ibmcloud,omitempty"`
+	// powervs is carried unchanged and never acted on.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	PowerVS *runtime.RawExtension `json:"powervs,omitempty"`
+	// kubevirt is carried unchanged and never acted on.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Kubevirt *runtime.RawExtension `json:"kubevirt,omitempty"`
@@ -206,40 +231,51 @@ type PlatformSpec struct {
 
 // HostedClusterStatus is the observed state.
 type HostedClusterStatus struct {
+	// version is the state of the data plane's version.
 	// +optional
 	Version *ClusterVersionStatus `json:"version,omitempty"`
+	// controlPlaneVersion is the state of the management side's version.
 	// +optional
 	ControlPlaneVersion *ControlPlaneVersionStatus `json:"controlPlaneVersion,omitempty"`
 	// kubeconfig names the Secret with the administrator's kubeconfig, in this namespace.
 	// +optional
 	KubeConfig *corev1.LocalObjectReference `json:"kubeconfig,omitempty"`
+	// customKubeconfig names the Secret with the kubeconfig for spec.kubeAPIServerDNSName.
 	// +optional
 	CustomKubeconfig *corev1.LocalObjectReference `json:"customKubeconfig,omitempty"`
+	// kubeadminPassword names the Secret with the password; absent when OAuth is configured.
 	// +optional
 	KubeadminPassword *corev1.LocalObjectReference `json:"kubeadminPassword,omitempty"`
 	// ignitionEndpoint is host[:port].
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	IgnitionEndpoint string `json:"ignitionEndpoint,omitempty"`
+	// controlPlaneEndpoint is where the API server is reached.
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
+	// oauthCallbackURLTemplate is what identity providers redirect to.
 	// +optional
 	OAuthCallbackURLTemplate string `json:"oauthCallbackURLTemplate,omitempty"`
+	// payloadArch is the architecture of the payload.
 	// +kubebuilder:validation:Enum=Multi;ARM64;AMD64;PPC64LE;S390X
 	// +optional
 	PayloadArch string `json:"payloadArch,omitempty"`
+	// platform has content on other platforms only.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Platform *runtime.RawExtension `json:"platform,omitempty"`
+	// configuration reports on the configuration.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
 	// secretEncryption reports which key encrypts Secrets in etcd.
 	// +optional
 	SecretEncryption *SecretEncryptionStatus `json:"secretEncryption,omitempty"`
+	// autoNode has content on other platforms only.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	AutoNode *runtime.RawExtension `json:"autoNode,omitempty"`
+	// conditions are listed in conditions.md.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=100

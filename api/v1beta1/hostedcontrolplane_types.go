@@ -38,9 +38,11 @@ type HostedControlPlaneList struct {
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.secretEncryption) || has(self.secretEncryption)",message="secretEncryption cannot be removed once configured"
 // +kubebuilder:validation:XValidation:rule="!has(self.operatorConfiguration) || !has(self.operatorConfiguration.clusterNetworkOperator) || !has(self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork) || !self.operatorConfiguration.clusterNetworkOperator.disableMultiNetwork || (has(self.networking) && self.networking.networkType == 'Other')",message="disableMultiNetwork can only be set to true when networkType is 'Other'"
 type HostedControlPlaneSpec struct {
+	// releaseImage is the payload of the cluster.
 	// +kubebuilder:validation:MaxLength=255
 	// +required
 	ReleaseImage string `json:"releaseImage"`
+	// controlPlaneReleaseImage overrides releaseImage for the management side.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	ControlPlaneReleaseImage *string `json:"controlPlaneReleaseImage,omitempty"`
@@ -152,6 +154,7 @@ type HostedControlPlaneStatus struct {
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
 	// +optional
 	OAuthCallbackURLTemplate string `json:"oauthCallbackURLTemplate,omitempty"`
+	// versionStatus is the state of the data plane's version.
 	// +optional
 	VersionStatus *ClusterVersionStatus `json:"versionStatus,omitempty"`
 	// +optional
@@ -162,10 +165,13 @@ type HostedControlPlaneStatus struct {
 	// releaseImage is deprecated: use versionStatus.
 	// +optional
 	ReleaseImage string `json:"releaseImage,omitempty"`
+	// lastReleaseImageTransitionTime is when releaseImage changed last.
 	// +optional
 	LastReleaseImageTransitionTime *metav1.Time `json:"lastReleaseImageTransitionTime,omitempty"`
+	// kubeConfig names the Secret with the administrator's kubeconfig.
 	// +optional
 	KubeConfig *KubeconfigSecretRef `json:"kubeConfig,omitempty"`
+	// customKubeconfig names the Secret with the kubeconfig for spec.kubeAPIServerDNSName.
 	// +optional
 	CustomKubeconfig *KubeconfigSecretRef `json:"customKubeconfig,omitempty"`
 	// +optional
@@ -173,6 +179,7 @@ type HostedControlPlaneStatus struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Platform *runtime.RawExtension `json:"platform,omitempty"`
+	// nodeCount counts the nodes of the hosted cluster.
 	// +optional
 	NodeCount *int `json:"nodeCount,omitempty"`
 	// +optional

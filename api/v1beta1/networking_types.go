@@ -47,28 +47,34 @@ type CIDR string
 // +kubebuilder:validation:XValidation:rule="(!has(self.machineNetwork) || self.machineNetwork.all(m, self.clusterNetwork.all(c, m.cidr != c.cidr))) && (!has(self.machineNetwork) || self.machineNetwork.all(m, self.serviceNetwork.all(s, m.cidr != s.cidr))) && self.clusterNetwork.all(c, self.serviceNetwork.all(s, c.cidr != s.cidr))",message="CIDR ranges in machineNetwork, clusterNetwork, and serviceNetwork must be unique and non-overlapping"
 // +kubebuilder:validation:XValidation:rule="!has(self.allocateNodeCIDRs) || self.allocateNodeCIDRs != 'Enabled' || self.networkType == 'Other'",message="allocateNodeCIDRs can only be set to Enabled when networkType is 'Other'"
 type ClusterNetworking struct {
+	// networkType names the network plugin.
 	// +kubebuilder:default=OVNKubernetes
 	// +optional
 	NetworkType NetworkType `json:"networkType,omitempty"`
+	// clusterNetwork holds the ranges of pods.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterNetwork is immutable and cannot be modified once set."
 	// +kubebuilder:default={{cidr: "10.132.0.0/14"}}
 	// +optional
 	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork,omitempty"`
+	// serviceNetwork holds the ranges of Services.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceNetwork is immutable and cannot be modified once set."
 	// +kubebuilder:default={{cidr: "172.31.0.0/16"}}
 	// +optional
 	ServiceNetwork []NetworkEntry `json:"serviceNetwork,omitempty"`
+	// machineNetwork holds the ranges of machines.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="machineNetwork is immutable and cannot be modified once set."
 	// +optional
 	MachineNetwork []NetworkEntry `json:"machineNetwork,omitempty"`
+	// apiServer says how the API server is reached.
 	// +optional
 	APIServer *APIServerNetworking `json:"apiServer,omitempty"`
+	// allocateNodeCIDRs makes the controller manager hand out pod ranges to nodes.
 	// +kubebuilder:validation:Enum=Enabled;Disabled
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="allocateNodeCIDRs is immutable"
 	// +optional
@@ -86,6 +92,7 @@ const (
 
 // ClusterNetworkEntry is one pod range.
 type ClusterNetworkEntry struct {
+	// cidr is the range.
 	// +required
 	CIDR CIDR `json:"cidr"`
 	// hostPrefix is the size of the part each node gets.
@@ -95,6 +102,7 @@ type ClusterNetworkEntry struct {
 
 // NetworkEntry is one service or machine range.
 type NetworkEntry struct {
+	// cidr is the range.
 	// +required
 	CIDR CIDR `json:"cidr"`
 }
@@ -110,6 +118,7 @@ type APIServerNetworking struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="port is immutable"
 	// +optional
 	Port *int32 `json:"port,omitempty"`
+	// allowedCIDRBlocks may reach the API server; empty admits everybody.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=500
 	// +optional

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -56,6 +58,7 @@ func TestRules(t *testing.T) {
 	load(t, "testdata/bases.yaml", yamlToJSON, &bases)
 	var rules []rule
 	load(t, "testdata/rules.yaml", yaml.YAMLToJSONStrict, &rules)
+	var refusals strings.Builder
 	for i, r := range rules {
 		t.Run(r.Base+": "+r.Rule, func(t *testing.T) {
 			base := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(bases[r.Base])}
@@ -70,12 +73,70 @@ func TestRules(t *testing.T) {
 				}
 			}
 			for _, change := range r.Refuse {
-				if err := try(change); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), r.Cue) {
+				err := try(change)
+				fmt.Fprintln(&refusals, err)
+				if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), r.Cue) {
 					t.Errorf("%v: error %v, want a refusal that contains %q", change, err, r.Cue)
 				}
 			}
 		})
 	}
+	for _, message := range messages(t) {
+		if !strings.Contains(refusals.String(), message) {
+			t.Errorf("no refused case of rules.yaml shows %q", message)
+		}
+	}
+}
+
+// messages are the texts of all rules in our definitions, but for those borrowed from OpenShift's.
+func messages(t *testing.T) []string {
+	t.Helper()
+	files, err := fs.Glob(config.CRDs, "crd/hypershift/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no definitions: %v", err)
+	}
+	var all []string
+	for _, file := range files {
+		raw, err := config.CRDs.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var definition map[string]any
+		if err := yaml.Unmarshal(raw, &definition); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, messagesBelow(definition)...)
+	}
+	return all
+}
+
+func messagesBelow(node any) []string {
+	var all []string
+	switch node := node.(type) {
+	case []any:
+		for _, item := range node {
+			all = append(all, messagesBelow(item)...)
+		}
+	case map[string]any:
+		for key, value := range node {
+			rules, isRules := value.([]any)
+			switch {
+			case isRules && key == "x-kubernetes-validations":
+				for _, r := range rules {
+					if message, ok := r.(map[string]any)["message"].(string); ok {
+						all = append(all, message)
+					}
+				}
+			case key == "configuration":
+				own := maps.Clone(value.(map[string]any))
+				delete(own, "properties")
+				all = append(all, messagesBelow(own)...)
+			default:
+				all = append(all, messagesBelow(value)...)
+			}
+		}
+	}
+	return all
 }
 
 type cluster struct{ client dynamic.Interface }

@@ -26,8 +26,10 @@ const (
 
 // ServicePublishingStrategyMapping publishes one service.
 type ServicePublishingStrategyMapping struct {
+	// service is the endpoint; OIDC and OVNSbDb are ignored.
 	// +required
 	Service ServiceType `json:"service"`
+	// servicePublishingStrategy says how it is published.
 	// +required
 	ServicePublishingStrategy ServicePublishingStrategy `json:"servicePublishingStrategy"`
 }
@@ -40,18 +42,23 @@ type ServicePublishingStrategyMapping struct {
 // +kubebuilder:validation:XValidation:rule="self.type == 'None' ? !has(self.nodePort) && !has(self.route) && !has(self.loadBalancer) : true",message="None does not allowed any configuration for loadBalancer, nodePort, or route"
 // +kubebuilder:validation:XValidation:rule="self.type == 'S3' ? !has(self.nodePort) && !has(self.route) && !has(self.loadBalancer) : true",message="S3 does not allowed any configuration for loadBalancer, nodePort, or route"
 type ServicePublishingStrategy struct {
+	// type says which member counts.
 	// +required
 	Type PublishingStrategyType `json:"type"`
+	// nodePort publishes on the nodes of the management cluster.
 	// +optional
 	NodePort *NodePortPublishingStrategy `json:"nodePort,omitempty"`
+	// loadBalancer publishes by a load balancer of the management cluster.
 	// +optional
 	LoadBalancer *LoadBalancerPublishingStrategy `json:"loadBalancer,omitempty"`
+	// route publishes by a Route of the management cluster.
 	// +optional
 	Route *RoutePublishingStrategy `json:"route,omitempty"`
 }
 
 // NodePortPublishingStrategy publishes on the nodes of the management cluster.
 type NodePortPublishingStrategy struct {
+	// address is a host name or address of the nodes.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == 'localhost' || self.matches('^(([a-zA-Z0-9-]+\\\\.)+[a-zA-Z]{2,})$') || self.matches('^([0-9]{1,3}\\\\.){3}[0-9]{1,3}$') || self.matches('^[0-9a-fA-F:]*:[0-9a-fA-F:]+$')",message="address must be a valid hostname, IPv4, or IPv6 address"
@@ -70,12 +77,14 @@ type Hostname string
 
 // LoadBalancerPublishingStrategy publishes by a load balancer of the management cluster.
 type LoadBalancerPublishingStrategy struct {
+	// hostname is a DNS name for the load balancer.
 	// +optional
 	Hostname Hostname `json:"hostname,omitempty"`
 }
 
 // RoutePublishingStrategy publishes by a Route of the management cluster.
 type RoutePublishingStrategy struct {
+	// hostname is the host of the Route; generated when unset.
 	// +optional
 	Hostname Hostname `json:"hostname,omitempty"`
 }

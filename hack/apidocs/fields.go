@@ -99,6 +99,9 @@ func (p *page) members(path string, node schema) {
 func (p *page) field(path string, node schema, required bool) {
 	constraints := constraints(node, required)
 	earlier, known := p.listed[path]
+	if node.Description == "" {
+		node.Description = earlier.node.Description
+	}
 	if known && node.Properties != nil && reflect.DeepEqual(earlier.node, node) {
 		p.row(path, node, constraints, fmt.Sprintf("%s Members as in %s.", oneLine(node.Description), earlier.kind))
 		return
@@ -179,7 +182,11 @@ func bounds(node schema) []string {
 	if len(node.Enum) > 0 {
 		var values []string
 		for _, value := range node.Enum {
-			values = append(values, "`"+strings.Trim(string(value.Raw), `"`)+"`")
+			text := string(value.Raw)
+			if text != `""` {
+				text = strings.Trim(text, `"`)
+			}
+			values = append(values, "`"+text+"`")
 		}
 		all = append(all, "one of "+strings.Join(values, " "))
 	}

@@ -144,7 +144,8 @@ func shorten(node schema) {
 		switch value := value.(type) {
 		case string:
 			if key == "description" {
-				value, _, _ = strings.Cut(value, "\n")
+				value, _, _ = strings.Cut(value, "\n\n")
+				value = strings.Join(strings.Fields(value), " ")
 				if sentence, _, found := strings.Cut(value, ". "); found {
 					value = sentence + "."
 				}

@@ -21,7 +21,7 @@ kill_pod() {
   local uid; uid=$(kubectl -n "$NS" get pods -l "$SELECTOR" -o jsonpath='{.items[0].metadata.uid}')
   [ -n "$uid" ] || fail "no pod $SELECTOR in $NS"
   BEFORE=$(containers "$NS" "$SELECTOR")
-  local pids; pids=$(grep -ls "$uid" /proc/[0-9]*/cgroup | cut -d/ -f3)
+  local pids; pids=$(grep -ls "$uid" /proc/[0-9]*/cgroup | cut -d/ -f3 || true) # processes vanish meanwhile
   local p
   for p in $pids; do [ "$(cat /proc/$p/comm 2>/dev/null)" = pause ] || kill -9 "$p" 2>/dev/null || true; done
 }

@@ -36,7 +36,14 @@ func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name}
 	hc := &hyperv1.HostedCluster{}
 	backoff := wait.Backoff{Steps: 5, Duration: time.Second, Factor: 2, Jitter: 0.1}
-	err = retry.OnError(backoff, isTransient, func() error { return c.client.Get(ctx, key, hc) })
+	again := func(err error) bool {
+		if ctx.Err() != nil || !isTransient(err) {
+			return false
+		}
+		c.say("the management cluster does not answer, asking again: %v", err)
+		return true
+	}
+	err = retry.OnError(backoff, again, func() error { return c.client.Get(ctx, key, hc) })
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

@@ -260,7 +260,7 @@ func TestGuideRuns(t *testing.T) {
 	if out := must(guideNodePool); out != "NodePool myprefix-hc-workers created\n" {
 		t.Errorf("create nodepool prints %q", out)
 	}
-	must(guideCluster + guideExternalDNS + guideMarketplace + " --name second --availability-zones 1,3 --image-generation Gen2")
+	must(strings.Replace(guideCluster, "--generate-ssh", "", 1) + guideExternalDNS + guideMarketplace + " --name second --availability-zones 1,3 --image-generation Gen2")
 	np := &hyperv1.NodePool{}
 	get("clusters", "myprefix-hc-workers", np)
 	if np.Spec.Platform.Azure.SubnetID != g.vars["GetSubnetID"] || np.Spec.Platform.Azure.VMSize != "Standard_D4s_v3" || *np.Spec.Replicas != 3 {

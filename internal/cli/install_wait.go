@@ -49,11 +49,25 @@ func (i *installer) waitForOperator(ctx context.Context) error {
 	switch {
 	case err == nil:
 		i.say("the operator is available")
+		i.reportExternalDNS(ctx)
 		return nil
 	case ctx.Err() == nil && (wait.Interrupted(err) || errors.Is(err, errStuck)):
 		return fmt.Errorf("the operator did not become available within %s: %s; see `kubectl -n %s describe pods -l name=operator`", i.patience, last, key.Namespace)
 	}
 	return err
+}
+
+// reportExternalDNS does not wait: the operator works without it, and its image may be one that this cluster cannot pull.
+func (i *installer) reportExternalDNS(ctx context.Context) {
+	if i.opts.ExternalDNS.Provider == "" {
+		return
+	}
+	d := &appsv1.Deployment{}
+	if err := i.client.Get(ctx, client.ObjectKey{Namespace: i.opts.Namespace, Name: "external-dns"}, d); err != nil {
+		i.say("warning: cannot read Deployment external-dns: %v", err)
+	} else if !rolledOut(d) {
+		i.say("%s", strings.TrimSuffix("ExternalDNS is not available yet: "+i.blocker(ctx, d), ": "))
+	}
 }
 
 func rolledOut(d *appsv1.Deployment) bool {

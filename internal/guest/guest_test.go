@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
@@ -224,5 +225,21 @@ func TestAdjustNode(t *testing.T) {
 	}
 	if _, kept := node.Labels["example.com/tier"]; kept || len(node.Spec.Taints) != 1 {
 		t.Errorf("dropped label or taint stayed: %v %v", node.Labels, node.Spec.Taints)
+	}
+}
+
+// Somebody who takes a pool's taint off a node changes neither label nor annotation.
+func TestTaintsStartAPassHeartbeatsDoNot(t *testing.T) {
+	tainted := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}}}
+	beating := tainted.DeepCopy()
+	beating.ResourceVersion = "2"
+	beating.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	for name, test := range map[string]struct {
+		now  *corev1.Node
+		want bool
+	}{"heartbeat": {beating, false}, "taint taken away": {&corev1.Node{}, true}} {
+		if got := taintsChanged.Update(event.UpdateEvent{ObjectOld: tainted, ObjectNew: test.now}); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -152,6 +152,45 @@ func TestOperatorPullsAndReachesTheOutside(t *testing.T) {
 	}
 }
 
+func TestOperatorTrustsTheGivenAuthorities(t *testing.T) {
+	for _, tc := range []struct {
+		given   string
+		cluster proxyenv.Proxy
+		want    string // ConfigMaps, in one volume
+	}{
+		{"", proxyenv.Proxy{}, ""},
+		{"PEM", proxyenv.Proxy{}, trustBundleName},
+		{"PEM", proxyenv.Proxy{TrustBundle: "cluster"}, trustBundleName + " cluster"},
+		{"", proxyenv.Proxy{TrustBundle: "cluster"}, "cluster"},
+	} {
+		o := minimal()
+		o.TrustBundle, o.Proxy = []byte(tc.given), tc.cluster
+		deployment, ok := o.operatorDeployment().(*appsv1.Deployment)
+		if !ok {
+			t.Fatal("no Deployment")
+		}
+		var got []string
+		mounts := map[string]int{}
+		for _, m := range deployment.Spec.Template.Spec.Containers[0].VolumeMounts {
+			mounts[m.MountPath]++
+		}
+		for _, v := range deployment.Spec.Template.Spec.Volumes {
+			if v.ConfigMap != nil {
+				got = append(got, v.ConfigMap.Name)
+			}
+			if v.Projected != nil {
+				for _, source := range v.Projected.Sources {
+					got = append(got, source.ConfigMap.Name)
+				}
+			}
+		}
+		wanted := min(len(tc.want), 1)
+		if strings.Join(got, " ") != tc.want || mounts[proxyenv.TrustBundleDir] != wanted {
+			t.Errorf("given %q and %q: ConfigMaps %v, mounts %v; want %q", tc.given, tc.cluster.TrustBundle, got, mounts, tc.want)
+		}
+	}
+}
+
 func TestOperatorMayNotEscalate(t *testing.T) {
 	for _, r := range operatorRules() {
 		if slices.Contains(r.APIGroups, rbacv1.GroupName) && slices.ContainsFunc(r.Verbs, func(v string) bool { return v == "*" || v == "escalate" || v == "bind" }) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
@@ -44,6 +45,9 @@ func (o *Options) operatorDeployment() client.Object {
 			}}},
 		}},
 	}
+	if len(o.TrustBundle) > 0 {
+		o.trust(&pod)
+	}
 	proxyenv.Stamp(&pod, o.Proxy)
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -57,6 +61,25 @@ func (o *Options) operatorDeployment() client.Object {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 		},
 	}
+}
+
+// trust mounts the user's certificate authorities beside the management cluster's, where programs read all files of the folder.
+// Stamp takes the volume for its own, so that there is one.
+func (o *Options) trust(pod *corev1.PodSpec) {
+	from := func(name, key, path string) corev1.VolumeProjection {
+		return corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Items: []corev1.KeyToPath{{Key: key, Path: path}},
+		}}
+	}
+	sources := []corev1.VolumeProjection{from(trustBundleName, hyperv1.TrustBundleKey, "user-ca-bundle.pem")}
+	if o.Proxy.TrustBundle != "" {
+		sources = append(sources, from(o.Proxy.TrustBundle, proxyenv.TrustBundleKey, proxyenv.TrustBundleKey))
+	}
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: proxyenv.TrustBundleName, VolumeSource: corev1.VolumeSource{
+		Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: new(int32(0o644))},
+	}})
+	mounts := &pod.Containers[0].VolumeMounts
+	*mounts = append(*mounts, corev1.VolumeMount{Name: proxyenv.TrustBundleName, MountPath: proxyenv.TrustBundleDir, ReadOnly: true})
 }
 
 func (o *Options) operatorContainer() corev1.Container {

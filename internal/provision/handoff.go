@@ -226,14 +226,12 @@ func (h *Handoff) Record(stackName string, r *Recorder, ids map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for node, id := range ids {
-		kind, made := r.made[node]
-		_, removed := r.removed[node]
-		at := slices.IndexFunc(h.Inventory, func(m Made) bool { return strings.EqualFold(m.ID, id) })
-		switch {
-		case made && at < 0:
+		if kind, made := r.made[node]; made && !slices.ContainsFunc(h.Inventory, func(m Made) bool { return strings.EqualFold(m.ID, id) }) {
 			h.Inventory = append(h.Inventory, Made{Stack: stackName, Kind: kind, ID: id})
-		case removed && at >= 0:
-			h.Inventory = slices.Delete(h.Inventory, at, at+1)
+		}
+		if _, removed := r.removed[node]; removed {
+			gone := strings.ToLower(id) // with what is inside it
+			h.Inventory = slices.DeleteFunc(h.Inventory, func(m Made) bool { return strings.HasPrefix(strings.ToLower(m.ID)+"/", gone+"/") })
 		}
 	}
 	sort.Slice(h.Inventory, func(i, j int) bool {

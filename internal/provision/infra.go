@@ -193,10 +193,23 @@ func prepareInfra(ctx context.Context, s *azure.Session, o InfraOptions) (*infra
 	if err == nil && i.out.PublicZoneID == "" && !o.PublicZoneOptional {
 		err = fmt.Errorf("no public DNS zone %q in subscription %s; create it, or give the --base-domain of one that exists", o.BaseDomain, s.SubscriptionID)
 	}
-	if zone, parseErr := azure.ParseID(i.out.PublicZoneID); parseErr == nil && i.DNSZoneGroup == "" {
-		i.DNSZoneGroup = zone.ResourceGroup
+	if zone, parseErr := azure.ParseID(i.out.PublicZoneID); err == nil && parseErr == nil && i.AssignRoles && i.DNSZoneGroup == "" {
+		i.DNSZoneGroup, err = groupName(ctx, s, zone.ResourceGroup)
 	}
 	return i, err
+}
+
+// groupName is the group's name as it was given: the names of role assignments depend on the spelling, and ids in answers may
+// have another one.
+func groupName(ctx context.Context, s *azure.Session, name string) (string, error) {
+	found, err := s.Get(ctx, s.GroupID(name), apiGroups)
+	switch {
+	case azure.CodeOf(err) == "AuthorizationFailed":
+		return name, nil // who may read the zone need not see its group
+	case err != nil:
+		return "", err
+	}
+	return found.Name, nil
 }
 
 // publicZone finds the zone by its exact name over all pages of the subscription.

@@ -40,13 +40,18 @@ type IssuerOptions struct {
 	Tags           map[string]string
 }
 
-var accountPattern = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+var (
+	accountPattern   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+)
 
 // Validate names the field that is wrong.
 func (o IssuerOptions) Validate() error {
 	switch {
 	case o.Name == "" && !o.Shared:
 		return errors.New("--name is required: it names the hosted cluster")
+	case !o.Shared && (len(o.Name) < 3 || len(o.Name) > 63 || !containerPattern.MatchString(o.Name)):
+		return fmt.Errorf("--name %q cannot name a blob container, which has 3 to 63 lower-case letters, digits and single dashes; choose another name, or --shared", o.Name)
 	case o.ResourceGroup == "":
 		return errors.New("--resource-group-name is required: the persistent resource group")
 	case o.StorageAccount != "" && !accountPattern.MatchString(o.StorageAccount):

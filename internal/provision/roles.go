@@ -82,29 +82,58 @@ func leftRoles(ctx context.Context, s *azure.Session, infraID string, known []st
 	if err != nil && azure.CodeOf(err) != "AuthorizationFailed" {
 		return nil, err
 	}
-	ours := map[string]string{} // name -> component
-	for _, scope := range known {
-		for _, r := range grants {
-			name := azure.AssignmentName(infraID, r.id, scope)
-			ours[name] = r.id
-			if !listed {
-				all = append(all, azure.Assignment{Name: name, Scope: scope})
-			}
-		}
+	spelled, err := groupSpellings(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	var nodes []*stack.Node
-	for _, a := range all {
-		component := ours[a.Name]
-		for _, r := range grants {
-			if component == "" && a.Name == azure.AssignmentName(infraID, r.id, a.Scope) {
-				component = r.id
-			}
-		}
-		if component == "" {
-			continue
-		}
-		nodes = append(nodes, &stack.Node{ID: "role/" + a.Scope + "/" + a.Name, Kind: "role assignment", Name: component + " on " + a.Scope,
+	add := func(component string, a azure.Assignment) {
+		nodes = append(nodes, &stack.Node{ID: "role/" + strings.ToLower(a.Scope) + "/" + a.Name, Kind: "role assignment", Name: component + " on " + a.Scope,
 			Delete: func(ctx context.Context) error { return s.Unassign(ctx, a) }})
 	}
+	for _, a := range all {
+		// Azure may answer with another spelling of the scope than the name was made from.
+		scopes := append([]string{a.Scope, spelled[strings.ToLower(a.Scope)]}, known...)
+		if component := componentOf(infraID, a, scopes); component != "" {
+			add(component, a)
+		}
+	}
+	if listed {
+		return nodes, nil
+	}
+	seen := map[string]bool{}
+	for _, scope := range known {
+		for _, r := range grants {
+			if a := (azure.Assignment{Name: azure.AssignmentName(infraID, r.id, scope), Scope: scope}); !seen[a.Name] {
+				seen[a.Name] = true
+				add(r.id, a)
+			}
+		}
+	}
 	return nodes, nil
+}
+
+// componentOf is whose assignment this is, "" when it is none of the cluster's.
+func componentOf(infraID string, a azure.Assignment, scopes []string) string {
+	for _, scope := range scopes {
+		for _, r := range grants {
+			if strings.EqualFold(scope, a.Scope) && strings.EqualFold(a.Name, azure.AssignmentName(infraID, r.id, scope)) {
+				return r.id
+			}
+		}
+	}
+	return ""
+}
+
+// groupSpellings maps the lower-cased ids of the subscription's groups to the ids with the names as they were given.
+func groupSpellings(ctx context.Context, s *azure.Session) (map[string]string, error) {
+	all, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/resourcegroups", apiGroups, "")
+	if err != nil && azure.CodeOf(err) != "AuthorizationFailed" {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, g := range all {
+		out[strings.ToLower(s.GroupID(g.Name))] = s.GroupID(g.Name)
+	}
+	return out, nil
 }

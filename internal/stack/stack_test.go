@@ -76,33 +76,54 @@ func drawGraph(t *rapid.T, c *cloud) []*Node {
 				deps = append(deps, fmt.Sprint("n", j))
 			}
 		}
-		nodes = append(nodes, c.node(fmt.Sprint("n", i), deps))
+		node := c.node(fmt.Sprint("n", i), deps)
+		if len(deps) > 0 && rapid.Bool().Draw(t, "within") {
+			node.Within = deps[0]
+		}
+		if rapid.IntRange(0, 3).Draw(t, "lane") == 0 {
+			node.Lane = "one"
+		}
+		nodes = append(nodes, node)
 	}
 	return rapid.Permutation(nodes).Draw(t, "order")
 }
 
 func newCloud() *cloud { return &cloud{things: map[string]int{"foreign": 1}} }
 
+// everyStop calls fn for each call that an undisturbed run can make, once stopped before and once after it took effect.
+func everyStop(nodes []*Node, fn func(at int, effect bool)) {
+	for at := 1; at <= 2*len(nodes); at++ {
+		fn(at, false)
+		fn(at, true)
+	}
+}
+
+func (c *cloud) stop(at int, effect bool) { c.calls, c.stopAt, c.effect = 0, at, effect }
+
+func (c *cloud) empty() { c.things = newCloud().things }
+
 func TestStoppedAnywhereAndRunAgainEndsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCloud()
 		nodes := drawGraph(t, c)
-		c.stopAt = rapid.IntRange(1, 2*len(nodes)).Draw(t, "stop")
-		c.effect = rapid.Bool().Draw(t, "effect")
-		_ = Create(context.Background(), nodes, Options{Parallel: 3})
-		c.stopAt = 0
-		if err := Create(context.Background(), nodes, Options{Parallel: 3}); err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range nodes {
-			if c.things[n.ID] != 1 {
-				t.Fatalf("%s was written %d times", n.ID, c.things[n.ID])
+		everyStop(nodes, func(at int, effect bool) {
+			c.empty()
+			c.stop(at, effect)
+			_ = Create(context.Background(), nodes, Options{Parallel: 3})
+			c.stop(0, false)
+			if err := Create(context.Background(), nodes, Options{Parallel: 3}); err != nil {
+				t.Fatalf("stopped at %d, %v: %v", at, effect, err)
 			}
-		}
-		before := c.writes
-		if err := Create(context.Background(), nodes, Options{}); err != nil || c.writes != before {
-			t.Fatalf("a run that had nothing to do made %d writes, error %v", c.writes-before, err)
-		}
+			for _, n := range nodes {
+				if c.things[n.ID] != 1 {
+					t.Fatalf("stopped at %d, %v: %s was written %d times", at, effect, n.ID, c.things[n.ID])
+				}
+			}
+			before := c.writes
+			if err := Create(context.Background(), nodes, Options{}); err != nil || c.writes != before {
+				t.Fatalf("a run that had nothing to do made %d writes, error %v", c.writes-before, err)
+			}
+		})
 	})
 }
 
@@ -110,21 +131,129 @@ func TestDestroyAfterAnyPrefixLeavesNothingOfOurs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCloud()
 		nodes := drawGraph(t, c)
-		for range 2 { // once while creating, once while destroying
-			c.calls, c.effect = 0, rapid.Bool().Draw(t, "effect")
-			c.stopAt = rapid.IntRange(0, 2*len(nodes)).Draw(t, "stop")
+		everyStop(nodes, func(at int, effect bool) {
+			c.empty()
+			c.stop(at, effect) // while creating
 			_ = Create(context.Background(), nodes, Options{})
-			c.calls = 0
+			c.stop(at, effect) // while destroying
 			_ = Destroy(context.Background(), nodes, Options{})
-		}
-		c.stopAt = 0
-		if err := Destroy(context.Background(), nodes, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if !maps.Equal(c.things, map[string]int{"foreign": 1}) {
-			t.Fatalf("left: %v", c.things)
+			c.stop(0, false)
+			if err := Destroy(context.Background(), nodes, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(c.things, newCloud().things) {
+				t.Fatalf("stopped at %d, %v; left: %v", at, effect, c.things)
+			}
+		})
+	})
+}
+
+func TestTwoRunsAtOnceConverge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCloud()
+		nodes := drawGraph(t, c)
+		for _, step := range []struct {
+			run  func(context.Context, []*Node, Options) error
+			left int
+		}{{Create, 1 + len(nodes)}, {Destroy, 1}} {
+			errs := make(chan error, 2)
+			for range 2 {
+				go func() { errs <- step.run(context.Background(), nodes, Options{}) }()
+			}
+			if err := errors.Join(<-errs, <-errs); err != nil {
+				t.Fatal(err)
+			}
+			if len(c.things) != step.left || c.things["foreign"] != 1 {
+				t.Fatalf("there are %v", c.things)
+			}
 		}
 	})
+}
+
+// TestBroughtAmongOurs has some nodes be the user's: neither a creation nor a destruction, stopped or not, writes them.
+func TestBroughtAmongOurs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCloud()
+		nodes := drawGraph(t, c)
+		theirs := newCloud().things
+		for _, n := range nodes {
+			// What the user brings does not depend on what we make.
+			if len(n.DependsOn) == 0 && rapid.Bool().Draw(t, "brought") {
+				n.Brought, n.Apply, n.Delete = true, nil, nil
+				theirs[n.ID] = 7
+			}
+		}
+		everyStop(nodes, func(at int, effect bool) {
+			c.things = maps.Clone(theirs)
+			c.stop(at, effect)
+			_ = Create(context.Background(), nodes, Options{})
+			c.stop(0, false)
+			if err := Create(context.Background(), nodes, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := Destroy(context.Background(), nodes, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(c.things, theirs) {
+				t.Fatalf("left %v, want %v", c.things, theirs)
+			}
+		})
+	})
+}
+
+// TestDriftIsReplacedInPlace stands for an assignment whose principal was deleted.
+func TestDriftIsReplacedInPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCloud()
+		nodes := drawGraph(t, c)
+		stale := rapid.SampledFrom(nodes).Draw(t, "stale")
+		look := stale.Observe
+		stale.Observe = func(ctx context.Context) (State, error) {
+			state, err := look(ctx)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if state == Current && c.things[stale.ID] == staleGeneration {
+				state = Drifted
+			}
+			return state, err
+		}
+		if err := Create(context.Background(), nodes, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		c.things[stale.ID] = staleGeneration
+		before := c.writes
+		if err := Create(context.Background(), nodes, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if c.writes != before+1 || c.things[stale.ID] == staleGeneration {
+			t.Fatalf("%d writes, generation %d", c.writes-before, c.things[stale.ID])
+		}
+	})
+}
+
+const staleGeneration = -1
+
+// TestInsideOfWhatWasJustMadeIsNotLookedFor counts the looks, and looks again where a first try failed.
+func TestInsideOfWhatWasJustMadeIsNotLookedFor(t *testing.T) {
+	c := newCloud()
+	outer, inner := c.node("outer", nil), c.node("inner", []string{"outer"})
+	inner.Within = "outer"
+	apply, failures := inner.Apply, 1
+	inner.Apply = func(ctx context.Context) error {
+		err := apply(ctx)
+		if failures--; failures >= 0 {
+			return errStopped // the write took effect, its answer is lost
+		}
+		return err
+	}
+	o := Options{Judge: func(error, int) Verdict { return Again }, Sleep: func(context.Context, time.Duration) error { return nil }}
+	if err := Create(context.Background(), []*Node{outer, inner}, o); err != nil {
+		t.Fatal(err)
+	}
+	// look, make, make with a lost answer, look.
+	if c.calls != 4 || c.things["inner"] != 1 {
+		t.Fatalf("%d calls, inner written %d times", c.calls, c.things["inner"])
+	}
 }
 
 func TestBroughtNodesAreNeitherWrittenNorDeleted(t *testing.T) {
@@ -226,6 +355,7 @@ func TestValidateRefusesBrokenGraphs(t *testing.T) {
 		"cycle":     {{ID: "a", DependsOn: []string{"b"}}, {ID: "b", DependsOn: []string{"a"}}},
 		"unknown":   {{ID: "a", DependsOn: []string{"b"}}},
 		"duplicate": {{ID: "a"}, {ID: "a"}},
+		"within":    {{ID: "a"}, {ID: "b", Within: "a"}},
 	} {
 		if Validate(nodes) == nil {
 			t.Errorf("%s: accepted", name)

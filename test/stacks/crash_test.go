@@ -11,6 +11,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
 
 // under is a stack under test; prepare makes what it needs to find.
@@ -115,6 +116,11 @@ func newSite(t testing.TB, u under) *site {
 	s.createCalls, s.whole = c.calls, s.dump()
 	if len(s.whole) == len(s.base) {
 		t.Fatal("the stack made nothing")
+	}
+	for key, text := range s.base {
+		if s.whole[key] != text {
+			t.Errorf("%s was there before and has changed", key)
+		}
 	}
 	again, err := s.process(0, false, u.create)
 	must(t, err)
@@ -327,5 +333,50 @@ func TestGroupOfTheUserGoesOnlyWhenAsked(t *testing.T) {
 		if uuid.Validate(key) == nil || key == "arm "+w.group("theirs") {
 			t.Errorf("%s is left", key)
 		}
+	}
+}
+
+// TestOddAnswersMakeNoDifference has Azure answer in its less usual ways: lists in pages, ids in another case.
+func TestOddAnswersMakeNoDifference(t *testing.T) {
+	for name, build := range stacks(t) {
+		for _, preset := range []string{"paging", "id-case"} {
+			t.Run(name+" with "+preset, func(t *testing.T) {
+				t.Parallel()
+				s := newSite(t, build())
+				_, err := s.server.Faults().Add(fault.Rule{Preset: preset})
+				must(t, err)
+				_, err = s.process(0, false, s.stack.create)
+				must(t, err)
+				if d := differences(s.whole, s.dump()); d != "" {
+					t.Errorf("created:\n%s", d)
+				}
+				again, err := s.process(0, false, s.stack.create)
+				must(t, err)
+				if len(again.writes) != 0 {
+					t.Errorf("a run that had nothing to do wrote: %v", again.writes)
+				}
+				must(t, s.end("destroying"))
+			})
+		}
+	}
+}
+
+// TestFailuresOnTheWayConverge loses answers, refuses and resets while the stack is made and taken down.
+func TestFailuresOnTheWayConverge(t *testing.T) {
+	for name, build := range stacks(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, build())
+			for seed, preset := range []string{"lost-reply", "reset", "conflict", "server-error"} {
+				_, err := s.server.Faults().Add(fault.Rule{Preset: preset, Plane: fault.ARM, Chance: 0.05, Seed: uint64(seed + 1), Count: 6})
+				must(t, err)
+			}
+			_, err := s.process(0, false, s.stack.create)
+			must(t, err)
+			if d := differences(s.whole, s.dump()); d != "" {
+				t.Errorf("created:\n%s", d)
+			}
+			must(t, s.end("destroying"))
+		})
 	}
 }

@@ -23,11 +23,17 @@ type patience struct {
 	early, atOnce, worst int
 }
 
-func (p *patience) RoundTrip(req *http.Request) (*http.Response, error) {
+// clientOf is one cluster's way to Azure.
+type clientOf struct {
+	*patience
+	cluster string
+}
+
+func (p clientOf) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != "management.azure.com" {
 		return p.next.RoundTrip(req)
 	}
-	what := req.Method + " " + req.URL.Path
+	what := p.cluster + " " + req.Method + " " + req.URL.Path
 	p.mu.Lock()
 	p.calls++
 	p.atOnce++
@@ -59,9 +65,9 @@ func TestFiftyClustersUnderThrottling(t *testing.T) {
 	begin := time.Now()
 	var wg sync.WaitGroup
 	for i := range clusters {
-		session := w.session(p)
+		name := fmt.Sprint("c", i)
+		session := w.session(clientOf{p, name})
 		wg.Go(func() {
-			name := fmt.Sprint("c", i)
 			if err := createIdentities(session, name); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
