@@ -58,7 +58,7 @@ bench: ## print the figures of docs/benchmarks.md
 	hack/bench.sh
 
 .PHONY: generate
-generate: ## regenerate deepcopy functions and CRDs
+generate: ## regenerate deepcopy functions, CRDs, the client and the API reference
 	hack/generate.sh
 
 .PHONY: verify
