@@ -82,9 +82,11 @@ func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
 	deployment.Object["spec"] = map[string]any{
 		"clusterName": p.hc.Spec.InfraID,
 		"replicas":    int64(desiredReplicas(np, p.deployment)),
-		"selector":    map[string]any{"matchLabels": map[string]any{selector: selector}},
-		"rollout":     map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)},
-		"template":    map[string]any{"metadata": metadata, "spec": template},
+		// Cluster API's MachineSets carry the cluster's label in their selector whatever stands here; were it missing, the two
+		// controllers would take turns writing it and removing it.
+		"selector": map[string]any{"matchLabels": map[string]any{selector: selector, clusterNameLabel: p.hc.Spec.InfraID}},
+		"rollout":  map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)},
+		"template": map[string]any{"metadata": metadata, "spec": template},
 	}
 	return deployment, nil
 }
