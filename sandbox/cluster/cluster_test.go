@@ -315,3 +315,22 @@ func TestReadiness(t *testing.T) {
 		t.Error("a pod of before counts")
 	}
 }
+
+func TestBuildIsTheProgramsContentNotItsDate(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	content, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(copied, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first, second := Config{Self: self}.Build(), Config{Self: copied}.Build()
+	if first == "unknown" || first != second {
+		t.Fatalf("%s and a copy of it: %s", first, second)
+	}
+}

@@ -1,8 +1,9 @@
 package cluster
 
 import (
+	"crypto/sha256"
+	"debug/elf"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
@@ -58,13 +59,23 @@ func (c Config) selfWithTools(part string) []string {
 	return append(c.self(part), "--bin", c.Bin, "--debian", c.Debian)
 }
 
-// Build identifies this program: another one differs, even at the same place.
+// Build identifies this program by the linker's build id: building the same sources again is no other program, and does
+// not restart anything.
 func (c Config) Build() string {
-	info, err := os.Stat(c.Self)
+	program, err := elf.Open(c.Self)
 	if err != nil {
 		return "unknown"
 	}
-	return fmt.Sprintf("%d-%d", info.ModTime().UnixNano(), info.Size())
+	defer program.Close()
+	note := program.Section(".note.go.buildid")
+	if note == nil {
+		return "unknown"
+	}
+	id, err := note.Data()
+	if err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(id))
 }
 
 // selfEnv changes with the program, so that a new build of it is a new
