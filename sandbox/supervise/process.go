@@ -117,12 +117,13 @@ func launch(argv, env []string, logPath string) (Process, *exec.Cmd, error) {
 	return process, cmd, nil
 }
 
-// baseEnv is what every part gets. The user's proxy settings are not part of
-// it: the sandbox must not depend on the shell it was started from.
+// baseEnv is what every part gets. The user's proxy settings and temporary
+// folder are not part of it: the sandbox must not depend on the shell it was
+// started from, and outlives it.
 func baseEnv() []string {
 	const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	env := []string{"PATH=" + path}
-	for _, name := range []string{"HOME", "TMPDIR", "LANG"} {
+	for _, name := range []string{"HOME", "LANG"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
