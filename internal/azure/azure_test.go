@@ -144,12 +144,30 @@ func TestDictionarySaysCauseFieldAndRemedy(t *testing.T) {
 	}
 }
 
-func TestFieldShowsWhatAzureWasShown(t *testing.T) {
+func TestFieldShowsWhatAzureFound(t *testing.T) {
 	request, _ := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/t/oauth2/v2.0/token", nil)
-	err := Wrap("sign in", "x", &azidentity.AuthenticationFailedError{RawResponse: &http.Response{StatusCode: http.StatusBadRequest, Request: request,
-		Body: io.NopCloser(strings.NewReader(`{"error":"invalid_client","error_description":"AADSTS700213: No matching federated identity record found for presented assertion subject 'system:serviceaccount:a:b'. Trace ID: 1"}`))}})
-	if CodeOf(err) != "AADSTS700213" || !strings.Contains(err.Error(), "which is 'system:serviceaccount:a:b'") {
-		t.Error(err)
+	for text, want := range map[string]string{
+		"AADSTS700213: No matching federated identity record found for presented assertion subject 'system:serviceaccount:a:b'. Trace ID: 1":         "sub: found 'system:serviceaccount:a:b' in the token",
+		"AADSTS70021: No matching federated identity record found for presented assertion. Assertion Issuer: 'https://i'. Assertion Subject: 's'.":   "found issuer 'https://i' with subject 's' in the token",
+		"AADSTS700016: Application with identifier 'x' was not found in the directory 'Contoso'.":                                                    "found client id 'x', expected one of the directory 'Contoso'",
+		"AADSTS700024: Client assertion is not within its valid time range. Current time: 3Z, assertion valid from 1Z, expiry time of assertion 2Z.": "found a token for 1Z to 2Z, expected one that covers Entra's time 3Z",
+		"AADSTS700024: Client assertion is not within its valid time range.":                                                                         "Entra's clock; set",
+	} {
+		err := Wrap("sign in", "x", &azidentity.AuthenticationFailedError{RawResponse: &http.Response{StatusCode: http.StatusBadRequest, Request: request,
+			Body: io.NopCloser(strings.NewReader(`{"error":"invalid_client","error_description":"` + text + `"}`))}})
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngave %v", text, err)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"error":{"code":"QuotaExceeded","message":"Location: eastus, Current Limit: 10, Current Usage: 8, Additional Required: 4."}}`: "found 8 of 10 in use, expected 4 to be free",
+		`{"error":{"code":"RequestDisallowedByPolicy","message":"m","additionalInfo":[{"type":"PolicyViolation","info":{"evaluationDetails":{"evaluatedExpressions":[
+			{"expression":"location","operator":"NotIn","expressionValue":"eastus","targetValue":["westeurope"]}]}}}]}}`: "found location 'eastus', which the policy denies with NotIn '[westeurope]'",
+		`{"error":{"code":"InvalidTemplateDeployment","message":"The template failed.","details":[{"code":"QuotaExceeded","message":"Too many."}]}}`: "The template failed. QuotaExceeded: Too many.",
+	} {
+		if err := Wrap("create", "/x", answered(http.StatusConflict, "", body)); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngave %v", body, err)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ var dictionary = map[string]entry{
 		"it is looked up and kept by itself; if this lasts, delete the other assignment with `az role assignment delete`", Waiting},
 	"RoleAssignmentLimitExceeded": {"the subscription has no role assignment left", "number of role assignments", "delete unused ones or ask for a higher limit", Terminal},
 
-	"ConcurrentFederatedIdentityCredentialsWrites": {"another write on the same identity is under way", "",
+	"ConcurrentFederatedIdentityCredentialsWrites": {"another write on the same identity is under way", "federated credentials of the identity: expected one writer, found several",
 		"it is tried again by itself; if it lasts, another program is writing credentials of this identity", Waiting},
 	"AnotherOperationInProgress": {"another operation on the resource is under way", "", "it is tried again by itself", Waiting},
 	"RetryableError":             {"", "", "it is tried again by itself", Transient},
@@ -63,8 +63,9 @@ var dictionary = map[string]entry{
 
 	"ResourceGroupNotFound": {"the resource group does not exist", "name of the resource group or subscriptionId of the credentials file",
 		"check both with `az group show`; create the group if it is one that you bring", Terminal},
+	"ResourceNotFound":          {"the resource does not exist", "id of the resource", "check it with `az resource show --ids ID`; create the resource if it is one that you bring", Terminal},
 	"ResourceGroupBeingDeleted": {"the resource group is being deleted", "", "it is tried again by itself", Waiting},
-	"PublicAccessNotPermitted": {"the storage account does not allow public blobs", "allowBlobPublicAccess of the storage account",
+	"PublicAccessNotPermitted": {"the storage account does not allow public blobs", "allowBlobPublicAccess of the storage account: expected true, found false",
 		"set it to true or ask for an exemption from the policy that forbids it: Entra must read the issuer's documents without signing in", Terminal},
 	"StorageAccountAlreadyTaken":  {"the storage account name is taken by another customer", "--storage-account-name", "choose another name", Terminal},
 	"StorageAccountAlreadyExists": {"the storage account name is taken", "--storage-account-name", "choose another name", Terminal},
@@ -81,12 +82,17 @@ var dictionary = map[string]entry{
 // families are codes that Azure completes in several ways.
 var families = []string{"ConcurrentFederatedIdentityCredentialsWrites", "InvalidTemplate"}
 
-func lookUp(code string) (entry, bool) {
-	found, ok := dictionary[code]
+// familyOf is the code under which the dictionary has it.
+func familyOf(code string) string {
 	for _, family := range families {
-		if !ok && strings.HasPrefix(code, family) {
-			found, ok = dictionary[family]
+		if strings.HasPrefix(code, family) {
+			return family
 		}
 	}
+	return code
+}
+
+func lookUp(code string) (entry, bool) {
+	found, ok := dictionary[familyOf(code)]
 	return found, ok
 }

@@ -34,7 +34,7 @@ type Error struct {
 	Op       string // what was being done
 	Resource string // ARM id or name
 	Cause    string
-	Field    string // the exact field that does not match, with the value Azure was shown; "" where none does
+	Field    string // the exact field that does not match, with what was expected and found as far as Azure says; "" where none does
 	Remedy   string
 	Kind     Kind
 	err      error
@@ -65,44 +65,41 @@ func Wrap(op, resource string, err error) error {
 		return err
 	}
 	e := &Error{Op: op, Resource: resource, Cause: "the call failed", Kind: Terminal, err: err}
-	message := e.describe(err)
+	body := e.describe(err)
 	found, ok := lookUp(e.Code)
 	if !ok {
 		return e
 	}
-	e.Kind, e.Remedy, e.Field = found.kind, found.remedy, found.field
+	e.Kind, e.Remedy, e.Field = found.kind, found.remedy, fieldOf(e.Code, found.field, body)
 	if found.cause != "" {
 		e.Cause = found.cause
-	}
-	if shown := presented(message); shown != "" && e.Field != "" {
-		e.Field += ", which is '" + shown + "'"
 	}
 	return e
 }
 
-// describe takes what the error itself says, and returns Azure's sentence.
-func (e *Error) describe(err error) string {
+// describe takes what the error itself says, and returns the body of Azure's answer.
+func (e *Error) describe(err error) []byte {
 	var response *azcore.ResponseError
 	var signIn *azidentity.AuthenticationFailedError
 	var network net.Error
 	switch {
 	case errors.As(err, &response):
 		e.Code, e.Status = response.ErrorCode, response.StatusCode
-		message := messageOf(response.RawResponse)
-		e.Cause = cmp.Or(message, fmt.Sprintf("Azure answered %d", response.StatusCode))
+		body := bodyOf(response.RawResponse)
+		e.Cause = cmp.Or(sentence(body), fmt.Sprintf("Azure answered %d", response.StatusCode))
 		switch {
 		case e.Status == http.StatusTooManyRequests:
 			e.Kind = Waiting
 		case e.Status >= 500 || e.Status == http.StatusConflict && e.Code == "Conflict":
 			e.Kind = Transient
 		}
-		return message
+		return body
 	case errors.As(err, &signIn):
-		message := cmp.Or(messageOf(signIn.RawResponse), signIn.Error())
-		e.Code = aadstsPattern.FindString(message)
+		body := bodyOf(signIn.RawResponse)
+		e.Code = aadstsPattern.FindString(cmp.Or(sentence(body), signIn.Error()))
 		e.Cause = "signing in to Azure failed"
 		e.Remedy = "check the credentials file"
-		return message
+		return body
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Cause = "interrupted: " + err.Error()
 	case errors.As(err, &network):
@@ -111,22 +108,23 @@ func (e *Error) describe(err error) string {
 	default:
 		e.Cause = err.Error()
 	}
-	return ""
+	return nil
 }
 
-func messageOf(resp *http.Response) string {
+func bodyOf(resp *http.Response) []byte {
 	if resp == nil || resp.Body == nil {
-		return ""
+		return nil
 	}
 	body, err := runtime.Payload(resp)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return sentence(body)
+	return body
 }
 
 // sentence takes the message out of the body of an error: the resource manager nests it in "error", the providers may leave
-// that out, the token service has its own member, and blob storage speaks XML. It is one line, "" when there is none.
+// that out, the token service has its own member, and blob storage speaks XML. Details say what a deployment only sums up. It is one line,
+// "" when there is none.
 func sentence(body []byte) string {
 	var doc struct {
 		XMLName     xml.Name        `json:"-"`
@@ -137,28 +135,27 @@ func sentence(body []byte) string {
 	if json.Unmarshal(body, &doc) != nil {
 		_ = xml.Unmarshal(body, &doc) // neither: there is no sentence
 	}
-	var inner struct {
-		Message string `json:"message"`
-	}
+	var inner inner
 	if len(doc.Error) > 0 && json.Unmarshal(doc.Error, &inner) != nil {
-		inner.Message = "" // the token service has a word there
+		inner.Message, inner.Details = "", nil // the token service has a word there
 	}
 	text := cmp.Or(inner.Message, doc.Message, doc.Description)
+	for _, d := range inner.Details {
+		if d.Message != "" {
+			text += " " + d.Code + ": " + d.Message
+		}
+	}
 	if i := strings.Index(text, " Trace ID:"); i >= 0 {
 		text = text[:i]
 	}
 	return strings.Join(strings.Fields(text), " ")
 }
 
-var presentedPattern = regexp.MustCompile(`(?i)presented assertion (?:issuer|subject|audience) '([^']+)'|identifier '([^']+)'`)
-
-// presented is the value that Azure says it was shown and could not match.
-func presented(message string) string {
-	m := presentedPattern.FindStringSubmatch(message)
-	if m == nil {
-		return ""
-	}
-	return cmp.Or(m[1], m[2])
+// inner is the resource manager's error.
+type inner struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	Details []inner `json:"details"`
 }
 
 // KindOf classifies any error; one that is not of this package is Terminal.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
@@ -44,6 +43,6 @@ func (s *Session) with(clientID string, credential azcore.TokenCredential) (*Ses
 
 // SignIn asks for an access token and says why there is none.
 func (s *Session) SignIn(ctx context.Context) error {
-	_, err := s.credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.arm.Endpoint() + "/.default"}})
+	_, err := s.credential.GetToken(ctx, s.managerToken())
 	return Wrap(signInAs, s.ClientID, err)
 }

@@ -76,9 +76,14 @@ func (s *Session) principalFromGraph(ctx context.Context, clientID string) (stri
 	return answer.Value[0].ID, nil
 }
 
+// managerToken asks for the token that calls to the resource manager carry, so that one serves both.
+func (s *Session) managerToken() policy.TokenRequestOptions {
+	return policy.TokenRequestOptions{Scopes: []string{s.audience + "/.default"}, EnableCAE: true}
+}
+
 // OwnPrincipal is the object id of the signed-in identity, read from the access token Azure issued.
 func (s *Session) OwnPrincipal(ctx context.Context) (string, error) {
-	token, err := s.credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.arm.Endpoint() + "/.default"}})
+	token, err := s.credential.GetToken(ctx, s.managerToken())
 	if err != nil {
 		return "", Wrap("sign in", s.ClientID, err)
 	}

@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -48,19 +49,58 @@ func (s *Session) Get(ctx context.Context, id, apiVersion string) (*Resource, er
 	return &out, err
 }
 
-// Put creates or replaces a resource and waits until Azure has finished.
+// Put creates or replaces a resource, waits until Azure has finished, and returns what stands there then.
 func (s *Session) Put(ctx context.Context, id, apiVersion string, body Resource) (*Resource, error) {
+	return s.put(ctx, id, apiVersion, body, true)
+}
+
+// PutAway is Put for who needs nothing of the result: it spares the read that follows a long-running operation.
+func (s *Session) PutAway(ctx context.Context, id, apiVersion string, body Resource) error {
+	_, err := s.put(ctx, id, apiVersion, body, false)
+	return err
+}
+
+func (s *Session) put(ctx context.Context, id, apiVersion string, body Resource, result bool) (*Resource, error) {
 	body.ID, body.Name, body.Type = "", "", ""
 	resp, err := s.do(ctx, http.MethodPut, id, apiVersion, body, http.StatusOK, http.StatusCreated, http.StatusAccepted)
 	if err != nil {
 		return nil, Wrap("create", id, err)
 	}
-	poller, err := runtime.NewPoller[Resource](resp, s.arm.Pipeline(), nil)
+	out := &Resource{}
+	if finished(resp) {
+		return out, Wrap("create", id, runtime.UnmarshalAsJSON(resp, out))
+	}
+	options := &runtime.NewPollerOptions[Resource]{}
+	if !result && resp.Header.Get(asyncOperation) != "" {
+		// After the operation of a PUT the SDK reads the resource, after that of a POST it takes the operation's word.
+		resp.Request = resp.Request.Clone(ctx)
+		resp.Request.Method = http.MethodPost
+		options.FinalStateVia = runtime.FinalStateViaAzureAsyncOp
+	}
+	poller, err := runtime.NewPoller(resp, s.arm.Pipeline(), options)
 	if err != nil {
 		return nil, Wrap("create", id, err)
 	}
-	out, err := poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
-	return &out, Wrap("create", id, err)
+	*out, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
+	return out, Wrap("create", id, err)
+}
+
+// asyncOperation is the header that names a long-running operation.
+const asyncOperation = "Azure-AsyncOperation"
+
+// finished tells that the answer to a PUT is the resource as it stays. The SDK's pollers would read what has no provisioning state,
+// such as an identity or a role assignment, once more.
+func finished(resp *http.Response) bool {
+	if resp.StatusCode == http.StatusAccepted || resp.Header.Get(asyncOperation) != "" {
+		return false
+	}
+	var made Resource
+	raw, err := runtime.Payload(resp)
+	if err != nil || json.Unmarshal(raw, &made) != nil {
+		return false
+	}
+	state := made.Property("provisioningState")
+	return state == "" || state == "Succeeded"
 }
 
 // Delete removes a resource, waits until it is gone, and takes an absent one as success.

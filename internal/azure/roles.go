@@ -28,7 +28,8 @@ func AssignmentName(infraID, component, scope string) string {
 	return uuid.NewSHA1(uuid.NameSpaceDNS, []byte(infraID+"-"+component+"-"+scope)).String()
 }
 
-func (a Assignment) id() string {
+// ID is the assignment's ARM id.
+func (a Assignment) ID() string {
 	return a.Scope + "/providers/" + typeAssignment + "/" + a.Name
 }
 
@@ -126,7 +127,7 @@ func (s *Session) Assign(ctx context.Context, a Assignment) error {
 }
 
 func (s *Session) assign(ctx context.Context, a Assignment) error {
-	_, err := s.Put(ctx, a.id(), authorizationAPI, Resource{Properties: map[string]any{
+	_, err := s.Put(ctx, a.ID(), authorizationAPI, Resource{Properties: map[string]any{
 		"roleDefinitionId": s.roleDefinition(a.RoleGUID),
 		"principalId":      a.PrincipalID,
 		"principalType":    "ServicePrincipal",
@@ -150,11 +151,11 @@ func (s *Session) holds(ctx context.Context, a Assignment) bool {
 
 // Unassign removes the assignment by its name.
 func (s *Session) Unassign(ctx context.Context, a Assignment) error {
-	resp, err := s.do(ctx, http.MethodDelete, a.id(), authorizationAPI, nil, http.StatusOK, http.StatusNoContent)
+	resp, err := s.do(ctx, http.MethodDelete, a.ID(), authorizationAPI, nil, http.StatusOK, http.StatusNoContent)
 	if err == nil {
 		return resp.Body.Close()
 	}
-	if err = Wrap("delete", a.id(), err); IsNotFound(err) {
+	if err = Wrap("delete", a.ID(), err); IsNotFound(err) {
 		return nil
 	}
 	return err

@@ -22,6 +22,7 @@ type Session struct {
 	credential azcore.TokenCredential
 	options    policy.ClientOptions
 	suffixes   endpoints
+	audience   string // of the resource manager's tokens
 	http       *http.Client
 }
 
@@ -55,6 +56,7 @@ func NewSession(c Credentials, cloudName string, opts ...Option) (*Session, erro
 	for _, opt := range opts {
 		opt(s)
 	}
+	s.audience = configuration.Services[cloud.ResourceManager].Audience
 	manager, err := url.Parse(configuration.Services[cloud.ResourceManager].Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("the resource manager of cloud %q: %w", cloudName, err)
@@ -100,11 +102,11 @@ func (s *Session) ReadPublic(ctx context.Context, address string) ([]byte, int, 
 }
 
 // newCredential uses the client secret when there is one, otherwise the SDK's default chain, so that a signed-in Azure CLI
-// or a workload identity serves as well.
+// or a workload identity serves as well. The authority is one of ours, so nobody has to be asked whether it can be trusted.
 func newCredential(c Credentials, options policy.ClientOptions) (azcore.TokenCredential, error) {
 	if c.ClientSecret != "" {
 		return azidentity.NewClientSecretCredential(c.TenantID, c.ClientID, c.ClientSecret,
-			&azidentity.ClientSecretCredentialOptions{ClientOptions: options})
+			&azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	}
 	return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options, TenantID: c.TenantID})
 }

@@ -29,6 +29,7 @@ type Check struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Detail string `json:"detail,omitempty"`
+	Field  string `json:"field,omitempty"` // the one that does not match, with what was expected and found
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -106,7 +107,7 @@ func verdict(area, name, detail string, err error, remedy string) Check {
 	c := Check{Area: area, Name: name, Status: Fail, Detail: err.Error(), Remedy: remedy}
 	var known *azure.Error
 	if errors.As(err, &known) {
-		c.Detail = known.Cause
+		c.Detail, c.Field = known.Cause, known.Field
 		if known.Code != "" {
 			c.Detail += " (" + known.Code + ")"
 		}
@@ -167,75 +168,6 @@ func (v *verification) checkKeys(ctx context.Context) error {
 		err = fmt.Errorf("%d keys are published and that of %s is not among them", len(set.Keys), v.h.Issuer.PrivateKeyPath)
 	}
 	return err
-}
-
-func (v *verification) identityTasks() []task {
-	if v.h.Identities == nil {
-		return nil
-	}
-	var tasks []task
-	for _, c := range components {
-		if clientID := v.h.Identities.Clients.Get(c.key); clientID != "" {
-			tasks = append(tasks, func(ctx context.Context) []Check { return v.checkIdentity(ctx, c, clientID) })
-		}
-	}
-	return tasks
-}
-
-// checkIdentity finds the identity by its client id, for hand-made ones have other names, then looks at each subject.
-func (v *verification) checkIdentity(ctx context.Context, c component, clientID string) []Check {
-	const area = "identity"
-	at := slices.IndexFunc(v.identities, func(r azure.Resource) bool { return strings.EqualFold(r.Property("clientId"), clientID) })
-	if at < 0 {
-		return []Check{verdict(area, c.key, "", fmt.Errorf("no managed identity of the subscription has client id %s", clientID),
-			"run `hypershift create iam azure` again and use the file it writes")}
-	}
-	checks := []Check{verdict(area, c.key, clientID, nil, "")}
-	credentials, err := v.s.List(ctx, v.identities[at].ID+"/federatedIdentityCredentials", apiIdentity, "")
-	if err != nil {
-		return append(checks, verdict("federated credential", c.key, "", err, ""))
-	}
-	if v.h.Issuer == nil {
-		return append(checks, Check{Area: "federated credential", Name: c.key, Status: Skip, Detail: "no issuer is named", Remedy: "give --oidc-issuer-url"})
-	}
-	for _, f := range c.credentials {
-		want := federation{v.h.Issuer.URL, subjectPrefix + f.subject, audience}
-		checks = append(checks, verdict("federated credential", f.subject, c.key, matchCredential(credentials, want), "run `hypershift create iam azure` again with this issuer"))
-		checks = append(checks, v.checkToken(ctx, f.subject, clientID, want))
-	}
-	return checks
-}
-
-// matchCredential says which field of the nearest credential differs.
-func matchCredential(credentials []azure.Resource, want federation) error {
-	for i := range credentials {
-		if want.is(&credentials[i]) {
-			return nil
-		}
-	}
-	for i := range credentials {
-		if credentials[i].Property("subject") != want.subject {
-			continue
-		}
-		if got := credentials[i].Property("issuer"); got != want.issuer {
-			return fmt.Errorf("issuer is %q, not %q", got, want.issuer)
-		}
-		return fmt.Errorf("audiences are %v, not [%s]", credentials[i].Properties["audiences"], want.audience)
-	}
-	return fmt.Errorf("no credential has subject %q", want.subject)
-}
-
-// checkToken mints what the API server would, and has Entra exchange it.
-func (v *verification) checkToken(ctx context.Context, name, clientID string, f federation) Check {
-	const area = "token"
-	if v.key == nil {
-		return Check{Area: area, Name: name, Status: Skip, Detail: "no private key is named", Remedy: "give --sa-token-issuer-private-key-path"}
-	}
-	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
-	if err == nil {
-		err = as.SignIn(ctx)
-	}
-	return verdict(area, name, "exchanged for client "+clientID, err, "")
 }
 
 func (v *verification) infraTasks() []task {

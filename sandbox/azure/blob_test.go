@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -65,30 +66,95 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
+func TestBlobListsComeInPages(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	ctx := t.Context()
+	c := s.account("rg", "acct", false)
+	for _, name := range []string{"c-a", "zzz", "c-b"} {
+		_, err := c.CreateContainer(ctx, name, nil)
+		must(t, err)
+	}
+	for _, name := range []string{"ab", "a--b", "-ab", "Abc", strings.Repeat("a", 64)} {
+		_, err := c.CreateContainer(ctx, name, nil)
+		wantCode(t, err, 400, "InvalidResourceName")
+	}
+	var got []string
+	containers := c.NewListContainersPager(&azblob.ListContainersOptions{Prefix: to.Ptr("c-"), MaxResults: to.Ptr(int32(1))})
+	for containers.More() {
+		page, err := containers.NextPage(ctx)
+		must(t, err)
+		for _, i := range page.ContainerItems {
+			got = append(got, *i.Name)
+		}
+		got = append(got, "|")
+	}
+	if text := strings.Join(got, " "); text != "c-a | c-b |" {
+		t.Errorf("containers: %s", text)
+	}
+
+	for _, name := range []string{"b", "d/1", "d/2", "d/3", "a&<b", "e/x"} {
+		_, err := c.UploadBuffer(ctx, "zzz", name, []byte(name), &azblob.UploadBufferOptions{Metadata: map[string]*string{"k": to.Ptr("v")}})
+		must(t, err)
+	}
+	got = nil
+	flat := c.NewListBlobsFlatPager("zzz", &azblob.ListBlobsFlatOptions{MaxResults: to.Ptr(int32(4)), Include: container.ListBlobsInclude{Metadata: true}})
+	for flat.More() {
+		page, err := flat.NextPage(ctx)
+		must(t, err)
+		for _, i := range page.Segment.BlobItems {
+			got = append(got, *i.Name)
+			if *i.Metadata["k"] != "v" {
+				t.Errorf("metadata of %s: %v", *i.Name, i.Metadata)
+			}
+		}
+		got = append(got, "|")
+	}
+	if text := strings.Join(got, " "); text != "a&<b b d/1 d/2 | d/3 e/x |" {
+		t.Errorf("blobs: %s", text)
+	}
+	got = nil
+	tree := c.ServiceClient().NewContainerClient("zzz").NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{MaxResults: to.Ptr(int32(3))})
+	for tree.More() {
+		page, err := tree.NextPage(ctx)
+		must(t, err)
+		for _, i := range page.Segment.BlobItems {
+			got = append(got, *i.Name)
+		}
+		for _, p := range page.Segment.BlobPrefixes {
+			got = append(got, *p.Name)
+		}
+		got = append(got, "|")
+	}
+	if text := strings.Join(got, " "); text != "a&<b b d/ | e/ |" {
+		t.Errorf("tree: %s", text)
+	}
+}
+
 func TestBlobAuthorization(t *testing.T) {
 	s := newSandbox(t)
 	s.group("rg")
 	ctx := t.Context()
 	shared := s.account("rg", "acct", false)
-	_, err := shared.CreateContainer(ctx, "c", &container.CreateOptions{Access: to.Ptr(container.PublicAccessTypeContainer)})
+	_, err := shared.CreateContainer(ctx, "con", &container.CreateOptions{Access: to.Ptr(container.PublicAccessTypeContainer)})
 	wantCode(t, err, 409, "PublicAccessNotPermitted")
-	_, err = shared.CreateContainer(ctx, "c", nil)
+	_, err = shared.CreateContainer(ctx, "con", nil)
 	must(t, err)
-	if status, _ := s.get("https://acct.blob.core.windows.net/c/x"); status != http.StatusConflict {
+	if status, _ := s.get("https://acct.blob.core.windows.net/con/x"); status != http.StatusConflict {
 		t.Errorf("anonymous read without public access: %d", status)
 	}
 	wrong, err := azblob.NewSharedKeyCredential("acct", "d3Jvbmc=")
 	must(t, err)
 	forged, err := azblob.NewClientWithSharedKeyCredential("https://acct.blob.core.windows.net/", wrong, &azblob.ClientOptions{ClientOptions: s.options()})
 	must(t, err)
-	_, err = forged.UploadBuffer(ctx, "c", "x", []byte("x"), nil)
+	_, err = forged.UploadBuffer(ctx, "con", "x", []byte("x"), nil)
 	wantCode(t, err, 403, "AuthenticationFailed")
 	bearer, err := azblob.NewClient("https://acct.blob.core.windows.net/", s.user(), &azblob.ClientOptions{ClientOptions: s.options()})
 	must(t, err)
-	_, err = bearer.UploadBuffer(ctx, "c", "x", []byte("x"), nil)
+	_, err = bearer.UploadBuffer(ctx, "con", "x", []byte("x"), nil)
 	wantCode(t, err, 403, "AuthorizationPermissionMismatch") // Contributor has no data actions
 	const blobDataContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 	must(t, s.assign("/subscriptions/"+subscription+"/resourceGroups/rg", blobDataContributor, clientID))
-	_, err = bearer.UploadBuffer(ctx, "c", "x", []byte("x"), nil)
+	_, err = bearer.UploadBuffer(ctx, "con", "x", []byte("x"), nil)
 	must(t, err)
 }

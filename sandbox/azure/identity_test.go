@@ -212,6 +212,30 @@ func TestSubscriptionSeenFromAGroup(t *testing.T) {
 	wantCode(t, err, 403, "AuthorizationFailed")
 }
 
+// ExternalDNS has roles on its zone only and lists the zones of the group: it sees that one.
+func TestGroupSeenFromAResource(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	vnet := s.vnet("rg")
+	s.vm("rg", "own", s.nic("rg", "nic", vnet))
+	s.vm("rg", "foreign", s.nic("rg", "nic2", vnet))
+	iss := s.issuer("rg")
+	mi := s.identity("rg", "one")
+	_, err := s.federations().CreateOrUpdate(t.Context(), "rg", "one", "fic", federation(iss.url, "s"), nil)
+	must(t, err)
+	cred := s.workload(*mi.Properties.ClientID, iss.token(t, "s", "openshift", time.Now().Add(time.Hour)))
+	machines, err := armcompute.NewVirtualMachinesClient(subscription, cred, s.armOptions())
+	must(t, err)
+	_, err = machines.NewListPager("rg", nil).NextPage(t.Context())
+	wantCode(t, err, 403, "AuthorizationFailed")
+	must(t, s.assign("/subscriptions/"+subscription+"/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/own", contributor, *mi.Properties.PrincipalID))
+	page, err := machines.NewListPager("rg", nil).NextPage(t.Context())
+	must(t, err)
+	if len(page.Value) != 1 || *page.Value[0].Name != "own" {
+		t.Errorf("the list shows %d machines", len(page.Value))
+	}
+}
+
 func wantAADSTS(t *testing.T, err error, number string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), "AADSTS"+number+":") {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +44,7 @@ type Server struct {
 	store   *store.Store
 	log     *access.Log
 	faults  *fault.Injector
+	tokens  *entra.Service
 	arm     *arm.Server
 	proxy   *proxy.Proxy
 	dns     *dns.Server
@@ -102,6 +102,9 @@ func (s *Server) close() error {
 		if l != nil {
 			_ = l.Close() // those that served are closed already
 		}
+	}
+	if s.tokens != nil {
+		s.tokens.Close()
 	}
 	if s.faults != nil {
 		errs = append(errs, s.faults.Close())
@@ -175,24 +178,19 @@ func (s *Server) takeLock() error {
 }
 
 func (s *Server) buildPlanes(minter *proxy.Minter) error {
-	blobs, err := blob.New(filepath.Join(s.cfg.Dir, "blobs"), s.cfg.Tenant, s.store)
+	fetch, err := s.issuerFetcher()
 	if err != nil {
 		return err
 	}
-	foreign, err := s.foreignFetcher()
+	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, s.faults.Now, fetch)
 	if err != nil {
 		return err
 	}
-	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, s.faults.Now, func(ctx context.Context, address string) ([]byte, error) {
-		if u, err := url.Parse(address); err == nil && strings.HasSuffix(strings.ToLower(u.Host), blob.Suffix) {
-			return blobs.Fetch(ctx, address)
-		}
-		return foreign(ctx, address)
-	})
+	s.tokens = identity
+	blobs, err := blob.New(filepath.Join(s.cfg.Dir, "blobs"), s.cfg.Tenant, s.store, identity)
 	if err != nil {
 		return err
 	}
-	blobs.SetIdentity(identity)
 	s.arm = arm.New(arm.Options{Subscription: s.cfg.Subscription, Tenant: s.cfg.Tenant, Location: s.cfg.Location, PublicIPs: s.cfg.publicIPs, OperationTime: s.cfg.OperationTime}, s.store, identity)
 	s.feed = newFeedSource(s.store, s.arm)
 	login := s.plane(fault.Entra, identity)
@@ -210,11 +208,14 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 	return err
 }
 
-// maxIssuerDocument bounds what is read from a foreign issuer.
+// maxIssuerDocument bounds what is read from an issuer.
 const maxIssuerDocument = 1 << 20
 
-// foreignFetcher reads issuer documents that are not in our own blobs: over HTTPS, wherever the sandbox's names lead.
-func (s *Server) foreignFetcher() (entra.Fetch, error) {
+// fetcherAgent is how the access log names the token service where it reads the documents of an issuer.
+const fetcherAgent = "entra-issuer-fetch"
+
+// issuerFetcher reads the documents of an issuer over HTTPS, wherever the sandbox's names lead: our own blobs are met as any client meets them.
+func (s *Server) issuerFetcher() (entra.Fetch, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool()
@@ -238,6 +239,7 @@ func (s *Server) foreignFetcher() (entra.Fetch, error) {
 		if err != nil {
 			return nil, err
 		}
+		req.Header.Set("User-Agent", fetcherAgent)
 		resp, err := client.Do(req)
 		if err != nil {
 			return nil, err

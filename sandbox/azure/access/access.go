@@ -22,7 +22,7 @@ type Entry struct {
 	UserAgent string    `json:"userAgent,omitempty"`
 	Principal string    `json:"principal,omitempty"`
 	Faults    []string  `json:"faults,omitempty"` // ids of the injected faults that hit the request
-	Millis    float64   `json:"ms"`
+	Millis    float64   `json:"durationMs"`
 }
 
 // rotateAbove is the size in bytes at which the log is renamed to access.log.1.

@@ -85,6 +85,8 @@ func (c *call) readableFromBelow(action string) bool {
 		return c.allowedBelow("", root)
 	case segs[2] == "providers" && len(segs) == 5: // a collection over the whole subscription
 		return c.allowedBelow(action, root)
+	case segs[2] == "resourcegroups" && len(segs) == 7 && segs[4] == "providers": // one over a resource group
+		return c.allowedBelow(action, root+"/"+segs[2]+"/"+segs[3])
 	}
 	return false
 }

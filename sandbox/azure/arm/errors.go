@@ -13,12 +13,13 @@ import (
 type Error struct {
 	Status        int
 	Code, Message string
+	Extra         Doc // more members of the error: details, additionalInfo, target
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 func failf(status int, code, format string, args ...any) *Error {
-	return &Error{status, code, fmt.Sprintf(format, args...)}
+	return &Error{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 func badRequest(code, format string, args ...any) *Error {
@@ -55,5 +56,13 @@ func writeError(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("x-ms-failure-cause", "gateway")
 	w.Header().Set("x-ms-error-code", e.Code)
-	wire.JSON(w, e.Status, wire.Doc{"error": wire.Doc{"code": e.Code, "message": e.Message}})
+	wire.JSON(w, e.Status, wire.Doc{"error": e.document()})
+}
+
+func (e *Error) document() Doc {
+	d := Doc{"code": e.Code, "message": e.Message}
+	for k, v := range e.Extra {
+		d[k] = v
+	}
+	return d
 }

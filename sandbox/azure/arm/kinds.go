@@ -39,7 +39,7 @@ var unknownKind = &Kind{}
 // kinds by lower-cased type.
 var kinds = func() map[string]*Kind {
 	out := map[string]*Kind{}
-	for _, list := range [][]*Kind{resourceKinds, identityKinds, networkKinds, balancerKinds, computeKinds, dnsKinds(), storageKinds, vaultKinds} {
+	for _, list := range [][]*Kind{resourceKinds, identityKinds, networkKinds, balancerKinds, computeKinds, dnsKinds(), storageKinds, vaultKinds, policyKinds} {
 		for _, k := range list {
 			out[strings.ToLower(k.Type)] = k
 		}

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -128,11 +129,20 @@ func viewZone(c *call, r *Resource, d Doc) {
 func (c *call) records(zoneID string) []*Resource {
 	var out []*Resource
 	for _, r := range c.within(zoneID, "") {
-		if r.Type != TypeZoneLink {
+		if isRecordType(r.Type) { // links and role assignments live beneath a zone as well
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+func isRecordType(typ string) bool {
+	for _, zone := range []string{TypePublicZone, TypePrivateZone} {
+		if record, ok := strings.CutPrefix(typ, zone+"/"); ok {
+			return slices.Contains(recordTypes, record)
+		}
+	}
+	return false
 }
 
 // recordSets lists all records of a zone, whatever their type.

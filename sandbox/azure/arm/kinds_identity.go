@@ -78,8 +78,8 @@ func putFederation(c *call, r *Resource, old Doc) error {
 const federationWrite = 10 * time.Millisecond
 
 // oneFederationAtATime refuses a write of a federated credential while another one of the same identity is being answered.
-func (s *Server) oneFederationAtATime(method string, p Path) (release func(), err error) {
-	if verbs[method] == "read" || p.Collection || !strings.EqualFold(p.Type, entra.CredentialType) {
+func (s *Server) oneFederationAtATime(r *http.Request, p Path) (release func(), err error) {
+	if verbs[r.Method] == "read" || p.Collection || !strings.EqualFold(p.Type, entra.CredentialType) {
 		return func() {}, nil
 	}
 	identity := p.Parent()
@@ -89,8 +89,9 @@ func (s *Server) oneFederationAtATime(method string, p Path) (release func(), er
 		return nil, conflict("ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity", "Too many concurrent writes of Federated Identity Credentials under the managed identity '%s'. Concurrent writes are not supported: please send them one after the other.", lastSegment(identity))
 	}
 	s.writing[key(identity)] = true
+	took := federationWrite + fault.TakeOperation(r.Context()).Delay
 	return func() {
-		time.Sleep(federationWrite)
+		time.Sleep(took)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.writing, key(identity))

@@ -25,17 +25,19 @@ var storageKinds = []*Kind{
 	{Type: TypeContainer, noState: true, missing: "ContainerNotFound", put: putContainer, cleanup: cleanupContainer},
 }
 
-var vaultKinds = []*Kind{
-	{Type: "Microsoft.KeyVault/vaults", put: func(_ *call, r *Resource, _ Doc) error {
-		wire.EnsureProps(r.Body)["vaultUri"] = "https://" + strings.ToLower(r.Name) + ".vault.azure.net/"
-		return nil
-	}},
-}
-
 var (
 	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerName = regexp.MustCompile(`^(\$root|\$web|[a-z0-9](-?[a-z0-9]){2,62})$`)
+	containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 )
+
+// ValidContainer tells whether Azure takes the name of a container.
+func ValidContainer(name string) bool {
+	switch name {
+	case "$root", "$web", "$logs":
+		return true
+	}
+	return len(name) >= 3 && len(name) <= 63 && containerName.MatchString(name)
+}
 
 func putStorageAccount(c *call, r *Resource, old Doc) error {
 	if !accountName.MatchString(r.Name) {
@@ -83,7 +85,7 @@ func (c *call) removeBlobs(prefix string) {
 }
 
 func putContainer(c *call, r *Resource, _ Doc) error {
-	if !containerName.MatchString(r.Name) {
+	if !ValidContainer(r.Name) {
 		return badRequest("InvalidResourceName", "The container name '%s' is not valid.", r.Name)
 	}
 	account := c.get(r.ID[:strings.Index(r.ID, "/blobServices/")])

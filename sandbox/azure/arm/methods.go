@@ -95,6 +95,9 @@ func (c *call) put() (*reply, error) {
 			return nil, err
 		}
 	}
+	if err := c.policyAllows(r); err != nil {
+		return nil, err
+	}
 	if k.async && c.operationFault().Code != "" {
 		props["provisioningState"] = "Failed"
 	}
@@ -155,6 +158,9 @@ func (c *call) patch() (*reply, error) {
 		if err := k.put(c, r, before); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.policyAllows(r); err != nil {
+		return nil, err
 	}
 	return c.show(http.StatusOK, r), nil
 }

@@ -46,6 +46,10 @@ func init() {
 		{"GET", zonePath + "dnszones/*/recordsets", (*call).recordSets},
 		{"GET", zonePath + "dnszones/*/all", (*call).recordSets},
 		{"GET", zonePath + "privatednszones/*/all", (*call).recordSets},
+		{"GET", "subscriptions/*/providers/microsoft.keyvault/deletedvaults", (*call).deletedVaults},
+		{"GET", "subscriptions/*/providers/microsoft.keyvault/locations/*/deletedvaults/*", (*call).deletedVault},
+		{"POST", "subscriptions/*/providers/microsoft.keyvault/locations/*/deletedvaults/*/purge", (*call).purgeVault},
+		{"POST", "subscriptions/*/providers/microsoft.keyvault/checknameavailability", (*call).vaultNameAvailable},
 		{"PUT", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*", (*call).noDeployments},
 	}
 }

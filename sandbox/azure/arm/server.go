@@ -117,7 +117,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) 
 	if out := s.operation(r); out != nil {
 		return out, nil
 	}
-	release, err := s.oneFederationAtATime(r.Method, path)
+	release, err := s.oneFederationAtATime(r, path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sort"
 	"strings"
 	"time"
 
@@ -100,6 +99,9 @@ func (c *call) accessLevel() (string, error) {
 }
 
 func (c *call) createContainer() (*result, error) {
+	if !arm.ValidContainer(c.container) {
+		return nil, fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters, or is not of 3 to 63 characters.")
+	}
 	if _, err := c.findContainer(); err == nil {
 		return nil, fail(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
 	}
@@ -263,44 +265,4 @@ func (c *call) deleteBlob() (*result, error) {
 	}
 	c.tx.Delete(store.Blobs, c.blobKey())
 	return &result{status: http.StatusAccepted}, nil
-}
-
-func (c *call) listBlobs() (*result, error) {
-	if _, err := c.findContainer(); err != nil {
-		return nil, err
-	}
-	base := c.name + "/" + c.container + "/"
-	recs := c.tx.Scan(store.Blobs, base+c.req.URL.Query().Get("prefix"))
-	sort.Slice(recs, func(i, j int) bool { return recs[i].Key < recs[j].Key })
-	var b strings.Builder
-	fmt.Fprintf(&b, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://%s/" ContainerName="%s"><Blobs>`, c.req.Host, escape(c.container))
-	for _, r := range recs {
-		fmt.Fprintf(&b, `<Blob><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Etag>%s</Etag><Content-Length>%d</Content-Length><Content-Type>%s</Content-Type><Content-MD5>%s</Content-MD5><BlobType>BlockBlob</BlobType><LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState></Properties></Blob>`,
-			escape(strings.TrimPrefix(r.Key, base)), modified(r.Doc).UTC().Format(http.TimeFormat), strings.Trim(wire.Text(r.Doc, "etag"), `"`), size(r.Doc), escape(wire.Text(r.Doc, "contentType")), wire.Text(r.Doc, "md5"))
-	}
-	b.WriteString(`</Blobs><NextMarker/></EnumerationResults>`)
-	c.w.Header().Set("Content-Type", "application/xml")
-	return &result{status: http.StatusOK, body: []byte(b.String())}, nil
-}
-
-func size(d Doc) int64 {
-	switch n := d["size"].(type) {
-	case int64:
-		return n
-	case float64:
-		return int64(n)
-	}
-	return 0
-}
-
-func (c *call) listContainers() (*result, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="https://%s/"><Containers>`, c.req.Host)
-	for _, r := range c.tx.Scan(store.ARM, strings.ToLower(wire.Text(c.account, "id")+"/blobServices/default/containers/")) {
-		fmt.Fprintf(&b, `<Container><Name>%s</Name><Properties><Last-Modified>%s</Last-Modified><Etag>%s</Etag><LeaseStatus>unlocked</LeaseStatus><LeaseState>available</LeaseState></Properties></Container>`,
-			escape(wire.Text(r.Doc, "name")), modified(r.Doc).UTC().Format(http.TimeFormat), strings.Trim(wire.Text(r.Doc, "etag"), `"`))
-	}
-	b.WriteString(`</Containers><NextMarker/></EnumerationResults>`)
-	c.w.Header().Set("Content-Type", "application/xml")
-	return &result{status: http.StatusOK, body: []byte(b.String())}, nil
 }

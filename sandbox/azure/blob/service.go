@@ -3,12 +3,10 @@
 package blob
 
 import (
-	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -34,16 +32,13 @@ type Service struct {
 	content  content
 }
 
-// New makes the service; contents are kept in the folder. It answers requests once SetIdentity was called.
-func New(dir, tenant string, s *store.Store) (*Service, error) {
+// New makes the service; contents are kept in the folder.
+func New(dir, tenant string, s *store.Store, identity *entra.Service) (*Service, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the blobs: %w", err)
 	}
-	return &Service{store: s, tenant: tenant, content: content{dir}}, nil
+	return &Service{store: s, identity: identity, tenant: tenant, content: content{dir}}, nil
 }
-
-// SetIdentity breaks the cycle with the token service, which reads issuer documents from here.
-func (s *Service) SetIdentity(identity *entra.Service) { s.identity = identity }
 
 // Error is an error of the storage service.
 type Error struct {
@@ -171,38 +166,4 @@ func escape(s string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(s))
 	return b.String()
-}
-
-// Fetch reads a public blob in process, the way a foreign client would over the network.
-func (s *Service) Fetch(_ context.Context, address string) ([]byte, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("the address %q: %w", address, err)
-	}
-	name := strings.TrimSuffix(strings.ToLower(u.Host), Suffix)
-	container, blob, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	c := &call{Service: s, name: name, container: container, blob: blob}
-	var hash string
-	s.store.View(func(tx *store.Tx) {
-		c.tx = tx
-		account := c.findAccount()
-		if account == nil {
-			err = fmt.Errorf("no such host: %s", u.Host)
-			return
-		}
-		c.account = account
-		if err = c.anonymous(true); err != nil {
-			return
-		}
-		d := tx.Get(store.Blobs, c.blobKey())
-		if d == nil {
-			err = fmt.Errorf("404 BlobNotFound: %s", address)
-			return
-		}
-		hash = wire.Text(d, "content")
-	})
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(s.content.path(hash))
 }

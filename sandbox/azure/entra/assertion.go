@@ -49,9 +49,19 @@ func (s *Service) checkAssertion(ctx context.Context, c client, raw string) *tok
 func (s *Service) checkTimes(c jwt.Claims) *tokenError {
 	now := s.now()
 	if c.Expiry == nil || c.ValidateWithLeeway(jwt.Expected{Time: now}, clockSkew) != nil {
-		return badClient("700024", "Client assertion is not within its valid time range. Current time: %s.", now.UTC().Format(time.RFC3339))
+		return badClient("700024", "Client assertion is not within its valid time range. Current time: %s, assertion valid from %s, expiry time of assertion %s.",
+			instant(now), claimed(c.NotBefore), claimed(c.Expiry))
 	}
 	return nil
+}
+
+func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.0000000Z") }
+
+func claimed(d *jwt.NumericDate) string {
+	if d == nil {
+		return instant(time.Time{})
+	}
+	return instant(d.Time())
 }
 
 func (s *Service) checkCertificate(c client, token *jwt.JSONWebToken) *tokenError {
@@ -72,23 +82,45 @@ func (s *Service) checkCertificate(c client, token *jwt.JSONWebToken) *tokenErro
 	return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application.")
 }
 
-// matchFederation finds the federated credential by exact issuer and subject, then compares the audience.
+// matchFederation finds the federated credential by exact issuer and subject, then compares the audience. A code that names a field means that
+// no credential has the token's value there; where issuer and subject are those of different credentials, none of the two is to blame.
 func matchFederation(c client, claims jwt.Claims) *tokenError {
 	if len(c.federations) == 0 {
 		return badClient("70025", "The client '%s' has no configured federated identity credentials.", c.id)
 	}
+	issuerKnown, subjectKnown := false, false
 	for _, f := range c.federations {
-		if f.issuer != claims.Issuer || f.subject != claims.Subject {
-			continue
+		issuerKnown = issuerKnown || f.issuer == claims.Issuer
+		subjectKnown = subjectKnown || f.subject == claims.Subject
+		if f.issuer == claims.Issuer && f.subject == claims.Subject {
+			return f.matchAudience(claims)
 		}
-		for _, a := range f.audiences {
-			if claims.Audience.Contains(a) {
-				return nil
-			}
-		}
-		return badClient("700212", "No matching federated identity record found for presented assertion audience '%s'. Please check your federated identity credential Subject, Audience and Issuer against the presented assertion.", strings.Join(claims.Audience, ","))
 	}
-	return badClient("700213", "No matching federated identity record found for presented assertion subject '%s' (issuer '%s'). Check your federated identity credential Subject, Audience and Issuer against the presented assertion.", claims.Subject, claims.Issuer)
+	switch {
+	case !issuerKnown:
+		return badClient("700211", noRecord+" issuer '%s'. "+checkRecord, claims.Issuer)
+	case !subjectKnown:
+		return badClient("700213", noRecord+" subject '%s'. "+checkRecord, claims.Subject)
+	}
+	return noFederation(claims)
+}
+
+func (f federation) matchAudience(claims jwt.Claims) *tokenError {
+	for _, a := range f.audiences {
+		if claims.Audience.Contains(a) {
+			return nil
+		}
+	}
+	return badClient("700212", noRecord+" audience '%s'. "+checkRecord, strings.Join(claims.Audience, ","))
+}
+
+const (
+	noRecord    = "No matching federated identity record found for presented assertion"
+	checkRecord = "Please check your federated identity credential Subject, Audience and Issuer against the presented assertion."
+)
+
+func noFederation(claims jwt.Claims) *tokenError {
+	return badClient("70021", noRecord+". Assertion Issuer: '%s'. Assertion Subject: '%s'. Assertion Audience: '%s'.", claims.Issuer, claims.Subject, strings.Join(claims.Audience, ","))
 }
 
 // issuerKeys reads the discovery document and the keys of a foreign issuer.
@@ -103,7 +135,7 @@ func (s *Service) issuerKeys(ctx context.Context, issuer string) (jose.JSONWebKe
 		JWKSURI string `json:"jwks_uri"`
 	}
 	if json.Unmarshal(data, &doc) != nil || doc.Issuer != issuer {
-		return keys, badClient("700211", "No matching federated identity record found for presented assertion issuer '%s': its discovery document names '%s'.", issuer, doc.Issuer)
+		return keys, badClient("700211", noRecord+" issuer '%s': its discovery document names '%s'.", issuer, doc.Issuer)
 	}
 	if data, err = s.fetch(ctx, doc.JWKSURI); err != nil {
 		return keys, badClient("50166", "Request to External OIDC endpoint failed: %v.", err)

@@ -24,7 +24,7 @@ func (s *Service) knownFederation(ctx context.Context, c client, claims jwt.Clai
 	asked := refusal{c.id, claims.Issuer, claims.Subject}
 	if s.remembered(asked) {
 		fault.Hit(ctx, fault.Federation)
-		return notSpread(delay, asked)
+		return notSpread(delay, claims)
 	}
 	seen := c
 	seen.federations = slices.DeleteFunc(slices.Clone(c.federations), func(f federation) bool { return delay.Hides(f.created) })
@@ -35,13 +35,15 @@ func (s *Service) knownFederation(ctx context.Context, c client, claims jwt.Clai
 	s.remember(asked, delay.Time)
 	if matchFederation(c, claims) == nil {
 		fault.Hit(ctx, fault.Federation)
-		return notSpread(delay, asked)
+		return notSpread(delay, claims)
 	}
 	return failure
 }
 
-func notSpread(delay fault.Delay, r refusal) *tokenError {
-	return badClient(cmp.Or(delay.Code, "70021"), "No matching federated identity record found for presented assertion. Assertion Issuer: '%s'. Assertion Subject: '%s'.", r.issuer, r.subject)
+func notSpread(delay fault.Delay, claims jwt.Claims) *tokenError {
+	e := noFederation(claims)
+	e.number = cmp.Or(delay.Code, e.number)
+	return e
 }
 
 func (s *Service) remembered(r refusal) bool {

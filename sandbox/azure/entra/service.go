@@ -38,6 +38,9 @@ type Service struct {
 	keys func() (signing, error)
 }
 
+// Close waits until nothing is written to the folder any more.
+func (s *Service) Close() { _, _ = s.keys() }
+
 // signing is the key pair of the tenant.
 type signing struct {
 	jwk    jose.JSONWebKey

@@ -1,11 +1,12 @@
 //go:build ignore
 
-// Generates testdata/statuscodes.txt: which status codes the Azure SDKs accept for each operation. The fake servers that the SDK modules carry
-// hold that knowledge: per operation a path pattern and a list of codes. Run by go generate, from the folder of package azure.
+// Generates table.txt: which status codes the Azure SDKs accept for each operation. The fake servers that the SDK modules carry hold that
+// knowledge: per operation a path pattern and a list of codes. Run by go generate.
 package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log"
 	"net/http"
@@ -19,8 +20,9 @@ import (
 
 const sdk = "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/"
 
+// modules of go.mod, and others with the version to look at.
 var modules = []string{"resources/armresources", "msi/armmsi", "authorization/armauthorization/v2", "network/armnetwork/v6", "dns/armdns",
-	"privatedns/armprivatedns", "storage/armstorage", "compute/armcompute/v6"}
+	"privatedns/armprivatedns", "storage/armstorage", "compute/armcompute/v6", "keyvault/armkeyvault@v1.5.0", "resources/armpolicy@v0.10.0"}
 
 var (
 	requestRe  = regexp.MustCompile(`(?s)func \(client \*(\w+)\) (\w+?)CreateRequest\(.*?http\.Method(\w+)`)
@@ -36,11 +38,7 @@ var codes = map[string]int{"StatusOK": http.StatusOK, "StatusCreated": http.Stat
 func main() {
 	lines := map[string]bool{}
 	for _, m := range modules {
-		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", sdk+m).Output()
-		if err != nil {
-			log.Fatalf("finding module %s: %v", m, err)
-		}
-		routes(strings.TrimSpace(string(dir)), lines)
+		routes(folder(sdk+m), lines)
 	}
 	var sorted []string
 	for l := range lines {
@@ -51,9 +49,26 @@ func main() {
 	for _, l := range sorted {
 		fmt.Fprintln(out, l)
 	}
-	if err := os.WriteFile("testdata/statuscodes.txt", out.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile("table.txt", out.Bytes(), 0o644); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// folder of a module's source.
+func folder(module string) string {
+	args := []string{"list", "-m", "-json", module}
+	if strings.Contains(module, "@") {
+		args = []string{"mod", "download", "-json", module}
+	}
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		log.Fatalf("finding module %s: %v", module, err)
+	}
+	var found struct{ Dir string }
+	if err := json.Unmarshal(out, &found); err != nil {
+		log.Fatalf("finding module %s: %v", module, err)
+	}
+	return found.Dir
 }
 
 func routes(dir string, lines map[string]bool) {

@@ -24,6 +24,8 @@ const (
 	Apps        Table = "apps"        // object id -> application
 	Principals  Table = "principals"  // object id -> service principal
 	Credentials Table = "credentials" // key id -> hash of a client secret
+
+	DeletedVaults Table = "deletedvaults" // "/" and the lower-cased name of a vault -> the vault and how it is shown
 )
 
 // Record is a document with its key. Seq is the order of first insertion.
