@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/net/http/httpproxy"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
@@ -21,10 +23,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/conversion"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
@@ -46,6 +51,10 @@ type config struct {
 	namespace, podName        string
 	metricsAddr, healthAddr   string
 	controlPlaneOperatorImage string
+	webhookPort               int
+	ingressDomain             string
+	registryOverrides         string
+	egressBlockCIDRs          []string
 	privatePlatform           string
 	clusterMonitoring, debug  bool
 }
@@ -60,7 +69,7 @@ func run(ctx context.Context, c config) error {
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme), hyperv1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("register kinds: %w", err)
 	}
 	restConfig, err := ctrl.GetConfig()
@@ -69,6 +78,7 @@ func run(ctx context.Context, c config) error {
 	}
 	// A new cluster is some fifty objects at once; the API server's own fairness limits what this may do to others.
 	restConfig.QPS, restConfig.Burst = clientQPS, clientBurst
+	certificates := conversion.New(c.namespace)
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: c.metricsAddr},
@@ -80,11 +90,22 @@ func run(ctx context.Context, c config) error {
 		LeaseDuration:                 ptr.To(leaseDuration),
 		RenewDeadline:                 ptr.To(renewDeadline),
 		RetryPeriod:                   ptr.To(retryPeriod),
-		// Nobody here reads managed fields, and they are a third of what a cache holds.
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		WebhookServer: webhook.NewServer(webhook.Options{Port: c.webhookPort, TLSOpts: []func(*tls.Config){
+			func(config *tls.Config) { config.GetCertificate = certificates.GetCertificate },
+		}}),
+		Cache: cache.Options{
+			// Nobody here reads managed fields, and they are a third of what a cache holds.
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject:         map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: conversion.CacheOptions()},
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("start the manager: %w", err)
+	}
+	if c.webhookPort != 0 {
+		if err := certificates.SetupWithManager(ctx, mgr); err != nil {
+			return err
+		}
 	}
 	if err := setUp(ctx, mgr, c); err != nil {
 		return err
@@ -97,14 +118,24 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 	if err != nil {
 		return err
 	}
-	if err := hostedcluster.SetupWithManager(mgr, options); err != nil {
-		return err
-	}
+	// Images of nodes come from where the hosted cluster says, not from the mirrors of the management side.
 	if err := nodepool.SetupWithManager(mgr, nodepool.Options{Releases: options.Releases}); err != nil {
 		return err
 	}
-	if err := mgr.Add(&hostedcluster.SupportedVersions{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}); err != nil {
-		return fmt.Errorf("publish the supported versions: %w", err)
+	overrides, err := release.ParseMirrors(c.registryOverrides)
+	if err != nil {
+		return fmt.Errorf("--registry-overrides: %w", err)
+	}
+	options.Releases = release.Overridden{Source: options.Releases, Registries: overrides}
+	if err := hostedcluster.SetupWithManager(mgr, options); err != nil {
+		return err
+	}
+	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.OperatorImage}); err != nil {
+		return err
+	}
+	versions := &hostedcluster.SupportedVersions{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}
+	if err := versions.SetupWithManager(mgr); err != nil {
+		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("serve /healthz: %w", err)
@@ -126,9 +157,11 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, err
 	}
-	domain, err := hostedcluster.IngressDomain(ctx, live)
-	if err != nil {
-		return hostedcluster.Options{}, err
+	domain := c.ingressDomain
+	if domain == "" {
+		if domain, err = hostedcluster.IngressDomain(ctx, live); err != nil {
+			return hostedcluster.Options{}, err
+		}
 	}
 	image, err := ownImage(ctx, live, c)
 	if err != nil {
@@ -144,6 +177,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
 		AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
 		IngressDomain:             domain,
+		EgressBlockCIDRs:          c.egressBlockCIDRs,
 		ClusterMonitoring:         c.clusterMonitoring,
 		Proxy:                     proxy,
 	}, nil

@@ -1,11 +1,19 @@
 package install
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
@@ -18,9 +26,123 @@ const (
 	// externalDNSSecretKey is the key that a Secret given by name must have, too.
 	externalDNSSecretKey = "credentials"
 
+	tokenVolumeName = "azure-identity-token"
+	tokenMount      = "/var/run/secrets/azure/tokens"
+	tokenFile       = "azure-identity-token"
+
 	// DefaultExternalDNSImage is the vendor's image; pulling it needs the vendor's pull secret.
 	DefaultExternalDNSImage = "registry.redhat.io/edo/external-dns-rhel8@sha256:9f60c682b44497d9736a04991c0d2b3485d477f6c89a87c4a44a211a3d1f3cd4"
 )
+
+// ExternalDNS describes the controller that publishes the hosted clusters' host names; an empty provider means none.
+type ExternalDNS struct {
+	Provider     string
+	Credentials  []byte
+	SecretName   string
+	DomainFilter string
+	TXTOwnerID   string
+	Image        string
+	Interval     string
+	// ClientID is the managed identity that Azure's provider signs in as by the token of its service account; with a credentials
+	// file it may stand in that. Empty means a secret in the file.
+	ClientID string
+	// AWSZonesCache and GoogleProject belong to the providers of these names.
+	AWSZonesCache, GoogleProject string
+	// TenantID goes with ClientID; empty takes the credentials file's.
+	TenantID string
+}
+
+// azureConfig is the credentials file of ExternalDNS's Azure provider.
+type azureConfig struct {
+	TenantID         string `json:"tenantId"`
+	SubscriptionID   string `json:"subscriptionId"`
+	ResourceGroup    string `json:"resourceGroup"`
+	ClientID         string `json:"aadClientId"`
+	ClientSecret     string `json:"aadClientSecret"`
+	WorkloadIdentity bool   `json:"useWorkloadIdentityExtension"`
+}
+
+// validate also takes the identity out of the credentials file.
+func (e *ExternalDNS) validate() []error {
+	var errs []error
+	if e.Provider == "" {
+		return nil
+	}
+	if !slices.Contains([]string{"aws", "azure", "google"}, e.Provider) {
+		errs = append(errs, fmt.Errorf("--external-dns-provider %q is unknown; use aws, azure or google", e.Provider))
+	}
+	if len(e.Credentials) > 0 && e.SecretName != "" {
+		errs = append(errs, errors.New("only one of --external-dns-credentials and --external-dns-secret may be given"))
+	}
+	if len(e.Credentials) == 0 && e.SecretName == "" {
+		errs = append(errs, errors.New("--external-dns-credentials or --external-dns-secret are required with --external-dns-provider"))
+	}
+	if e.AWSZonesCache != "" && e.Provider != "aws" {
+		errs = append(errs, errors.New("--external-dns-aws-zones-cache-duration goes with --external-dns-provider=aws only"))
+	}
+	if e.GoogleProject != "" && e.Provider != "google" {
+		errs = append(errs, errors.New("--external-dns-google-project goes with --external-dns-provider=google only"))
+	}
+	if e.ClientID != "" && e.Provider != "azure" {
+		errs = append(errs, errors.New("--external-dns-azure-client-id goes with --external-dns-provider=azure only"))
+	}
+	if e.ClientID != "" && e.SecretName != "" && e.TenantID == "" {
+		errs = append(errs, errors.New("--external-dns-azure-tenant-id is required with --external-dns-azure-client-id and --external-dns-secret"))
+	}
+	if e.Provider == "azure" && len(e.Credentials) > 0 {
+		errs = append(errs, e.readAzureConfig()...)
+	}
+	if e.DomainFilter == "" {
+		errs = append(errs, errors.New("--external-dns-domain-filter is required with --external-dns-provider: the zone that the hosted clusters' host names are written to"))
+	} else {
+		errs = append(errs, names("--external-dns-domain-filter", e.DomainFilter, validation.IsDNS1123Subdomain)...)
+	}
+	for flag, value := range map[string]string{"--external-dns-interval": e.Interval, "--external-dns-aws-zones-cache-duration": e.AWSZonesCache} {
+		if _, err := time.ParseDuration(value); value != "" && err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+		}
+	}
+	return errs
+}
+
+// readAzureConfig finds the mix-up with the credentials file of the other commands, whose keys differ: ExternalDNS would run and
+// write no record.
+func (e *ExternalDNS) readAzureConfig() []error {
+	var file azureConfig
+	if err := json.Unmarshal(e.Credentials, &file); err != nil {
+		return []error{errors.New("the file of --external-dns-credentials is no JSON object of ExternalDNS")}
+	}
+	required := []struct{ key, value string }{
+		{"tenantId", file.TenantID}, {"subscriptionId", file.SubscriptionID}, {"resourceGroup", file.ResourceGroup},
+	}
+	if !file.WorkloadIdentity {
+		required = append(required, struct{ key, value string }{"aadClientId", file.ClientID}, struct{ key, value string }{"aadClientSecret", file.ClientSecret})
+	}
+	var missing []string
+	for _, r := range required {
+		if r.value == "" {
+			missing = append(missing, r.key)
+		}
+	}
+	if len(missing) > 0 {
+		return []error{fmt.Errorf("the file of --external-dns-credentials lacks %s; it differs from the file of --azure-creds", strings.Join(missing, ", "))}
+	}
+	switch {
+	case !file.WorkloadIdentity && e.ClientID != "":
+		return []error{errors.New("--external-dns-azure-client-id needs a file of --external-dns-credentials with useWorkloadIdentityExtension, as `create dns azure --management-issuer-url` writes it")}
+	case !file.WorkloadIdentity:
+		return nil
+	case e.ClientID == "":
+		e.ClientID = file.ClientID
+	}
+	if e.TenantID == "" {
+		e.TenantID = file.TenantID
+	}
+	if e.ClientID == "" {
+		return []error{errors.New("--external-dns-azure-client-id is required: the file of --external-dns-credentials asks for workload identity without naming the identity; `create dns azure` prints its client id")}
+	}
+	return nil
+}
 
 func (o *Options) externalDNS() []client.Object {
 	e := o.ExternalDNS
@@ -28,9 +150,9 @@ func (o *Options) externalDNS() []client.Object {
 		return nil
 	}
 	objs := []client.Object{
-		o.serviceAccount(externalDNSName),
+		o.externalDNSAccount(),
 		clusterRole(externalDNSName, externalDNSRules()),
-		o.clusterRoleBinding(externalDNSName, externalDNSName),
+		clusterRoleBinding(externalDNSName, o.subjects(externalDNSName)...),
 	}
 	if e.SecretName == "" {
 		objs = append(objs, &corev1.Secret{
@@ -39,7 +161,21 @@ func (o *Options) externalDNS() []client.Object {
 			Data:       map[string][]byte{externalDNSSecretKey: e.Credentials},
 		})
 	}
-	return append(objs, o.externalDNSDeployment())
+	objs = append(objs, o.externalDNSDeployment())
+	if !o.NoMonitoring {
+		objs = append(objs, o.monitor("PodMonitor", externalDNSName, "podMetricsEndpoints"))
+	}
+	return objs
+}
+
+// externalDNSAccount names its identity the way the mutating webhook of Azure's workload identity expects it. The pod needs no such
+// webhook: it brings the token itself.
+func (o *Options) externalDNSAccount() client.Object {
+	sa := o.serviceAccount(externalDNSName)
+	if o.ExternalDNS.ClientID != "" {
+		sa.SetAnnotations(map[string]string{"azure.workload.identity/client-id": o.ExternalDNS.ClientID})
+	}
+	return sa
 }
 
 func (o *Options) externalDNSDeployment() client.Object {
@@ -51,11 +187,15 @@ func (o *Options) externalDNSDeployment() client.Object {
 	pod := corev1.PodSpec{
 		ServiceAccountName: externalDNSName,
 		PriorityClassName:  operatorPriority,
-		ImagePullSecrets:   []corev1.LocalObjectReference{{Name: pullSecretName}},
-		Containers:         []corev1.Container{e.container()},
+		// Always named: the Secret may be there without this installation.
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
+		Containers:       []corev1.Container{e.container()},
 		Volumes: []corev1.Volume{{Name: "credentials", VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{SecretName: secret},
 		}}},
+	}
+	if e.ClientID != "" {
+		pod.Volumes = append(pod.Volumes, tokenVolume())
 	}
 	proxyenv.Stamp(&pod, o.Proxy)
 	labels := map[string]string{"name": externalDNSName, "app": externalDNSName, componentLabel: externalDNSName}
@@ -68,6 +208,14 @@ func (o *Options) externalDNSDeployment() client.Object {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 		},
 	}
+}
+
+// tokenVolume is the token that Entra exchanges for the identity's.
+func tokenVolume() corev1.Volume {
+	token := &corev1.ServiceAccountTokenProjection{Audience: "api://AzureADTokenExchange", ExpirationSeconds: new(int64(3600)), Path: tokenFile}
+	return corev1.Volume{Name: tokenVolumeName, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{{ServiceAccountToken: token}},
+	}}}
 }
 
 func (e ExternalDNS) container() corev1.Container {
@@ -97,10 +245,22 @@ func (e ExternalDNS) container() corev1.Container {
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts:             []corev1.VolumeMount{{Name: "credentials", MountPath: externalDNSMount, ReadOnly: true}},
 	}
-	if e.Provider == "azure" {
+	switch {
+	case e.Provider == "aws" && e.AWSZonesCache == "":
+		c.Args = append(c.Args, "--aws-zones-cache-duration=1h")
+	case e.Provider == "aws":
+		c.Args = append(c.Args, "--aws-zones-cache-duration="+e.AWSZonesCache)
+	case e.GoogleProject != "":
+		c.Args = append(c.Args, "--google-project="+e.GoogleProject)
+	case e.Provider == "azure":
 		c.Args = append(c.Args, "--azure-config-file="+externalDNSMount+"/"+externalDNSSecretKey)
 		// Azure throttles when many clusters publish at once; fewer retries spread the load.
 		c.Env = []corev1.EnvVar{{Name: "AZURE_SDK_MAX_RETRIES", Value: "5"}}
+	}
+	if e.ClientID != "" {
+		c.Env = append(c.Env, corev1.EnvVar{Name: "AZURE_CLIENT_ID", Value: e.ClientID}, corev1.EnvVar{Name: "AZURE_TENANT_ID", Value: e.TenantID},
+			corev1.EnvVar{Name: "AZURE_FEDERATED_TOKEN_FILE", Value: tokenMount + "/" + tokenFile})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolumeName, MountPath: tokenMount, ReadOnly: true})
 	}
 	return c
 }

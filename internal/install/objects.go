@@ -28,9 +28,16 @@ func (o *Options) Objects() []client.Object {
 	objs := priorityClasses()
 	objs = append(objs, o.namespace())
 	objs = append(objs, o.access()...)
+	objs = append(objs, o.adminAccess()...)
 	objs = append(objs, o.files()...)
 	objs = append(objs, o.externalDNS()...)
-	return append(objs, o.operatorDeployment(), o.operatorService(), o.featureGate())
+	objs = append(objs, o.router()...)
+	objs = append(objs, o.operatorDeployment(), o.operatorService())
+	if o.replicas() > 1 {
+		objs = append(objs, o.disruptionBudget(operatorName))
+	}
+	objs = append(objs, o.featureGate())
+	return append(objs, o.monitoring()...)
 }
 
 func priorityClasses() []client.Object {
@@ -60,6 +67,10 @@ func (o *Options) namespace() client.Object {
 	if o.monitored() {
 		labels["openshift.io/cluster-monitoring"] = "true"
 	}
+	if o.Router {
+		// The network policies of control planes admit namespaces of this group.
+		labels["network.openshift.io/policy-group"] = "ingress"
+	}
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: o.Namespace, Labels: labels},
@@ -71,7 +82,7 @@ func (o *Options) access() []client.Object {
 	return []client.Object{
 		o.serviceAccount(operatorName),
 		clusterRole(operatorRoleName, operatorRules()),
-		o.clusterRoleBinding(operatorRoleName, operatorName),
+		clusterRoleBinding(operatorRoleName, o.subjects(operatorName)...),
 		&rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: operatorRoleName},
@@ -94,7 +105,7 @@ func (o *Options) access() []client.Object {
 
 // serviceAccount pulls with the installation's pull secret where one is given: the operator's image may lie in a registry
 // that the nodes have no access to.
-func (o *Options) serviceAccount(name string) client.Object {
+func (o *Options) serviceAccount(name string) *corev1.ServiceAccount {
 	sa := &corev1.ServiceAccount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name},
@@ -122,12 +133,12 @@ func clusterRole(name string, rules []rbacv1.PolicyRule) client.Object {
 	}
 }
 
-func (o *Options) clusterRoleBinding(role, serviceAccount string) client.Object {
+func clusterRoleBinding(role string, subjects ...rbacv1.Subject) client.Object {
 	return &rbacv1.ClusterRoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
 		ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   o.subjects(serviceAccount),
+		Subjects:   subjects,
 	}
 }
 

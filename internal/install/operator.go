@@ -9,12 +9,14 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/conversion/wire"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
@@ -22,28 +24,36 @@ import (
 const (
 	metricsPort = 9000
 	healthPort  = 6060
+	webhookPort = 9443
 )
 
-// operatorDeployment runs one replica: the operator answers no webhooks, so a second one would only wait for the lease.
+// imageVariables are the operator's replacements for images of the payload, by their tag in an ImageStream.
+var imageVariables = map[string]string{
+	"cluster-api":                "IMAGE_CLUSTER_API",
+	"cluster-api-provider-azure": "IMAGE_AZURE_CAPI_PROVIDER",
+}
+
+// operatorTag replaces the operator's own image.
+const operatorTag = "hypershift-operator"
+
+func (o *Options) operatorImage() string {
+	if image := o.ImageRefs[operatorTag]; image != "" {
+		return image
+	}
+	return o.Image
+}
+
 func (o *Options) operatorDeployment() client.Object {
 	labels := map[string]string{"name": operatorName, "app": operatorName, componentLabel: operatorName}
-	replicas := int32(1)
-	if o.Development {
-		replicas = 0
-	}
+	replicas := o.replicas()
 	pod := corev1.PodSpec{
 		ServiceAccountName: operatorName,
 		PriorityClassName:  operatorPriority,
 		ImagePullSecrets:   o.imagePullSecrets(),
 		Containers:         []corev1.Container{o.operatorContainer()},
 		// Programs write temporary files although their root is read-only.
-		Volumes: []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-		Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": operatorName}},
-				TopologyKey:   corev1.LabelHostname,
-			}}},
-		}},
+		Volumes:  []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+		Affinity: spread(operatorName),
 	}
 	if len(o.TrustBundle) > 0 {
 		o.trust(&pod)
@@ -60,6 +70,25 @@ func (o *Options) operatorDeployment() client.Object {
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": operatorName}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 		},
+	}
+}
+
+// spread prefers a node for each replica.
+func spread(name string) *corev1.Affinity {
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 10, PodAffinityTerm: corev1.PodAffinityTerm{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}},
+			TopologyKey:   corev1.LabelHostname,
+		}}},
+	}}
+}
+
+func healthProbe(path string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health")}},
+		PeriodSeconds:    period,
+		TimeoutSeconds:   5,
+		FailureThreshold: failures,
 	}
 }
 
@@ -83,20 +112,12 @@ func (o *Options) trust(pod *corev1.PodSpec) {
 }
 
 func (o *Options) operatorContainer() corev1.Container {
-	probe := func(path string, period, failures int32) *corev1.Probe {
-		return &corev1.Probe{
-			ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health")}},
-			PeriodSeconds:    period,
-			TimeoutSeconds:   5,
-			FailureThreshold: failures,
-		}
-	}
 	// Seldom, so that a busy node does not get the operator killed; ready soon, because people wait for it.
-	liveness := probe("/healthz", 60, 5)
+	liveness := healthProbe("/healthz", 60, 5)
 	liveness.InitialDelaySeconds = 60
 	return corev1.Container{
 		Name:            operatorName,
-		Image:           o.Image,
+		Image:           o.operatorImage(),
 		ImagePullPolicy: corev1.PullPolicy(o.ImagePullPolicy),
 		Command:         []string{"/usr/bin/hypershift-operator"},
 		Args:            o.operatorArgs(),
@@ -104,9 +125,10 @@ func (o *Options) operatorContainer() corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: "metrics", ContainerPort: metricsPort, Protocol: corev1.ProtocolTCP},
 			{Name: "health", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP},
+			{Name: "manager", ContainerPort: webhookPort, Protocol: corev1.ProtocolTCP},
 		},
 		LivenessProbe:  liveness,
-		ReadinessProbe: probe("/readyz", 2, 3),
+		ReadinessProbe: healthProbe("/readyz", 2, 3),
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("150Mi"),
 		}},
@@ -117,7 +139,7 @@ func (o *Options) operatorContainer() corev1.Container {
 }
 
 func (o *Options) operatorArgs() []string {
-	return []string{
+	args := []string{
 		"run",
 		"--namespace=$(MY_NAMESPACE)",
 		"--pod-name=$(MY_NAME)",
@@ -127,6 +149,19 @@ func (o *Options) operatorArgs() []string {
 		fmt.Sprintf("--enable-ci-debug-output=%t", o.CIDebugOutput),
 		"--private-platform=" + o.PrivatePlatform,
 	}
+	for _, cidr := range o.EgressBlockCIDRs {
+		args = append(args, "--hcp-egress-block-cidrs="+cidr)
+	}
+	if o.RegistryOverrides != "" {
+		args = append(args, "--registry-overrides="+o.RegistryOverrides)
+	}
+	if o.webhooks() {
+		args = append(args, "--webhook-port="+strconv.Itoa(webhookPort))
+	}
+	if o.IngressDomain != "" {
+		args = append(args, "--ingress-domain="+o.IngressDomain)
+	}
+	return args
 }
 
 func (o *Options) operatorEnv() []corev1.EnvVar {
@@ -138,6 +173,7 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 		field("MY_NAME", "metadata.name"),
 		{Name: "METRICS_SET", Value: o.MetricsSet},
 		{Name: "CERT_ROTATION_SCALE", Value: o.CertRotationScale.String()},
+		{Name: "KUBE_FEATURE_WatchListClient", Value: "false"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.ExtraEnv)) {
 		isBase := slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == name })
@@ -148,8 +184,18 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 	if o.TechPreview {
 		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})
 	}
+	stored := storedVersion
+	if o.NoCAPIMigration {
+		stored = formerVersion
+	}
+	env = append(env, corev1.EnvVar{Name: "CAPI_STORAGE_VERSION", Value: stored})
 	if len(o.Platforms) > 0 {
 		env = append(env, corev1.EnvVar{Name: "PLATFORMS_INSTALLED", Value: strings.Join(o.Platforms, ",")})
+	}
+	for _, tag := range slices.Sorted(maps.Keys(imageVariables)) {
+		if image := o.ImageRefs[tag]; image != "" {
+			env = append(env, corev1.EnvVar{Name: imageVariables[tag], Value: image})
+		}
 	}
 	return env
 }
@@ -166,6 +212,18 @@ func restricted(uid int64) *corev1.SecurityContext {
 	}
 }
 
+// disruptionBudget lets nodes be drained, one replica at a time.
+func (o *Options) disruptionBudget(name string) client.Object {
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: new(intstr.FromInt32(1)),
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"name": name}},
+		},
+	}
+}
+
 func (o *Options) operatorService() client.Object {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -175,6 +233,7 @@ func (o *Options) operatorService() client.Object {
 			Selector: map[string]string{"name": operatorName},
 			Ports: []corev1.ServicePort{
 				{Name: "metrics", Protocol: corev1.ProtocolTCP, Port: 9393, TargetPort: intstr.FromString("metrics")},
+				{Name: "manager", Protocol: corev1.ProtocolTCP, Port: wire.ServicePort, TargetPort: intstr.FromString("manager")},
 			},
 		},
 	}

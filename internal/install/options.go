@@ -3,12 +3,17 @@
 package install
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
@@ -21,42 +26,54 @@ type Options struct {
 	Namespace       string
 	Image           string
 	ImagePullPolicy string
+	// ImageRefs are the images of an ImageStream by tag; known ones replace images of the payload.
+	ImageRefs map[string]string
+	// RegistryOverrides is source=mirror,source=mirror.
+	RegistryOverrides string
 	// PullSecret is a dockerconfigjson; empty makes no Secret.
 	PullSecret  []byte
 	TrustBundle []byte
 	// Proxy is the management cluster's way out; the zero value stamps nothing.
 	Proxy proxyenv.Proxy
+	// NoMonitoring leaves out what needs the monitoring API.
+	NoMonitoring bool
+	// IngressDomain is where the management cluster serves Routes; empty leaves it to the cluster's own configuration.
+	IngressDomain string
+	// Router adds the Route API and our router for it: the management cluster has none.
+	Router bool
 
 	Development bool
 	// Platforms limits the definitions of Cluster API providers; empty means all there are.
-	Platforms          []string
+	Platforms   []string
+	ExcludeEtcd bool
+	// NoConversion and NoCAPIConversion install the definitions without the operator's webhook.
+	NoConversion, NoCAPIConversion bool
+	// NoCAPIMigration keeps Cluster API's objects stored as v1beta1.
+	NoCAPIMigration bool
+	// SkipCRDs are definitions to leave alone, by name.
+	SkipCRDs []string
+
+	AdminRBAC          bool
 	ExtraEnv           map[string]string
+	EgressBlockCIDRs   []string
 	PrivatePlatform    string
 	PlatformMonitoring string
 	MetricsSet         string
 	CIDebugOutput      bool
 	CertRotationScale  time.Duration
 	TechPreview        bool
+	// SLOAlerts adds the alerts of the service-level objectives.
+	SLOAlerts bool
 
 	ExternalDNS ExternalDNS
 }
 
-// ExternalDNS describes the controller that publishes the hosted clusters' host names; an empty provider means none.
-type ExternalDNS struct {
-	Provider     string
-	Credentials  []byte
-	SecretName   string
-	DomainFilter string
-	TXTOwnerID   string
-	Image        string
-	Interval     string
-}
-
 var (
-	platforms    = []string{"AWS", "Azure", "IBMCloud", "KubeVirt", "Agent", "OpenStack", "GCP"}
-	pullPolicies = []string{"Always", "Never", "IfNotPresent"}
-	metricsSets  = []string{"Telemetry", "SRE", "All"}
-	monitorings  = []string{"", "None", "OperatorOnly", "All"}
+	platforms        = []string{"AWS", "Azure", "IBMCloud", "KubeVirt", "Agent", "OpenStack", "GCP"}
+	privatePlatforms = []string{"AWS", "Azure", "GCP", "None"}
+	pullPolicies     = []string{"Always", "Never", "IfNotPresent"}
+	metricsSets      = []string{"Telemetry", "SRE", "All"}
+	monitorings      = []string{"", "None", "OperatorOnly", "All"}
 )
 
 // Normalize brings values that may be typed in any case to their canonical form and checks all of them; the error names
@@ -76,64 +93,88 @@ func (o *Options) Normalize() error {
 	for i := range o.Platforms {
 		canonical("--limit-crd-install", &o.Platforms[i], platforms)
 	}
+	errs = append(errs, names("--namespace", o.Namespace, validation.IsDNS1123Label)...)
+	if o.IngressDomain != "" {
+		errs = append(errs, names("--ingress-domain", o.IngressDomain, validation.IsDNS1123Subdomain)...)
+	}
 	if !slices.Contains(monitorings, o.PlatformMonitoring) {
 		errs = append(errs, fmt.Errorf("--platform-monitoring %q is unknown; use None, OperatorOnly or All", o.PlatformMonitoring))
 	}
-	if o.PrivatePlatform != "None" {
-		errs = append(errs, fmt.Errorf("--private-platform %q is not supported by this version; leave it out and use public endpoints", o.PrivatePlatform))
+	switch {
+	case !slices.Contains(privatePlatforms, o.PrivatePlatform):
+		errs = append(errs, fmt.Errorf("--private-platform %q is unknown; use one of %s", o.PrivatePlatform, strings.Join(privatePlatforms, ", ")))
+	case o.PrivatePlatform != "None":
+		errs = append(errs, fmt.Errorf("--private-platform %q is not served by this version; leave it out and use public endpoints", o.PrivatePlatform))
 	}
-	if o.CertRotationScale > 24*time.Hour {
-		errs = append(errs, errors.New("--cert-rotation-scale must not exceed 24h: certificates live for multiples of it"))
+	if o.CertRotationScale > 24*time.Hour || o.CertRotationScale <= 0 {
+		errs = append(errs, errors.New("--cert-rotation-scale must be above 0 and not exceed 24h: certificates live for multiples of it"))
 	}
+	if o.NoCAPIMigration && o.NoCAPIConversion {
+		errs = append(errs, errors.New("--disable-capi-migration and --disable-capi-conversion-webhook exclude each other: "+
+			"objects stored as v1beta1 must be converted for this operator, which uses v1beta2"))
+	}
+	errs = append(errs, o.validateFiles()...)
+	errs = append(errs, o.validateLists()...)
 	return errors.Join(append(errs, o.ExternalDNS.validate()...)...)
 }
 
-func (e ExternalDNS) validate() []error {
+func names(flag, value string, check func(string) []string) []error {
+	if problems := check(value); len(problems) > 0 {
+		return []error{fmt.Errorf("%s %q: %s", flag, value, strings.Join(problems, "; "))}
+	}
+	return nil
+}
+
+// validateFiles finds a wrong file before an image pull or a handshake does.
+func (o *Options) validateFiles() []error {
 	var errs []error
-	if e.Provider == "" {
-		return nil
+	if len(o.PullSecret) > 0 {
+		var config struct {
+			Auths map[string]any `json:"auths"`
+		}
+		if err := json.Unmarshal(o.PullSecret, &config); err != nil || config.Auths == nil {
+			errs = append(errs, errors.New(`the file of --pull-secret is not a dockerconfigjson: a JSON object with "auths"`))
+		}
 	}
-	if !slices.Contains([]string{"aws", "azure", "google"}, e.Provider) {
-		errs = append(errs, fmt.Errorf("--external-dns-provider %q is unknown; use aws, azure or google", e.Provider))
+	if len(o.TrustBundle) > 0 && !x509.NewCertPool().AppendCertsFromPEM(o.TrustBundle) {
+		errs = append(errs, errors.New("the file of --additional-trust-bundle holds no certificate in PEM form"))
 	}
-	if len(e.Credentials) > 0 && e.SecretName != "" {
-		errs = append(errs, errors.New("only one of --external-dns-credentials and --external-dns-secret may be given"))
+	return errs
+}
+
+func (o *Options) validateLists() []error {
+	var errs []error
+	for _, cidr := range o.EgressBlockCIDRs {
+		if prefix, err := netip.ParsePrefix(cidr); err != nil || !prefix.Addr().Is4() {
+			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q is not a CIDR of IPv4 like 10.0.0.0/8", cidr))
+		}
 	}
-	if len(e.Credentials) == 0 && e.SecretName == "" {
-		errs = append(errs, errors.New("--external-dns-credentials or --external-dns-secret are required with --external-dns-provider"))
+	for _, entry := range strings.FieldsFunc(o.RegistryOverrides, func(r rune) bool { return r == ',' }) {
+		if source, mirror, ok := strings.Cut(entry, "="); !ok || source == "" || mirror == "" {
+			errs = append(errs, fmt.Errorf("--registry-overrides %q is not of the form source=mirror", entry))
+		}
 	}
-	if e.Provider == "azure" && len(e.Credentials) > 0 {
-		errs = append(errs, checkAzureDNSCredentials(e.Credentials)...)
-	}
-	if e.DomainFilter == "" {
-		errs = append(errs, errors.New("--external-dns-domain-filter is required with --external-dns-provider: the zone that the hosted clusters' host names are written to"))
-	}
-	if e.Interval != "" {
-		if _, err := time.ParseDuration(e.Interval); err != nil {
-			errs = append(errs, fmt.Errorf("--external-dns-interval: %w", err))
+	for _, name := range slices.Sorted(maps.Keys(o.ExtraEnv)) {
+		if problems := validation.IsEnvVarName(name); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("--additional-operator-env-vars %q: %s", name, strings.Join(problems, "; ")))
 		}
 	}
 	return errs
 }
 
-// checkAzureDNSCredentials finds the mix-up with the credentials file of the other commands, whose keys differ: ExternalDNS would
-// run and write no record.
-func checkAzureDNSCredentials(raw []byte) []error {
-	var values map[string]any
-	if err := json.Unmarshal(raw, &values); err != nil {
-		return []error{errors.New("the file of --external-dns-credentials is no JSON object")}
-	}
-	var missing []string
-	for _, key := range []string{"tenantId", "subscriptionId", "resourceGroup", "aadClientId", "aadClientSecret"} {
-		if text, ok := values[key].(string); !ok || text == "" {
-			missing = append(missing, key)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return []error{fmt.Errorf("the file of --external-dns-credentials lacks %s; it differs from the file of --azure-creds", strings.Join(missing, ", "))}
-}
-
 // monitored tells whether the platform's monitoring looks at the operator's namespace.
 func (o *Options) monitored() bool { return o.PlatformMonitoring != "None" }
+
+// webhooks tells whether the API server calls the operator.
+func (o *Options) webhooks() bool { return !o.NoConversion || !o.NoCAPIConversion }
+
+// replicas: where the API server calls the operator, its absence would be felt by every client of the converted kinds.
+func (o *Options) replicas() int32 {
+	switch {
+	case o.Development:
+		return 0
+	case o.webhooks():
+		return 2
+	}
+	return 1
+}

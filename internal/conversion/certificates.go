@@ -1,0 +1,215 @@
+package conversion
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/conversion/wire"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+)
+
+const (
+	// AuthoritySecret holds the authority and, under BundleKey, every authority that may still have signed a certificate in use.
+	AuthoritySecret = "webhook-serving-ca"
+	// ServingSecret holds what the webhook shows.
+	ServingSecret = "manager-serving-cert"
+	// BundleKey of the authority's Secret.
+	BundleKey = "ca-bundle.crt"
+
+	fieldManager = "hypershift-operator-conversion"
+	// recheck is how often certificates are looked at without an event; they are renewed thirty days before they end.
+	recheck = 12 * time.Hour
+)
+
+// Certificates keeps the webhook's certificates, and tells the API server by the definitions whom to trust. Replicas do it side by
+// side: a write that another one was faster with is a conflict, and is looked at again.
+type Certificates struct {
+	client.Client
+	Namespace string
+	Now       func() time.Time
+	Policy    pki.Policy
+
+	// serving is shared by the bootstrap and the controller.
+	serving *atomic.Pointer[tls.Certificate]
+}
+
+var errNoCertificate = errors.New("the webhook's certificate is not there yet")
+
+// GetCertificate is the webhook server's side: a renewed certificate serves from the next connection on.
+func (c *Certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if certificate := c.serving.Load(); certificate != nil {
+		return certificate, nil
+	}
+	return nil, errNoCertificate
+}
+
+// Ready is a readiness check: a replica that shows no certificate must get no conversions.
+func (c *Certificates) Ready(*http.Request) error {
+	_, err := c.GetCertificate(nil)
+	return err
+}
+
+// Reconcile makes what is missing or about to end, in the order in which nobody meets a certificate he does not trust:
+//
+//  1. the authority; a new one joins the bundle of the former ones;
+//  2. the bundle in every definition that is converted here;
+//  3. the serving certificate, signed by the authority.
+func (c *Certificates) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	authority, err := c.ensureAuthority(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := c.inject(ctx, authority[BundleKey]); err != nil {
+		return ctrl.Result{}, err
+	}
+	serving, err := c.ensureServing(ctx, authority)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	pair, err := tls.X509KeyPair(serving[corev1.TLSCertKey], serving[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("load the certificate of Secret %s/%s: %w", c.Namespace, ServingSecret, err)
+	}
+	c.serving.Store(&pair)
+	return ctrl.Result{RequeueAfter: recheck}, nil
+}
+
+func (c *Certificates) ensureAuthority(ctx context.Context) (map[string][]byte, error) {
+	secret, err := c.read(ctx, AuthoritySecret, corev1.SecretTypeOpaque)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := pki.EnsureAuthorities(pki.Secrets{AuthoritySecret: secret.Data}, []pki.Authority{authority}, c.Policy, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	data, isNew := changed[AuthoritySecret]
+	if !isNew {
+		data = map[string][]byte{corev1.TLSCertKey: secret.Data[corev1.TLSCertKey], corev1.TLSPrivateKeyKey: secret.Data[corev1.TLSPrivateKeyKey]}
+	}
+	data[BundleKey] = bundle(data[corev1.TLSCertKey], secret.Data[BundleKey], c.Now())
+	if !isNew && bytes.Equal(data[BundleKey], secret.Data[BundleKey]) {
+		return data, nil
+	}
+	secret.Data = data
+	return data, c.write(ctx, secret)
+}
+
+func (c *Certificates) ensureServing(ctx context.Context, authorityData map[string][]byte) (map[string][]byte, error) {
+	secret, err := c.read(ctx, ServingSecret, corev1.SecretTypeTLS)
+	if err != nil {
+		return nil, err
+	}
+	have := pki.Secrets{AuthoritySecret: authorityData, ServingSecret: secret.Data}
+	host := wire.ServiceName + "." + c.Namespace + ".svc"
+	leaf := pki.Leaf{
+		Secret: ServingSecret, Signer: AuthoritySecret, CN: host, Hosts: []string{host, host + ".cluster.local"},
+		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	changed, err := pki.EnsureLeavesOf(have, []pki.Authority{authority}, []pki.Leaf{leaf}, c.Policy, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	data, isNew := changed[ServingSecret]
+	if !isNew {
+		return secret.Data, nil
+	}
+	secret.Data = data
+	return data, c.write(ctx, secret)
+}
+
+var authority = pki.Authority{
+	Secret: AuthoritySecret, CN: "hypershift-webhook-signer", OU: "hypershift", CertKey: corev1.TLSCertKey, KeyKey: corev1.TLSPrivateKeyKey,
+}
+
+// read returns an empty Secret where there is none.
+func (c *Certificates) read(ctx context.Context, name string, kind corev1.SecretType) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name}, Type: kind}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", c.Namespace, name, err)
+	}
+	return secret.DeepCopy(), nil
+}
+
+// write refuses to overwrite what another replica wrote meanwhile: the version it read goes along.
+func (c *Certificates) write(ctx context.Context, secret *corev1.Secret) error {
+	var err error
+	if secret.ResourceVersion == "" {
+		err = c.Create(ctx, secret, client.FieldOwner(fieldManager))
+	} else {
+		err = c.Update(ctx, secret, client.FieldOwner(fieldManager))
+	}
+	if err != nil {
+		return fmt.Errorf("write Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
+}
+
+// bundle is the current authority before those of old that have not ended.
+func bundle(current, old []byte, now time.Time) []byte {
+	out := append(bytes.TrimSpace(current), '\n')
+	for block, rest := pem.Decode(old); block != nil; block, rest = pem.Decode(rest) {
+		text := pem.EncodeToMemory(block)
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || certificate.NotAfter.Before(now) || bytes.Contains(out, bytes.TrimSpace(text)) {
+			continue
+		}
+		out = append(out, text...)
+	}
+	return out
+}
+
+// inject gives the bundle to the definitions that are converted here and carry another one.
+func (c *Certificates) inject(ctx context.Context, bundle []byte) error {
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := c.List(ctx, crds, client.MatchingLabels{wire.InstalledLabel: wire.InstalledValue}); err != nil {
+		return fmt.Errorf("list the definitions that this operator converts: %w", err)
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{
+		"clientConfig": map[string]any{"caBundle": bundle}}}}})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range crds.Items {
+		crd := &crds.Items[i]
+		if !c.converts(crd) || bytes.Equal(crd.Spec.Conversion.Webhook.ClientConfig.CABundle, bundle) {
+			continue
+		}
+		target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
+		err := c.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("give definition %s the authority of its webhook: %w", crd.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Certificates) converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Webhook == nil || crd.Spec.Conversion.Webhook.ClientConfig == nil {
+		return false
+	}
+	service := crd.Spec.Conversion.Webhook.ClientConfig.Service
+	return service != nil && service.Namespace == c.Namespace && service.Name == wire.ServiceName
+}

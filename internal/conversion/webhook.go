@@ -1,0 +1,33 @@
+// Package conversion serves the versions of Cluster API's kinds: the webhook that the management API server calls to convert an
+// object, and the certificate by which it trusts that webhook. Every replica of the operator serves, the leader or not.
+package conversion
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
+	addonsv1beta2 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	corev1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	corev1beta2 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1alpha1 "sigs.k8s.io/cluster-api/api/ipam/v1alpha1"
+	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
+	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+)
+
+// Handler answers the API server's requests with Cluster API's own conversion functions.
+func Handler() (http.Handler, error) {
+	scheme := runtime.NewScheme()
+	err := errors.Join(
+		corev1beta1.AddToScheme(scheme), corev1beta2.AddToScheme(scheme),
+		addonsv1beta1.AddToScheme(scheme), addonsv1beta2.AddToScheme(scheme),
+		ipamv1alpha1.AddToScheme(scheme), ipamv1beta1.AddToScheme(scheme), ipamv1beta2.AddToScheme(scheme),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("register the versions of Cluster API: %w", err)
+	}
+	return conversion.NewWebhookHandler(scheme, conversion.NewRegistry()), nil
+}
