@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -77,7 +78,7 @@ func printObject(w io.Writer, format string, v any) error {
 }
 
 // stackProgress prints one line per finished step on stderr, with the time since the command began.
-func stackProgress(cmd *cobra.Command) func(stack.Event) {
+func stackProgress(cmd *cobra.Command) stack.Progress {
 	begin := time.Now()
 	return func(e stack.Event) {
 		if e.Phase == stack.Applying || e.Phase == stack.Deleting {
@@ -91,7 +92,31 @@ func stackProgress(cmd *cobra.Command) func(stack.Event) {
 	}
 }
 
-// withPlan runs plan or work, and prints the result.
+// removals are the steps of a destroy that removed something, which are its result.
+type removals struct {
+	mu   sync.Mutex
+	done []stack.Step
+}
+
+func (r *removals) note(next stack.Progress) stack.Progress {
+	return func(e stack.Event) {
+		if e.Phase == stack.Deleted {
+			r.mu.Lock()
+			r.done = append(r.done, stack.Step{Kind: e.Node.Kind, Name: e.Node.Name, Action: "deleted"})
+			r.mu.Unlock()
+		}
+		next(e)
+	}
+}
+
+// steps is never nil, so that a program that reads the result finds a list.
+func (r *removals) steps() []stack.Step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]stack.Step{}, r.done...)
+}
+
+// withPlan runs plan or work, and prints the result; no print is for what has nothing to say beyond its progress.
 func withPlan[T any](cmd *cobra.Command, f *azureFlags, plan func(context.Context, *azure.Session) ([]stack.Step, error),
 	work func(context.Context, *azure.Session) (T, error), print func(io.Writer, T) error) error {
 	session, err := f.session()
@@ -111,6 +136,9 @@ func withPlan[T any](cmd *cobra.Command, f *azureFlags, plan func(context.Contex
 	}
 	if f.output != "" {
 		return printObject(cmd.OutOrStdout(), f.output, result)
+	}
+	if print == nil {
+		return nil
 	}
 	return print(cmd.OutOrStdout(), result)
 }

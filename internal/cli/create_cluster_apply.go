@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,12 +28,6 @@ const applyManager = "hypershift-cli"
 // infrastructure id.
 func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 	f := c.flags
-	var err error
-	if c.client == nil {
-		if c.client, err = newKubeClient(f.kubeconfig); err != nil {
-			return err
-		}
-	}
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name}
 	hc := &hyperv1.HostedCluster{}
 	backoff := wait.Backoff{Steps: 5, Duration: time.Second, Factor: 2, Jitter: 0.1}
@@ -43,7 +38,7 @@ func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 		c.say("the management cluster does not answer, asking again: %v", err)
 		return true
 	}
-	err = retry.OnError(backoff, again, func() error { return c.client.Get(ctx, key, hc) })
+	err := retry.OnError(backoff, again, func() error { return c.client.Get(ctx, key, hc) })
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -104,7 +99,13 @@ func (c *clusterCreator) apply(ctx context.Context) error {
 	if err := c.keepGenerated(ctx); err != nil {
 		return err
 	}
-	for _, obj := range f.cluster.Objects() {
+	objs := f.cluster.Objects()
+	inventory, err := c.inventorySecret(ctx)
+	if err != nil {
+		return err
+	}
+	objs = slices.Insert(objs, 1, client.Object(inventory)) // after the namespace, and before what may be destroyed
+	for _, obj := range objs {
 		labels := obj.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}

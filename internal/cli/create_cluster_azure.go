@@ -31,6 +31,7 @@ type clusterFlags struct {
 	fromInfra *provision.InfraOutput
 
 	kubeconfig, infraJSON                                     string
+	releaseStream                                             string
 	pullSecret, sshKey, signingKey, trustBundle, imageSources string
 	workloadIdentities, encryptionKeyID                       string
 	baseDomainPrefix, etcdStorageSize, endpointAccess, oauth  string
@@ -38,16 +39,15 @@ type clusterFlags struct {
 	controlPlaneOperatorImage, networkType                    string
 	annotations, labels, tolerations                          []string
 	nodeDrainTimeout, nodeVolumeDetachTimeout                 time.Duration
-	generateSSH                                               bool
+	generateSSH, versionCheck, defaultDual                    bool
 	wait, render, renderSensitive                             bool
 	renderInto                                                string
 	timeout                                                   time.Duration
 }
 
 func newCreateClusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Create a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newCreateClusterAzureCommand(provision.CreateInfra))
-	return cmd
+	return parent("cluster", "Create a hosted cluster",
+		newCreateClusterAzureCommand(provision.CreateInfra))
 }
 
 func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
@@ -67,7 +67,7 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
 			if err := f.takeHandoff(cmd); err != nil {
 				return err
 			}
-			c := &clusterCreator{flags: f, createInfra: createInfra, cmd: cmd, say: progressLine(cmd)}
+			c := &clusterCreator{flags: f, createInfra: createInfra, cmd: cmd, say: progressLine(cmd), streams: newReleaseStreams()}
 			ctx := cmd.Context()
 			if f.timeout > 0 {
 				var cancel context.CancelFunc
@@ -86,6 +86,8 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
 	f.addAzure(cmd.Flags())
 	f.machines.add(cmd.Flags())
 	f.handoff.addRead(cmd)
+	cmd.MarkFlagsMutuallyExclusive("default-dual", "service-cidr")
+	cmd.MarkFlagsMutuallyExclusive("default-dual", "cluster-cidr")
 	return cmd
 }
 
@@ -99,6 +101,8 @@ func (f *clusterFlags) addGeneral(flags *pflag.FlagSet) {
 	flags.StringVar(&f.baseDomainPrefix, "base-domain-prefix", "", "replaces the cluster's name in its domain; \"none\" for no prefix")
 	flags.StringVar(&c.Publishing.ExternalDNSDomain, "external-dns-domain", "", "domain beneath which the cluster's endpoints are published")
 	flags.StringVar(&c.ReleaseImage, "release-image", version.ReleaseImage, "release payload")
+	flags.StringVar(&f.releaseStream, "release-stream", "", "newest release of this stream that the operator runs, such as 4-stable-multi; --release-image wins over it")
+	flags.BoolVar(&f.versionCheck, "version-check", false, "fail unless this program and the installed operator are of the same build")
 	flags.Int32Var(&f.machines.Replicas, "node-pool-replicas", 0, "nodes of each node pool; negative makes no node pool")
 	flags.StringVar(&f.sshKey, "ssh-key", "", "public key file for logging in to nodes")
 	flags.BoolVar(&f.generateSSH, "generate-ssh", false, "generate a key pair for logging in to nodes")
@@ -144,6 +148,7 @@ func (f *clusterFlags) addNetworking(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&n.ServiceCIDRs, "service-cidr", []string{"172.31.0.0/16"}, "range of Services (repeatable)")
 	flags.StringArrayVar(&n.ClusterCIDRs, "cluster-cidr", []string{"10.132.0.0/14"}, "range of pods (repeatable)")
 	flags.StringArrayVar(&n.MachineCIDRs, "machine-cidr", nil, "range of nodes (repeatable)")
+	flags.BoolVar(&f.defaultDual, "default-dual", false, "defaults for two IP families; without effect on Azure")
 	flags.BoolVar(&n.DisableMultiNetwork, "disable-multi-network", false, "no Multus; only with --network-type Other")
 	flags.Int32Var(&n.OVNKubernetesMTU, "ovn-kubernetes-mtu", 0, "MTU of OVN, 576 to 9216")
 	flags.BoolVar(&n.AllocateNodeCIDRs, "allocate-node-cidrs", false, "the controller manager hands out pod ranges; only with --network-type Other")
@@ -177,6 +182,7 @@ type clusterCreator struct {
 	createInfra infraCreator
 	cmd         *cobra.Command
 	say         func(format string, args ...any)
+	streams     *releaseStreams
 	client      client.Client // nil when only rendering
 }
 
@@ -193,11 +199,8 @@ func (c *clusterCreator) run(ctx context.Context) error {
 		return err
 	}
 	f.cluster.Identity.SubscriptionID, f.cluster.Identity.TenantID = session.SubscriptionID, session.TenantID
-	if !f.render {
-		if err := c.checkManagementCluster(ctx); err != nil {
-			return err
-		}
-		c.warnUnpublished(ctx)
+	if err := c.askManagementCluster(ctx); err != nil {
+		return err
 	}
 	if f.infra.InfraID == "" && f.infraJSON == "" {
 		f.infra.InfraID = newInfraID(f.cluster.Name)
@@ -217,6 +220,40 @@ func (c *clusterCreator) run(ctx context.Context) error {
 		return c.writeManifests()
 	}
 	return c.apply(ctx)
+}
+
+// askManagementCluster is what has to be known of it before anything is made. Rendering needs it only for what only it knows.
+func (c *clusterCreator) askManagementCluster(ctx context.Context) error {
+	f := c.flags
+	stream := f.releaseStream != "" && !c.cmd.Flags().Changed("release-image")
+	if c.client == nil && (!f.render || f.versionCheck || stream) {
+		var err error
+		if c.client, err = newKubeClient(f.kubeconfig); err != nil {
+			return err
+		}
+	}
+	if f.versionCheck {
+		if err := checkServerVersion(ctx, c.client); err != nil {
+			return err
+		}
+	}
+	if !f.render {
+		if err := c.checkManagementCluster(ctx); err != nil {
+			return err
+		}
+		c.warnUnpublished(ctx)
+	}
+	if !stream {
+		return nil
+	}
+	minors, err := operatorMinors(ctx, c.client)
+	if err != nil {
+		return err
+	}
+	if f.cluster.ReleaseImage, err = c.streams.resolve(ctx, f.releaseStream, minors); err == nil {
+		c.say("release %s of stream %s", f.cluster.ReleaseImage, f.releaseStream)
+	}
+	return err
 }
 
 // plan prints what would be created, in Azure and on the management cluster.
@@ -249,14 +286,17 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 	switch {
 	case f.fromInfra != nil:
 		out = f.fromInfra
+		err = c.claimHandoff(session, out.InfraID)
 	case f.infraJSON != "":
-		out, err = provision.ReadInfraOutput(f.infraJSON)
+		if out, err = provision.ReadInfraOutput(f.infraJSON); err == nil {
+			err = c.claimInfra(session, out)
+		}
 	default:
 		if f.render {
 			c.say("warning: without --infra-json rendering creates the infrastructure; use --dry-run to see what that is")
 		}
 		c.say("infrastructure id %s", f.infra.InfraID)
-		out, err = c.createInfra(ctx, session, f.infra, stackProgress(c.cmd))
+		out, err = c.makeInfra(ctx, session)
 	}
 	if err != nil {
 		return c.explainInfra(err)

@@ -1,9 +1,17 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // takeHandoff completes the flags from the --from file; what was typed wins.
@@ -29,9 +37,104 @@ func (f *clusterFlags) takeHandoff(cmd *cobra.Command) error {
 	if from := h.DNS; from != nil {
 		orElse(&f.cluster.Publishing.ExternalDNSDomain, from.Zone)
 	}
-	if from := h.Infra; from != nil && f.infraJSON == "" {
+	if f.infraJSON != "" {
+		return nil
+	}
+	// Roles are given by the stack that made the infrastructure; run again, it makes nothing twice.
+	if from := h.Infra; from != nil && !f.infra.AssignRoles {
 		f.fromInfra, f.infraJSON = from, f.handoff.path
 		orElse(&f.infra.BaseDomain, from.BaseDomain)
+		return nil
 	}
+	f.infra.Name = f.cluster.Name
+	h.ContinueInfra(&f.infra)
 	return nil
+}
+
+// makeInfra runs the stack and keeps the record of it: in the hand-off file, where there is one, and for the Secret beside the
+// HostedCluster.
+func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) (*provision.InfraOutput, error) {
+	f := c.flags
+	h := &f.handoff
+	if err := c.claimHandoff(session, f.infra.InfraID); err != nil {
+		return nil, err
+	}
+	if err := h.BeginInfra(session, f.infra); err != nil {
+		return nil, err
+	}
+	out, err := c.createInfra(ctx, session, f.infra, h.journal(provision.InfraStack, stackProgress(c.cmd)))
+	if err == nil {
+		h.EndInfra(f.infra, out)
+	}
+	return out, h.save(err)
+}
+
+// claimHandoff says for which cluster the record is; without a file it is kept in memory.
+func (c *clusterCreator) claimHandoff(session *azure.Session, infraID string) error {
+	f := c.flags
+	if f.handoff.Handoff == nil {
+		if err := f.handoff.open(); err != nil {
+			return err
+		}
+	}
+	return f.handoff.Claim(session, f.cluster.Name, infraID, f.cloud, f.location)
+}
+
+// claimInfra takes infrastructure that is on no record into one.
+func (c *clusterCreator) claimInfra(session *azure.Session, out *provision.InfraOutput) error {
+	c.flags.location = out.Region
+	if err := c.claimHandoff(session, out.InfraID); err != nil {
+		return err
+	}
+	c.flags.handoff.Infra = out
+	return nil
+}
+
+// inventoryKey is the member of the Secret that holds the hand-off.
+const inventoryKey = "handoff.yaml"
+
+// inventoryName is the Secret beside the HostedCluster in which destroy finds what was made for it.
+func inventoryName(cluster string) string { return cluster + "-azure-inventory" }
+
+// inventorySecret is that Secret.
+func (c *clusterCreator) inventorySecret(ctx context.Context) (*corev1.Secret, error) {
+	f := c.flags
+	h := f.handoff.Handoff
+	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: inventoryName(f.cluster.Name)}
+	earlier, err := readInventory(ctx, c.client, key)
+	if err != nil {
+		c.say("warning: %v; it is replaced", err)
+	}
+	// An earlier run may have made what this one has found in its place.
+	if earlier != nil && earlier.InfraID == h.InfraID {
+		if err := h.Join(earlier); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := h.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Data:       map[string][]byte{inventoryKey: raw},
+	}, nil
+}
+
+// readInventory reads the Secret; nil when there is none.
+func readInventory(ctx context.Context, c client.Client, key client.ObjectKey) (*provision.Handoff, error) {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the inventory in Secret %s: %w", key, err)
+	}
+	h, err := provision.ParseHandoff(secret.Data[inventoryKey])
+	if err != nil {
+		return nil, fmt.Errorf("the inventory in Secret %s: %w", key, err)
+	}
+	return h, nil
 }

@@ -56,7 +56,7 @@ func (f *clusterFlags) validateInputs() error {
 	switch {
 	case f.credentials == "":
 		return errors.New("--azure-creds is required: the file with subscriptionId, tenantId, clientId and clientSecret")
-	case f.cluster.ReleaseImage == "" && !f.render:
+	case f.cluster.ReleaseImage == "" && f.releaseStream == "" && !f.render:
 		return errors.New("--release-image is required: this build names no default release")
 	case f.infra.BaseDomain == "" && f.infraJSON == "":
 		return errors.New("--base-domain is required: the cluster's applications are published beneath it")

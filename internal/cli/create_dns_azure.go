@@ -15,9 +15,8 @@ import (
 )
 
 func newCreateDNSCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "dns", Short: "Create the DNS zone of the hosted clusters' endpoints", RunE: needSubcommand}
-	cmd.AddCommand(newCreateDNSAzureCommand())
-	return cmd
+	return parent("dns", "Create the DNS zone of the hosted clusters' endpoints",
+		newCreateDNSAzureCommand())
 }
 
 func newCreateDNSAzureCommand() *cobra.Command {
@@ -74,9 +73,7 @@ func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	if err := h.claim(s, flags, "", ""); err != nil {
 		return nil, err
 	}
-	recorder := provision.NewRecorder(stackProgress(cmd))
-	out, err := provision.CreateDNS(ctx, s, o, recorder.Progress)
-	h.Record("dns", recorder, provision.DNSIDs(s, o, out))
+	out, err := provision.CreateDNS(ctx, s, o, h.journal(dnsStack, stackProgress(cmd)))
 	if err == nil {
 		h.DNS = out
 	}

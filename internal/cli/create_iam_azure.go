@@ -16,9 +16,8 @@ import (
 )
 
 func newCreateIAMCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "iam", Short: "Create the workload identities of a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newCreateIAMAzureCommand())
-	return cmd
+	return parent("iam", "Create the workload identities of a hosted cluster",
+		newCreateIAMAzureCommand())
 }
 
 func newCreateIAMAzureCommand() *cobra.Command {
@@ -80,9 +79,7 @@ func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	recorder := provision.NewRecorder(stackProgress(cmd))
-	identities, err := provision.CreateIAM(ctx, s, o, recorder.Progress)
-	h.Record("iam", recorder, provision.IAMIDs(s, o))
+	identities, err := provision.CreateIAM(ctx, s, o, h.journal(iamStack, stackProgress(cmd)))
 	if err != nil {
 		return nil, h.save(err)
 	}

@@ -14,9 +14,8 @@ import (
 )
 
 func newCreateInfraCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "infra", Short: "Create the cloud infrastructure of a hosted cluster"}
-	cmd.AddCommand(newCreateInfraAzureCommand())
-	return cmd
+	return parent("infra", "Create the cloud infrastructure of a hosted cluster",
+		newCreateInfraAzureCommand())
 }
 
 func newCreateInfraAzureCommand() *cobra.Command {
@@ -36,8 +35,12 @@ func newCreateInfraAzureCommand() *cobra.Command {
 				return err
 			}
 			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
+			handoff.ContinueInfra(&o)
 			o.Location = flags.location
 			if err := infraIdentities(&o, identities, handoff.Identities); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
 				return err
 			}
 			return withPlan(cmd, &flags,
@@ -94,49 +97,15 @@ func infraIdentities(o *provision.InfraOptions, path string, from *provision.Ide
 }
 
 func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.InfraOptions, h *handoffFile) (*provision.InfraOutput, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	recorder := provision.NewRecorder(stackProgress(cmd))
-	out, err := provision.CreateInfra(ctx, s, o, recorder.Progress)
-	if out != nil {
-		h.RecordInfra(s, recorder, o, out, err == nil)
+	if err := h.BeginInfra(s, o); err != nil {
+		return nil, err
+	}
+	out, err := provision.CreateInfra(ctx, s, o, h.journal(provision.InfraStack, stackProgress(cmd)))
+	if err == nil {
+		h.EndInfra(o, out)
 	}
 	return out, h.save(err)
-}
-
-func newDestroyInfraCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "infra", Short: "Destroy the cloud infrastructure of a hosted cluster"}
-	var flags azureFlags
-	var o provision.DestroyOptions
-	azureCmd := &cobra.Command{
-		Use:     "azure",
-		Short:   "Delete role assignments and the cluster's resource groups",
-		Example: `  hypershift destroy infra azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			session, err := flags.session()
-			if err != nil {
-				return err
-			}
-			o.Show = showAdopted(cmd)
-			return provision.DestroyInfra(cmd.Context(), session, o, stackProgress(cmd))
-		},
-	}
-	flags.add(azureCmd)
-	f := azureCmd.Flags()
-	f.StringVar(&o.Name, "name", "", "name of the hosted cluster")
-	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
-	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "main resource group; <name>-<infra-id> when empty")
-	f.BoolVar(&o.PreserveResourceGroup, "preserve-resource-group", false, "keep the main group and delete only the cluster's resources in it")
-	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role")
-	addDestroyFlags(f, &o)
-	for _, name := range []string{"name", "infra-id"} {
-		_ = azureCmd.MarkFlagRequired(name)
-	}
-	cmd.AddCommand(azureCmd)
-	return cmd
 }

@@ -24,9 +24,8 @@ type nodePoolFlags struct {
 }
 
 func newCreateNodePoolCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "nodepool", Short: "Create a node pool of a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newCreateNodePoolAzureCommand())
-	return cmd
+	return parent("nodepool", "Create a node pool of a hosted cluster",
+		newCreateNodePoolAzureCommand())
 }
 
 func newCreateNodePoolAzureCommand() *cobra.Command {

@@ -14,9 +14,8 @@ import (
 )
 
 func newCreateOIDCIssuerCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "oidc-issuer", Short: "Create the OIDC issuer that Azure trusts for a hosted cluster's tokens", RunE: needSubcommand}
-	cmd.AddCommand(newCreateOIDCIssuerAzureCommand())
-	return cmd
+	return parent("oidc-issuer", "Create the OIDC issuer that Azure trusts for a hosted cluster's tokens",
+		newCreateOIDCIssuerAzureCommand())
 }
 
 func newCreateOIDCIssuerAzureCommand() *cobra.Command {
@@ -84,14 +83,12 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	if err := h.claim(s, flags, o.Name, ""); err != nil {
 		return provision.Issuer{}, err
 	}
-	recorder := provision.NewRecorder(stackProgress(cmd))
 	var issuer provision.Issuer
 	var err error
 	if issuerURL != "" {
 		issuer, err = provision.WriteIssuerDocuments(ctx, s, o, issuerURL)
 	} else {
-		issuer, err = provision.CreateIssuer(ctx, s, o, recorder.Progress)
-		h.Record("oidc-issuer", recorder, provision.IssuerIDs(s, o))
+		issuer, err = provision.CreateIssuer(ctx, s, o, h.journal(issuerStack, stackProgress(cmd)))
 	}
 	if err == nil {
 		h.Issuer = &provision.IssuerHandoff{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,

@@ -31,17 +31,18 @@ type infraDestroyer func(context.Context, *azure.Session, provision.DestroyOptio
 type destroyClusterOptions struct {
 	azureFlags
 	provision.DestroyOptions
+	handoff               handoffFile
+	inventory             *provision.Handoff // of the Secret beside the HostedCluster, nil when there is none
 	destroyInfra          infraDestroyer
 	client                client.Client // nil: connect
 	namespace, kubeconfig string
 	gracePeriod           time.Duration
-	cleanupCloud          bool
+	cleanupCloud, force   bool
 }
 
 func newDestroyClusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "Destroy a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newDestroyClusterAzureCommand(&destroyClusterOptions{destroyInfra: provision.DestroyInfra}))
-	return cmd
+	return parent("cluster", "Destroy a hosted cluster",
+		newDestroyClusterAzureCommand(&destroyClusterOptions{destroyInfra: provision.DestroyInfra}))
 }
 
 func newDestroyClusterAzureCommand(o *destroyClusterOptions) *cobra.Command {
@@ -49,7 +50,8 @@ func newDestroyClusterAzureCommand(o *destroyClusterOptions) *cobra.Command {
 		Use:   "azure",
 		Short: "Delete the hosted cluster, its node pools and everything of it in Azure; identities and issuer stay",
 		Example: `  hypershift destroy cluster azure --name demo --azure-creds azure-credentials.json
-  hypershift destroy cluster azure --name demo --azure-creds azure-credentials.json --resource-group-name demo-managed-rg`,
+  hypershift destroy cluster azure --name demo --azure-creds azure-credentials.json --resource-group-name demo-managed-rg
+  hypershift destroy cluster azure --from demo.yaml --azure-creds azure-credentials.json --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -65,14 +67,23 @@ func newDestroyClusterAzureCommand(o *destroyClusterOptions) *cobra.Command {
 	addDestroyFlags(f, &o.DestroyOptions)
 	f.DurationVar(&o.gracePeriod, "cluster-grace-period", defaultGrace, "how long the management cluster may take to delete the hosted cluster")
 	f.BoolVar(&o.cleanupCloud, "destroy-cloud-resources", true, "remove what the hosted cluster created in Azure for its own Services and volumes")
-	_ = cmd.MarkFlagRequired("name")
+	f.BoolVar(&o.force, "force", false, "do not wait longer than the grace period: take the finalizers off and remove the infrastructure all the same; for development")
+	o.addPlan(cmd)
+	o.handoff.addRead(cmd)
 	return cmd
 }
 
 // run deletes in an order that can be repeated after a stop at any point: the finalizer of this command keeps the HostedCluster,
 // and with it the names, until the last resource is gone.
 func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
-	ctx, say := cmd.Context(), progressLine(cmd)
+	ctx := cmd.Context()
+	if err := o.handoff.mustOpen(); err != nil {
+		return err
+	}
+	o.handoff.complete(cmd, &o.azureFlags, &o.Name, nil)
+	if o.Name == "" {
+		return errors.New("--name is required, or a --from file that has it")
+	}
 	c, err := o.connect()
 	if err != nil {
 		return err
@@ -82,33 +93,72 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	say := progressLine(cmd)
+	o.inventory, err = readInventory(ctx, c, client.ObjectKey{Namespace: o.namespace, Name: inventoryName(o.Name)})
+	if err != nil {
+		say("warning: %v; the resources are found by their tags and names", err)
+	}
+	if hc == nil && o.inventory != nil {
+		(&handoffFile{Handoff: o.inventory}).complete(cmd, &o.azureFlags, nil, nil)
+	}
 	if err := o.learn(hc); err != nil {
 		return err
 	}
-	session, err := o.session()
-	if err != nil {
-		return err
+	o.Show = showAdopted(cmd)
+	return withPlan(cmd, &o.azureFlags,
+		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return o.plan(ctx, s, hc) },
+		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+			return o.destroy(ctx, cmd, s, c, hc, say)
+		}, nil)
+}
+
+func (o *destroyClusterOptions) plan(ctx context.Context, s *azure.Session, hc *hyperv1.HostedCluster) ([]stack.Step, error) {
+	if err := o.handoff.claim(s, &o.azureFlags, o.Name, o.InfraID); err != nil {
+		return nil, err
+	}
+	var steps []stack.Step
+	if hc != nil {
+		steps = append(steps, stack.Step{Kind: "HostedCluster", Name: hc.Namespace + "/" + hc.Name, Action: "delete"})
+	}
+	infra, err := provision.PlanDestroyInfra(ctx, s, o.DestroyOptions)
+	return append(steps, infra...), err
+}
+
+func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command, s *azure.Session, c client.Client, hc *hyperv1.HostedCluster, say func(string, ...any)) ([]stack.Step, error) {
+	var removed removals
+	key := client.ObjectKey{Namespace: o.namespace, Name: o.Name}
+	if err := o.handoff.claim(s, &o.azureFlags, o.Name, o.InfraID); err != nil {
+		return nil, err
 	}
 	if hc != nil {
 		say("deleting HostedCluster %s", key)
 		if err := o.deleteHostedCluster(ctx, c, key, say); err != nil {
-			return err
+			return nil, err
 		}
 	} else {
 		say("HostedCluster %s is gone already; removing its infrastructure", key)
 	}
-	o.Show = showAdopted(cmd)
-	if err := o.destroyInfra(ctx, session, o.DestroyOptions, stackProgress(cmd)); err != nil {
-		return err
+	err := o.destroyInfra(ctx, s, o.DestroyOptions, removed.note(o.handoff.journal(provision.InfraStack, stackProgress(cmd))))
+	if err == nil {
+		o.handoff.InfraGone()
+	}
+	if err = o.handoff.save(err); err != nil {
+		if !o.force {
+			return nil, err
+		}
+		say("warning: --force goes on though the infrastructure is not gone: %v", err)
 	}
 	if err := deleteClusterSecrets(ctx, c, o.namespace, o.InfraID); err != nil {
-		return err
+		return nil, err
 	}
 	if err := dropDestroyFinalizer(ctx, c, key); err != nil {
-		return err
+		if !o.force {
+			return nil, err
+		}
+		say("warning: %v", err)
 	}
 	say("hosted cluster %s destroyed; identities and issuer are kept", o.Name)
-	return nil
+	return removed.steps(), nil
 }
 
 func (o *destroyClusterOptions) connect() (client.Client, error) {
@@ -140,30 +190,41 @@ func getHostedCluster(ctx context.Context, c client.Client, key client.ObjectKey
 	return hc, nil
 }
 
-// learn takes names from the HostedCluster; the flags serve when it is gone.
+// learn takes names from the HostedCluster; when it is gone, from the inventory beside it, from the hand-off file and from the flags.
 func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
-	if hc == nil {
-		if o.InfraID == "" {
-			return errors.New("required inputs are missing: the HostedCluster is gone and --infra-id is not given; both name the resources to destroy, so one is needed")
+	if hc != nil {
+		if err := o.learnFromCluster(hc); err != nil {
+			return err
 		}
-		return nil
 	}
+	for _, h := range []*provision.Handoff{o.inventory, o.handoff.Handoff} {
+		// Of another infrastructure of the same name nothing may be learned.
+		if h != nil && (o.InfraID == "" || strings.EqualFold(o.InfraID, h.InfraID)) {
+			h.Demolish(&o.DestroyOptions)
+		}
+	}
+	if o.InfraID == "" {
+		return errors.New("required inputs are missing: the HostedCluster is gone, there is no inventory beside it, and neither --infra-id nor --from is given; one of them must name the resources to destroy")
+	}
+	return nil
+}
+
+func (o *destroyClusterOptions) learnFromCluster(hc *hyperv1.HostedCluster) error {
 	platform := hc.Spec.Platform.Azure
-	o.InfraID, o.VNetID, o.NSGID = hc.Spec.InfraID, platform.VnetID, platform.SecurityGroupID
+	o.InfraID, o.VNetID, o.NSGID, o.PrivateZoneID = hc.Spec.InfraID, platform.VnetID, platform.SecurityGroupID, hc.Spec.DNS.PrivateZoneID
 	if o.InfraID == "" {
 		return fmt.Errorf("required inputs are missing: HostedCluster %s/%s has no spec.infraID, by which its resources are found", hc.Namespace, hc.Name)
 	}
-	if o.ResourceGroup == "" {
-		o.ResourceGroup = platform.ResourceGroupName
-	}
+	orElse(&o.ResourceGroup, platform.ResourceGroupName)
 	if !strings.EqualFold(o.ResourceGroup, platform.ResourceGroupName) {
 		return fmt.Errorf("--resource-group-name %s is not the group of HostedCluster %s/%s, which lives in %s; leave the flag out", o.ResourceGroup, hc.Namespace, hc.Name, platform.ResourceGroupName)
 	}
 	if platform.Cloud != "" {
 		o.cloud = platform.Cloud
 	}
-	if zone, err := azure.ParseID(hc.Spec.DNS.PublicZoneID); err == nil && o.DNSZoneGroup == "" {
-		o.DNSZoneGroup = zone.ResourceGroup
+	o.location = platform.Location
+	if zone, err := azure.ParseID(hc.Spec.DNS.PublicZoneID); err == nil {
+		orElse(&o.DNSZoneGroup, zone.ResourceGroup)
 	}
 	if platform.Topology != "" && platform.Topology != hyperv1.AzureTopologyPublic && o.gracePeriod == defaultGrace {
 		o.gracePeriod = privateGrace
@@ -214,6 +275,10 @@ func (o *destroyClusterOptions) waitForOperator(ctx context.Context, c client.Cl
 		return len(others) == 0, nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
+		if o.force {
+			say("the management cluster has not finished within %s; taking the finalizers off", o.gracePeriod)
+			return o.forceFinalization(ctx, c, key)
+		}
 		return fmt.Errorf("HostedCluster %s wasn't finalized within %s (%s); see `kubectl -n %s describe hostedcluster %s`, then run the command again",
 			key, o.gracePeriod, last, key.Namespace, key.Name)
 	}

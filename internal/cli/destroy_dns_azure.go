@@ -8,12 +8,12 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 func newDestroyDNSCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "dns", Short: "Destroy the DNS zone of the hosted clusters' endpoints", RunE: needSubcommand}
-	cmd.AddCommand(newDestroyDNSAzureCommand())
-	return cmd
+	return parent("dns", "Destroy the DNS zone of the hosted clusters' endpoints",
+		newDestroyDNSAzureCommand())
 }
 
 func newDestroyDNSAzureCommand() *cobra.Command {
@@ -34,18 +34,13 @@ the zone go the names of the clusters that use it.`,
 			}
 			handoff.complete(cmd, &flags, nil, nil)
 			completeDNS(&o, handoff.DNS)
-			session, err := flags.session()
-			if err != nil {
-				return err
-			}
-			if flags.dryRun {
-				steps, err := provision.PlanDestroyDNS(cmd.Context(), session, o, force)
-				if err != nil {
-					return err
-				}
-				return flags.printPlan(cmd.OutOrStdout(), steps)
-			}
-			return destroyDNS(cmd.Context(), cmd, session, o, force, &handoff)
+			return withPlan(cmd, &flags,
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return provision.PlanDestroyDNS(ctx, s, o, force)
+				},
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return destroyDNS(ctx, cmd, s, o, force, &handoff)
+				}, nil)
 		},
 	}
 	flags.add(cmd)
@@ -71,15 +66,15 @@ func completeDNS(o *provision.DNSOptions, from *provision.DNSHandoff) {
 	o.CredentialsPath = from.CredentialsPath
 }
 
-func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.DNSOptions, force bool, h *handoffFile) error {
-	recorder := provision.NewRecorder(stackProgress(cmd))
-	err := provision.DestroyDNS(ctx, s, o, force, recorder.Progress)
-	h.Record("dns", recorder, provision.DNSIDs(s, o, h.DNS))
+func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.DNSOptions, force bool, h *handoffFile) ([]stack.Step, error) {
+	var removed removals
+	err := provision.DestroyDNS(ctx, s, o, force, removed.note(h.journal(dnsStack, stackProgress(cmd))))
 	if err == nil {
 		h.DNS = nil
+		h.Forget(dnsStack)
 		if o.CredentialsPath != "" {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kept the file %s; what it names is gone\n", o.CredentialsPath)
 		}
 	}
-	return h.save(err)
+	return removed.steps(), h.save(err)
 }

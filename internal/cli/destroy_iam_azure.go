@@ -8,12 +8,12 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 func newDestroyIAMCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "iam", Short: "Destroy the workload identities of a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newDestroyIAMAzureCommand())
-	return cmd
+	return parent("iam", "Destroy the workload identities of a hosted cluster",
+		newDestroyIAMAzureCommand())
 }
 
 func newDestroyIAMAzureCommand() *cobra.Command {
@@ -46,14 +46,13 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 					return fmt.Errorf("--%s is required, or a --from file that has it", flag)
 				}
 			}
-			session, err := flags.session()
-			if err != nil {
-				return err
-			}
-			if flags.dryRun {
-				return flags.printPlan(cmd.OutOrStdout(), provision.PlanDestroyIAM(session, o))
-			}
-			return destroyIAM(cmd.Context(), cmd, session, o, &handoff)
+			return withPlan(cmd, &flags,
+				func(_ context.Context, s *azure.Session) ([]stack.Step, error) {
+					return provision.PlanDestroyIAM(s, o), nil
+				},
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return destroyIAM(ctx, cmd, s, o, &handoff)
+				}, nil)
 		},
 	}
 	flags.add(cmd)
@@ -68,12 +67,12 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 	return cmd
 }
 
-func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.IAMOptions, h *handoffFile) error {
-	recorder := provision.NewRecorder(stackProgress(cmd))
-	err := provision.DestroyIAM(ctx, s, o, recorder.Progress)
-	h.Record("iam", recorder, provision.IAMIDs(s, o))
+func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.IAMOptions, h *handoffFile) ([]stack.Step, error) {
+	var removed removals
+	err := provision.DestroyIAM(ctx, s, o, removed.note(h.journal(iamStack, stackProgress(cmd))))
 	if err == nil {
 		h.Identities = nil
+		h.Forget(iamStack)
 	}
-	return h.save(err)
+	return removed.steps(), h.save(err)
 }

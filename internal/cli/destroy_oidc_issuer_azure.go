@@ -13,9 +13,8 @@ import (
 )
 
 func newDestroyOIDCIssuerCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "oidc-issuer", Short: "Destroy the OIDC issuer of a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newDestroyOIDCIssuerAzureCommand())
-	return cmd
+	return parent("oidc-issuer", "Destroy the OIDC issuer of a hosted cluster",
+		newDestroyOIDCIssuerAzureCommand())
 }
 
 func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
@@ -39,11 +38,10 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 					return provision.PlanDestroyIssuer(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
-					recorder := provision.NewRecorder(stackProgress(cmd))
-					issuer, err := provision.DestroyIssuer(ctx, s, o, recorder.Progress)
-					handoff.Record("oidc-issuer", recorder, provision.IssuerIDs(s, o))
+					issuer, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(issuerStack, stackProgress(cmd)))
 					if err == nil {
 						handoff.Issuer = nil
+						handoff.Forget(issuerStack)
 						fmt.Fprintf(cmd.ErrOrStderr(), "kept the key files %s and %s: with them the issuer can be made again\n", issuer.PrivateKeyPath, issuer.PublicKeyPath)
 					}
 					return issuer, handoff.save(err)

@@ -7,7 +7,11 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
+
+// Names of the stacks in an inventory.
+const issuerStack, iamStack, dnsStack = "oidc-issuer", "iam", "dns"
 
 // handoffFile is the hand-off of a command: read before it works, written after it, also when it failed half-way.
 type handoffFile struct {
@@ -37,6 +41,11 @@ func (h *handoffFile) mustOpen() (err error) {
 	}
 	h.Handoff, err = provision.ReadHandoff(h.path)
 	return err
+}
+
+// journal keeps the file true while a stack runs.
+func (h *handoffFile) journal(stackName string, progress stack.Progress) stack.Progress {
+	return h.Journal(stackName, h.path, progress).Progress
 }
 
 // save writes what is known, beside the error of the work.

@@ -39,6 +39,7 @@ func newInstallRenderCommand(flags *installFlags) *cobra.Command {
 			if err := flags.complete(); err != nil {
 				return err
 			}
+			flags.Router = flags.IngressDomain != ""
 			if flags.ExternalDNS.Provider != "" && flags.ExternalDNS.TXTOwnerID == "" {
 				flags.ExternalDNS.TXTOwnerID = uuid.NewString()
 			}

@@ -76,18 +76,38 @@ func NewRoot() *cobra.Command {
 }
 
 func newCreateCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "create", Short: "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs", RunE: needSubcommand}
-	cmd.AddCommand(
-		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateDNSCommand(), newCreateInfraCommand(),
-		newCreateClusterCommand(), newCreateNodePoolCommand(), newCreateKubeconfigCommand(),
-	)
-	return cmd
+	return parent("create", "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs",
+		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateDNSCommand(), newCreateInfraCommand(), newCreateClusterCommand(), newCreateNodePoolCommand(), newCreateKubeconfigCommand())
 }
 
 func newDestroyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "destroy", Short: "Destroy clusters, infrastructure, DNS, identities and issuers", RunE: needSubcommand}
-	cmd.AddCommand(newDestroyClusterCommand(), newDestroyInfraCommand(), newDestroyDNSCommand(), newDestroyIAMCommand(), newDestroyOIDCIssuerCommand())
+	return parent("destroy", "Destroy clusters, infrastructure, DNS, identities and issuers",
+		newDestroyClusterCommand(), newDestroyInfraCommand(), newDestroyDNSCommand(), newDestroyIAMCommand(), newDestroyOIDCIssuerCommand())
+}
+
+// parent is a command that only leads to others; its examples are the first one of each.
+func parent(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, RunE: needSubcommand}
+	cmd.AddCommand(children...)
+	var examples []string
+	for _, child := range children {
+		if !child.Hidden {
+			examples = append(examples, firstExample(child.Example))
+		}
+	}
+	cmd.Example = strings.Join(examples, "\n")
 	return cmd
+}
+
+// firstExample is the first command line, continued lines included.
+func firstExample(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !strings.HasSuffix(line, `\`) {
+			return strings.Join(lines[:i+1], "\n")
+		}
+	}
+	return text
 }
 
 func needSubcommand(cmd *cobra.Command, args []string) error {

@@ -16,11 +16,8 @@ import (
 )
 
 func newRotateCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "rotate", Short: "Change keys without an interruption", RunE: needSubcommand}
-	issuer := &cobra.Command{Use: "oidc-issuer", Short: "Change the key that signs a hosted cluster's tokens", RunE: needSubcommand}
-	issuer.AddCommand(newRotateOIDCIssuerAzureCommand())
-	cmd.AddCommand(issuer)
-	return cmd
+	return parent("rotate", "Change keys without an interruption",
+		parent("oidc-issuer", "Change the key that signs a hosted cluster's tokens", newRotateOIDCIssuerAzureCommand()))
 }
 
 // rotateFlags are the flags of rotate oidc-issuer azure as typed.

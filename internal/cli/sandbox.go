@@ -21,17 +21,14 @@ import (
 )
 
 func newSandboxCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "sandbox",
-		Short: "An offline Azure with a management cluster on this machine",
-		Long: `An offline Azure with a management cluster on this machine.
+	var dir string
+	cmd := parent("sandbox", "An offline Azure with a management cluster on this machine",
+		sandboxUp(&dir), sandboxDown(&dir), sandboxStatus(&dir), sandboxEnv(&dir), sandboxParts(), sandboxRun(), sandboxFault(&dir))
+	cmd.Long = `An offline Azure with a management cluster on this machine.
 
 "hypershift sandbox up" starts an embedded Azure that unmodified clients talk to, and a real Kubernetes.
-Nothing outside this machine is needed or reached.`,
-	}
-	var dir string
+Nothing outside this machine is needed or reached.`
 	cmd.PersistentFlags().StringVar(&dir, "dir", sandbox.DefaultDir(), "directory of the sandbox ($HYPERSHIFT_SANDBOX_DIR)")
-	cmd.AddCommand(sandboxUp(&dir), sandboxDown(&dir), sandboxStatus(&dir), sandboxEnv(&dir), sandboxParts(), sandboxRun(), sandboxFault(&dir))
 	return cmd
 }
 
@@ -42,7 +39,9 @@ func sandboxUp(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox, or what of it does not run",
-		Args:  cobra.NoArgs,
+		Example: `  hypershift sandbox up
+  hypershift sandbox up --azure-only --dir "$HOME/azure"`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -106,6 +105,8 @@ func sandboxDown(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox and remove what it left on this machine",
+		Example: `  hypershift sandbox down
+  hypershift sandbox down --purge`,
 		Long: `Stop the sandbox and remove what it left on this machine.
 
 What is on its disks stays: the next "hypershift sandbox up" goes on with the same Azure, the same management cluster
@@ -124,7 +125,9 @@ func sandboxStatus(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what runs",
-		Args:  cobra.NoArgs,
+		Example: `  hypershift sandbox status
+  hypershift sandbox status -o json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printStatus(cmd.Context(), cmd.OutOrStdout(), *dir, output)
 		},
@@ -202,7 +205,9 @@ func sandboxParts() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "parts",
 		Short: "Build the parts of the sandbox ahead of time",
-		Args:  cobra.NoArgs,
+		Example: `  hypershift sandbox parts
+  hypershift sandbox parts --cache /var/cache/hypershift`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
@@ -218,6 +223,7 @@ func sandboxRun() *cobra.Command {
 	return &cobra.Command{
 		Use:                "run PART [ARGUMENTS]",
 		Short:              "Run one process of the sandbox in the foreground",
+		Example:            "  hypershift sandbox run supervisor --dir /var/lib/hypershift-sandbox",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		SilenceUsage:       true,

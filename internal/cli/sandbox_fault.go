@@ -18,16 +18,12 @@ import (
 )
 
 func sandboxFault(dir *string) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "fault",
-		Short: "Make the embedded Azure misbehave on purpose",
-		Long: `Make the embedded Azure misbehave on purpose: slow, throttled, inconsistent and half-answered requests.
+	cmd := parent("fault", "Make the embedded Azure misbehave on purpose", sandboxFaultAdd(dir), sandboxFaultList(dir), sandboxFaultClear(dir))
+	cmd.Long = `Make the embedded Azure misbehave on purpose: slow, throttled, inconsistent and half-answered requests.
 
 A fault is a rule: which requests, how often, and what goes wrong. Rules apply at once, are kept over a restart of the
 sandbox in azure/faults.json of its directory, and stay until they are cleared. The access log names the rules that hit
-a request.`,
-	}
-	cmd.AddCommand(sandboxFaultAdd(dir), sandboxFaultList(dir), sandboxFaultClear(dir))
+a request.`
 	return cmd
 }
 
@@ -141,7 +137,9 @@ func sandboxFaultList(dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the faults and how often each hit",
-		Args:  cobra.NoArgs,
+		Example: `  hypershift sandbox fault list
+  hypershift sandbox fault list -o json > faults.json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			faults, err := sandbox.ListFaults(cmd.Context(), *dir)
 			if err != nil {
@@ -158,6 +156,8 @@ func sandboxFaultClear(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "clear [ID...]",
 		Short: "Remove faults, all when none is named",
+		Example: `  hypershift sandbox fault clear
+  hypershift sandbox fault clear f1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return sandbox.ClearFaults(cmd.Context(), *dir, args...)
 		},

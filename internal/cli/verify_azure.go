@@ -12,9 +12,8 @@ import (
 )
 
 func newVerifyCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "verify", Short: "Check what was made for a hosted cluster", RunE: needSubcommand}
-	cmd.AddCommand(newVerifyAzureCommand())
-	return cmd
+	return parent("verify", "Check what was made for a hosted cluster",
+		newVerifyAzureCommand())
 }
 
 // verifyFlags are the flags of verify azure as typed.
@@ -77,9 +76,31 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 		err = printChecks(cmd.OutOrStdout(), checks)
 	}
 	if failed := provision.Failed(checks); err == nil && failed > 0 {
+		printFailures(cmd.ErrOrStderr(), checks)
 		err = fmt.Errorf("%d of %d checks failed", failed, len(checks))
 	}
 	return err
+}
+
+// printFailures says what is wrong, in which field, and what to do; the same once, however many checks met it.
+func printFailures(w io.Writer, checks []provision.Check) {
+	seen := map[string]bool{}
+	for _, c := range checks {
+		if c.Status != provision.Fail {
+			continue
+		}
+		text := c.Detail
+		if c.Field != "" {
+			text += "; check " + c.Field
+		}
+		if c.Remedy != "" {
+			text += "; " + c.Remedy
+		}
+		if !seen[text] {
+			fmt.Fprintf(w, "%s %s: %s\n", c.Area, c.Name, text)
+		}
+		seen[text] = true
+	}
 }
 
 // fill puts the flags over the hand-off.
@@ -130,8 +151,13 @@ func printChecks(w io.Writer, checks []provision.Check) error {
 	fmt.Fprintln(table, "RESULT\tAREA\tCHECK\tDETAIL")
 	for _, c := range checks {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Status, c.Area, c.Name, c.Detail)
-		if c.Status == provision.Fail && c.Remedy != "" {
-			fmt.Fprintf(table, "\t\t\tremedy: %s\n", c.Remedy)
+		if c.Status != provision.Fail {
+			continue
+		}
+		for _, line := range []struct{ name, text string }{{"field", c.Field}, {"remedy", c.Remedy}} {
+			if line.text != "" {
+				fmt.Fprintf(table, "\t\t\t%s: %s\n", line.name, line.text)
+			}
 		}
 	}
 	return table.Flush()

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -16,6 +15,9 @@ import (
 
 // supportedVersions is the ConfigMap in which the operator says what it supports.
 const supportedVersions = "supported-versions"
+
+// operatorNamespace is where the operator is installed unless told otherwise.
+const operatorNamespace = "hypershift"
 
 type versionFlags struct {
 	commitOnly, clientOnly bool
@@ -46,8 +48,21 @@ func newVersionCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.commitOnly, "commit-only", false, "print only the commit of this program")
 	cmd.Flags().BoolVar(&f.clientOnly, "client-only", false, "do not ask the management cluster")
-	cmd.Flags().StringVar(&f.namespace, "namespace", "hypershift", "namespace of the operator")
+	cmd.Flags().StringVar(&f.namespace, "namespace", operatorNamespace, "namespace of the operator")
 	return cmd
+}
+
+// checkServerVersion refuses an operator of another build than this program.
+func checkServerVersion(ctx context.Context, c client.Client) error {
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: operatorNamespace, Name: supportedVersions}
+	if err := c.Get(ctx, key, cm); err != nil {
+		return fmt.Errorf("--version-check: cannot read ConfigMap %s, in which the operator says what it is: %w", key, err)
+	}
+	if own, theirs := version.Get().Commit, cm.Data["server-version"]; own != theirs {
+		return fmt.Errorf("--version-check: this program is of revision %s, the operator of %s; install the operator with this program, or use the program it was installed with", own, theirs)
+	}
+	return nil
 }
 
 // printServer prints a problem as the server's version: this command answers also where no cluster is at hand.
@@ -69,11 +84,6 @@ func (f *versionFlags) server(ctx context.Context) (revision string, supported [
 	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: supportedVersions}, cm); err != nil {
 		return "", nil, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, supportedVersions, err)
 	}
-	var list struct {
-		Versions []string `json:"versions"`
-	}
-	if err := json.Unmarshal([]byte(cm.Data[supportedVersions]), &list); err != nil {
-		return "", nil, fmt.Errorf("ConfigMap %s/%s is malformed: %w", f.namespace, supportedVersions, err)
-	}
-	return cm.Data["server-version"], list.Versions, nil
+	supported, err = parseMinors(cm)
+	return cm.Data["server-version"], supported, err
 }

@@ -19,30 +19,97 @@ type DestroyOptions struct {
 	Adopt                 bool   // take untagged things that have this cluster's names for ours
 	DNSZoneGroup          string
 	VNetID, NSGID         string
+	PrivateZoneID         string
+	Inventory             []string                               // ids on record as ours, where a hand-off has them
 	Show                  func(group string, resources []string) // told what an adoption deletes, before it does; nil is silent
 }
 
-// DestroyInfra removes role assignments first, then the resources; absent things are success. A group that does not carry the
-// mark of this cluster's stack is emptied of what is ours and stays.
+// DestroyInfra removes role assignments first, then the resources; absent things are success. A group that neither carries the mark
+// of this cluster's stack nor is on record is emptied of what is ours and stays.
 func DestroyInfra(ctx context.Context, s *azure.Session, o DestroyOptions, progress func(stack.Event)) error {
-	i, err := newInfra(s, InfraOptions{Name: o.Name, InfraID: o.InfraID, ResourceGroup: o.ResourceGroup, VNetID: o.VNetID, NSGID: o.NSGID})
+	d, roles, err := survey(ctx, s, o)
 	if err != nil {
 		return err
 	}
 	opts := options(progress)
-	roles, err := leftRoles(ctx, s, o.InfraID, i.scopes(o.DNSZoneGroup))
-	if err != nil {
-		return err
-	}
 	roleErr := stack.Destroy(ctx, roles, opts)
-	d := &demolition{DestroyOptions: o, s: s, main: i.main}
-	// The VNet's group goes after the machines that hang in it, the NSG's after the VNet.
-	for _, name := range []string{i.main, o.Name + "-vnet-" + o.InfraID, o.Name + "-nsg-" + o.InfraID} {
-		if err := d.addGroup(ctx, name); err != nil {
-			return errors.Join(roleErr, err)
+	// Machines and roles take their time to go; what has come to the groups meanwhile is found only now.
+	if err := d.find(ctx); err != nil {
+		return errors.Join(roleErr, err)
+	}
+	d.showAdopted()
+	return errors.Join(roleErr, stack.Destroy(ctx, d.nodes(), opts), d.leftError())
+}
+
+// PlanDestroyInfra says what DestroyInfra would remove; what it would refuse is the error.
+func PlanDestroyInfra(ctx context.Context, s *azure.Session, o DestroyOptions) ([]stack.Step, error) {
+	d, roles, err := survey(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	d.showAdopted()
+	return deletions(append(roles, d.nodes()...)), d.leftError()
+}
+
+// deletions is the plan of a destroy.
+func deletions(nodes []*stack.Node) []stack.Step {
+	steps := []stack.Step{}
+	for _, n := range nodes {
+		if n.Delete != nil {
+			steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
 		}
 	}
-	return errors.Join(roleErr, stack.Destroy(ctx, d.nodes(), opts), d.leftError())
+	return steps
+}
+
+// survey finds the role assignments, and prepares to find the rest.
+func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolition, []*stack.Node, error) {
+	for _, f := range []struct{ flag, value string }{{"--name", o.Name}, {"--infra-id", o.InfraID}} {
+		if f.value == "" {
+			return nil, nil, fmt.Errorf("%s is required: it names the resources to destroy", f.flag)
+		}
+	}
+	i, err := newInfra(s, InfraOptions{Name: o.Name, InfraID: o.InfraID, ResourceGroup: o.ResourceGroup, VNetID: o.VNetID, NSGID: o.NSGID})
+	if err != nil {
+		return nil, nil, err
+	}
+	roles, err := leftRoles(ctx, s, o.InfraID, i.scopes(o.DNSZoneGroup))
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &demolition{DestroyOptions: o, s: s, main: i.main, recorded: map[string]bool{}, found: map[string]bool{}}
+	for _, id := range o.Inventory {
+		d.recorded[strings.ToLower(id)] = true
+	}
+	return d, append(roles, d.recordedRoles(roles)...), nil
+}
+
+// assignmentInID is what stands between the scope and the name in the id of a role assignment.
+const assignmentInID = "/providers/microsoft.authorization/roleassignments/"
+
+// recordedRoles are those on record that no listing has shown.
+func (d *demolition) recordedRoles(listed []*stack.Node) []*stack.Node {
+	seen := map[string]bool{}
+	for _, n := range listed {
+		seen[n.ID] = true
+	}
+	var nodes []*stack.Node
+	for _, id := range d.Inventory {
+		at := strings.LastIndex(strings.ToLower(id), assignmentInID)
+		if at < 0 {
+			continue
+		}
+		a := azure.Assignment{Scope: id[:at], Name: id[at+len(assignmentInID):]}
+		if nodeID := "role/" + strings.ToLower(a.Scope) + "/" + a.Name; !seen[nodeID] {
+			seen[nodeID] = true
+			nodes = append(nodes, &stack.Node{ID: nodeID, Kind: "role assignment", Name: a.Name + " on " + a.Scope, Resource: id,
+				Delete: func(ctx context.Context) error { return d.s.Unassign(ctx, a) }})
+		}
+	}
+	return nodes
 }
 
 // scopes are the groups on which this cluster's roles are known to be given.
@@ -59,10 +126,60 @@ func (i *infra) scopes(dnsGroup string) []string {
 // demolition collects what goes, in stages that follow each other.
 type demolition struct {
 	DestroyOptions
-	s      *azure.Session
-	main   string
-	stages [][]*stack.Node
-	left   []string // groups of our name that are not marked as ours
+	s        *azure.Session
+	main     string
+	recorded map[string]bool // lower-cased ids of the inventory
+	found    map[string]bool // lower-cased ids of what goes, groups among it
+	stages   [][]*stack.Node
+	left     []string // groups of our name that are not marked as ours
+	adopted  []adoption
+}
+
+// adoption is what goes though nothing but its name says that it is ours.
+type adoption struct {
+	group     string
+	resources []string
+}
+
+// find collects what goes. The VNet's group goes after the machines that hang in it, the NSG's after the VNet.
+func (d *demolition) find(ctx context.Context) error {
+	if err := d.addForeignLink(ctx); err != nil {
+		return err
+	}
+	for _, name := range []string{d.main, d.Name + "-vnet-" + d.InfraID, d.Name + "-nsg-" + d.InfraID} {
+		if err := d.addGroup(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addForeignLink finds our link in a private zone that the user has brought: it stays when its groups go.
+func (d *demolition) addForeignLink(ctx context.Context) error {
+	if d.PrivateZoneID == "" {
+		return nil
+	}
+	id := d.PrivateZoneID + "/virtualNetworkLinks/" + d.Name + "-" + d.InfraID
+	found, err := d.s.Get(ctx, id, apiPrivateDNS)
+	if azure.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || !d.marked(found) {
+		return err
+	}
+	d.addStage(d.deletion(id, "virtual network link", d.Name+"-"+d.InfraID, apiPrivateDNS))
+	return nil
+}
+
+func (d *demolition) deletion(id, kind, name, api string) *stack.Node {
+	d.found[strings.ToLower(id)] = true
+	return &stack.Node{ID: id, Kind: kind, Name: name, Resource: id, Delete: func(ctx context.Context) error { return d.s.Delete(ctx, id, api) }}
+}
+
+func (d *demolition) addStage(nodes ...*stack.Node) {
+	if len(nodes) > 0 {
+		d.stages = append(d.stages, nodes)
+	}
 }
 
 // addGroup decides whether a group goes as a whole, is emptied of ours, or is left.
@@ -74,19 +191,19 @@ func (d *demolition) addGroup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	whole, err := d.goesWhole(ctx, name, found.Tags[ownerTag(d.InfraID)] == "owned")
+	ours := found.Tags[ownerTag(d.InfraID)] == "owned" || d.recorded[strings.ToLower(d.s.GroupID(name))]
+	whole, err := d.goesWhole(ctx, name, ours)
 	if err != nil {
 		return err
 	}
 	if whole {
-		d.stages = append(d.stages, []*stack.Node{{ID: "group/" + name, Kind: "resource group", Name: name,
-			Delete: func(ctx context.Context) error { return d.s.Delete(ctx, d.s.GroupID(name), apiGroups) }}})
+		d.addStage(d.deletion(d.s.GroupID(name), "resource group", name, apiGroups))
 		return nil
 	}
 	return d.addOwned(ctx, name)
 }
 
-func (d *demolition) goesWhole(ctx context.Context, name string, marked bool) (bool, error) {
+func (d *demolition) goesWhole(ctx context.Context, name string, ours bool) (bool, error) {
 	isMain := strings.EqualFold(name, d.main)
 	if isMain && d.PreserveResourceGroup {
 		return false, nil
@@ -98,16 +215,13 @@ func (d *demolition) goesWhole(ctx context.Context, name string, marked bool) (b
 	// A group of another name was the user's choice; one of the default name was made for this cluster by some tool.
 	chosen := isMain && !strings.EqualFold(name, MainGroup(d.Name, d.InfraID))
 	switch {
-	case marked, isMain && d.DeleteResourceGroup:
+	case ours, isMain && d.DeleteResourceGroup:
 		return true, nil
 	case chosen:
 		return false, nil
 	case !d.Adopt:
 		d.left = append(d.left, name)
 		return false, nil
-	}
-	if d.Show == nil {
-		return true, nil
 	}
 	all, err := d.s.List(ctx, d.s.GroupID(name)+"/resources", apiGroups, "")
 	if err != nil {
@@ -117,8 +231,18 @@ func (d *demolition) goesWhole(ctx context.Context, name string, marked bool) (b
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
-	d.Show(name, ids)
+	d.adopted = append(d.adopted, adoption{name, ids})
 	return true, nil
+}
+
+// showAdopted lists what is taken for ours, before anything of it goes.
+func (d *demolition) showAdopted() {
+	if d.Show == nil {
+		return
+	}
+	for _, a := range d.adopted {
+		d.Show(a.group, a.resources)
+	}
 }
 
 // holdsBrought tells whether the user's own network is in the group: then the group must not go.
@@ -162,101 +286,4 @@ func (d *demolition) nodes() []*stack.Node {
 		}
 	}
 	return all
-}
-
-// deletable are the resource types in the order in which they let go of each other. Types that users bring count as ours by
-// the tag only; the others also by the infra id in their name, which is how the controllers in the cluster name what they make.
-var deletable = []struct {
-	kind, api string
-	tagOnly   bool
-}{
-	{"virtualnetworklinks", apiPrivateDNS, true},
-	{"virtualmachines", "2024-03-01", false},
-	{"networkinterfaces", apiNetwork, false},
-	{"loadbalancers", apiNetwork, false},
-	{"publicipaddresses", apiNetwork, false},
-	{"disks", "2023-10-02", false},
-	{"virtualnetworks", apiNetwork, true}, // before the NSG: its subnets hold on to it
-	{"networksecuritygroups", apiNetwork, true},
-	{"privatednszones", apiPrivateDNS, true},
-	{"storageaccounts", apiStorage, false},
-}
-
-func kindOf(r *azure.Resource) string {
-	return strings.ToLower(r.Type[strings.LastIndex(r.Type, "/")+1:])
-}
-
-// addOwned finds what is ours in a group that stays, type by type.
-func (d *demolition) addOwned(ctx context.Context, groupName string) error {
-	all, err := d.s.List(ctx, d.s.GroupID(groupName)+"/resources", apiGroups, "")
-	if azure.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	links, err := d.linksOf(ctx, all)
-	if err != nil {
-		return err
-	}
-	all = append(all, links...)
-	for _, t := range deletable {
-		var nodes []*stack.Node
-		seen := map[string]bool{}
-		for _, r := range all {
-			if kindOf(&r) != t.kind || seen[strings.ToLower(r.ID)] || !d.owns(&r, t.tagOnly && !d.Adopt) {
-				continue
-			}
-			seen[strings.ToLower(r.ID)] = true
-			nodes = append(nodes, &stack.Node{ID: r.ID, Kind: t.kind, Name: r.Name,
-				Delete: func(ctx context.Context) error { return d.s.Delete(ctx, r.ID, t.api) }})
-		}
-		if len(nodes) > 0 {
-			d.stages = append(d.stages, nodes)
-		}
-	}
-	return nil
-}
-
-// linksOf are the links of our private zones: whoever made them, a zone cannot go before them.
-func (d *demolition) linksOf(ctx context.Context, all []azure.Resource) ([]azure.Resource, error) {
-	var links []azure.Resource
-	for _, zone := range all {
-		if kindOf(&zone) != "privatednszones" || !d.owns(&zone, !d.Adopt) {
-			continue
-		}
-		found, err := d.s.List(ctx, zone.ID+"/virtualNetworkLinks", apiPrivateDNS, "")
-		if err != nil && !azure.IsNotFound(err) {
-			return nil, err
-		}
-		for _, link := range found {
-			link.Tags = map[string]string{ownerTag(d.InfraID): "owned"} // a child of what is ours is ours
-			links = append(links, link)
-		}
-	}
-	return links, nil
-}
-
-func (d *demolition) marked(r *azure.Resource) bool {
-	return r.Tags[ownerTag(d.InfraID)] == "owned" || r.Tags["sigs.k8s.io_cluster-api-provider-azure_cluster_"+d.InfraID] == "owned"
-}
-
-// owns compares whole words of the name, so that a short infra id does not hit a foreign resource.
-func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
-	if d.marked(r) {
-		return true
-	}
-	if tagOnly {
-		return false
-	}
-	for _, theirs := range []string{d.VNetID, d.NSGID} {
-		if theirs != "" && strings.EqualFold(r.ID, theirs) {
-			return false
-		}
-	}
-	if kindOf(r) == "privatednszones" && (strings.HasPrefix(r.Name, d.Name+".") || strings.HasPrefix(r.Name, d.Name+"-azurecluster.")) {
-		return true
-	}
-	name := "-" + r.Name + "-"
-	return strings.Contains(name, "-"+d.InfraID+"-") || strings.Contains(name, "-"+d.InfraID+"_")
 }

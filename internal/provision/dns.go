@@ -2,10 +2,8 @@ package provision
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sort"
 	"strings"
@@ -79,9 +77,10 @@ func (o DNSOptions) Validate() error {
 // dnsStack carries what the nodes share. The zone's name servers and the client id are known once Azure has made them.
 type dnsStack struct {
 	DNSOptions
-	s   *azure.Session
-	mu  sync.Mutex
-	out DNSHandoff
+	s           *azure.Session
+	mu          sync.Mutex
+	out         DNSHandoff
+	principalID string // of ExternalDNS's identity
 }
 
 func newDNSStack(s *azure.Session, o DNSOptions) *dnsStack {
@@ -93,25 +92,6 @@ func newDNSStack(s *azure.Session, o DNSOptions) *dnsStack {
 		d.out.ExternalDNS, d.out.Application, d.out.CredentialsPath = ByServicePrincipal, o.ServicePrincipal, o.CredentialsPath
 	}
 	return d
-}
-
-// prepare finds the parent zone, so that a missing one is reported before anything is made.
-func (d *dnsStack) prepare(ctx context.Context) error {
-	if err := d.Validate(); err != nil {
-		return err
-	}
-	if d.SkipDelegation || d.out.ParentZoneID != "" {
-		return nil
-	}
-	parent, err := parentZone(ctx, d.s, d.Zone)
-	if err != nil {
-		return err
-	}
-	if parent == "" {
-		return fmt.Errorf("no public DNS zone above %s in subscription %s; give --parent-zone-id, or --skip-delegation to make the NS records elsewhere", d.Zone, d.s.SubscriptionID)
-	}
-	d.out.ParentZoneID = parent
-	return nil
 }
 
 // parentZone is the closest zone above the domain in the subscription, or "".
@@ -132,7 +112,7 @@ func parentZone(ctx context.Context, s *azure.Session, domain string) (string, e
 // CreateDNS makes the zone, its delegation and ExternalDNS's identity, and asks real DNS whether the delegation answers.
 func CreateDNS(ctx context.Context, s *azure.Session, o DNSOptions, progress func(stack.Event)) (*DNSHandoff, error) {
 	d := newDNSStack(s, o)
-	if err := d.prepare(ctx); err != nil {
+	if err := d.Validate(); err != nil {
 		return nil, err
 	}
 	return &d.out, stack.Create(ctx, d.nodes(), options(progress))
@@ -141,34 +121,22 @@ func CreateDNS(ctx context.Context, s *azure.Session, o DNSOptions, progress fun
 // PlanDNS says what CreateDNS would do.
 func PlanDNS(ctx context.Context, s *azure.Session, o DNSOptions) ([]stack.Step, error) {
 	d := newDNSStack(s, o)
-	if err := d.prepare(ctx); err != nil {
+	if err := d.Validate(); err != nil {
 		return nil, err
 	}
 	return stack.Plan(ctx, d.nodes())
 }
 
-// DNSIDs are the ARM ids of what the stack makes, by node.
-func DNSIDs(s *azure.Session, o DNSOptions, out *DNSHandoff) map[string]string {
-	d := newDNSStack(s, o)
-	if out != nil {
-		d.out = *out
-	}
-	ids := map[string]string{"zone": d.out.ZoneID, "identity": d.identityID(), "credential": d.credentialID()}
-	if d.out.ParentZoneID != "" {
-		ids["delegation"] = d.delegationID()
-	}
-	return ids
-}
-
 func (d *dnsStack) nodes() []*stack.Node {
 	nodes := []*stack.Node{group(d.s, "group", d.ResourceGroup, d.Location, nil, true), d.zoneNode()}
-	verifyAfter := "zone"
-	if d.out.ParentZoneID != "" {
-		nodes = append(nodes, d.delegationNode())
-		verifyAfter = "delegation"
-	}
 	if !d.SkipDelegation {
-		nodes = append(nodes, d.answersNode(verifyAfter))
+		delegation := d.delegationNode()
+		nodes = append(nodes, delegation, d.answersNode(delegation.ID))
+		if d.out.ParentZoneID == "" {
+			// Nothing is written before it has been found.
+			nodes[0].DependsOn, nodes[0].Ahead = []string{parentNode}, true
+			nodes = append(nodes, d.parentNode(delegation))
+		}
 	}
 	switch d.out.ExternalDNS {
 	case ByWorkloadIdentity:
@@ -177,6 +145,25 @@ func (d *dnsStack) nodes() []*stack.Node {
 		nodes = append(nodes, d.servicePrincipalNodes()...)
 	}
 	return nodes
+}
+
+const parentNode = "parent"
+
+// parentNode finds the zone that the delegation is made in.
+func (d *dnsStack) parentNode(delegation *stack.Node) *stack.Node {
+	return &stack.Node{ID: parentNode, Kind: "parent DNS zone", Name: "of " + d.Zone, Brought: true,
+		Observe: func(ctx context.Context) (stack.State, error) {
+			parent, err := parentZone(ctx, d.s, d.Zone)
+			if err == nil && parent == "" {
+				err = fmt.Errorf("no public DNS zone above %s in subscription %s; give --parent-zone-id, or --skip-delegation to make the NS records elsewhere", d.Zone, d.s.SubscriptionID)
+			}
+			if err != nil {
+				return stack.Missing, err
+			}
+			d.out.ParentZoneID = parent
+			delegation.Resource = d.delegationID()
+			return stack.Current, nil
+		}}
 }
 
 func (d *dnsStack) zoneNode() *stack.Node {
@@ -219,7 +206,15 @@ func (d *dnsStack) delegationID() string {
 	return d.out.ParentZoneID + "/NS/" + d.Zone[:len(d.Zone)-len(parent.Name)-1]
 }
 
+// delegationNode asks for the parent zone when it runs: the same run may find it.
 func (d *dnsStack) delegationNode() *stack.Node {
+	n := d.delegation().node("delegation", "NS record set", d.Zone, "zone")
+	n.Observe = func(ctx context.Context) (stack.State, error) { return d.delegation().observe(ctx) }
+	n.Apply = func(ctx context.Context) error { return d.delegation().apply(ctx) }
+	return n
+}
+
+func (d *dnsStack) delegation() resource {
 	return resource{session: d.s, id: d.delegationID(), api: apiDNS,
 		body: func() azure.Resource {
 			var records []any
@@ -230,7 +225,7 @@ func (d *dnsStack) delegationNode() *stack.Node {
 				"metadata": map[string]any{zoneMetadata: strings.ToLower(d.Zone)}}}
 		},
 		current: func(r *azure.Resource) bool { return slices.Equal(delegatedTo(r), d.nameServers()) },
-	}.node("delegation", "NS record set", d.Zone, "zone")
+	}
 }
 
 // zoneMetadata marks the NS records that we made in a parent zone.
@@ -267,6 +262,23 @@ func (d *dnsStack) setClient(id string) {
 	d.out.ClientID = id
 }
 
+func (d *dnsStack) setPrincipal(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.principalID = id
+}
+
+// principal is the object id of ExternalDNS's identity; that of a service principal is asked for.
+func (d *dnsStack) principal(ctx context.Context) (string, error) {
+	d.mu.Lock()
+	known := d.principalID
+	d.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	return d.s.PrincipalOf(ctx, d.client())
+}
+
 func (d *dnsStack) client() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -278,7 +290,10 @@ func (d *dnsStack) workloadIdentityNodes() []*stack.Node {
 		body: func() azure.Resource {
 			return azure.Resource{Location: d.Location, Tags: withTag(d.Tags, stackTag("dns", "external-dns"))}
 		},
-		found: func(r *azure.Resource) { d.setClient(r.Property("clientId")) },
+		found: func(r *azure.Resource) {
+			d.setClient(r.Property("clientId"))
+			d.setPrincipal(r.Property("principalId"))
+		},
 	}.node("identity", "managed identity", d.identityName(), "group")
 	credential := federatedNode(d.s, d.credentialID(), federation{d.ManagementURL, externalDNSSubject, externalDNSAudience}, "credential", "identity")
 	nodes := []*stack.Node{identity, credential,
@@ -299,98 +314,7 @@ func (d *dnsStack) servicePrincipalNodes() []*stack.Node {
 
 func (d *dnsStack) roleNode(nodeID, name, role, scope, principal string) *stack.Node {
 	return assignment(d.s, nodeID, name, func(ctx context.Context) (azure.Assignment, error) {
-		object, err := d.s.NewDirectory().PrincipalOf(ctx, d.client())
+		object, err := d.principal(ctx)
 		return azure.Assignment{Name: azure.AssignmentName("external-dns", name, scope+"/"+d.Zone), Scope: scope, RoleGUID: role, PrincipalID: object}, err
 	}, "zone", principal)
-}
-
-// externalDNSFile is what ExternalDNS reads, in its own spelling.
-type externalDNSFile struct {
-	TenantID         string `json:"tenantId"`
-	SubscriptionID   string `json:"subscriptionId"`
-	ResourceGroup    string `json:"resourceGroup"`
-	ClientID         string `json:"aadClientId,omitempty"`
-	ClientSecret     string `json:"aadClientSecret,omitempty"`
-	WorkloadIdentity bool   `json:"useWorkloadIdentityExtension,omitempty"`
-}
-
-func (d *dnsStack) settings() externalDNSFile {
-	return externalDNSFile{TenantID: d.s.TenantID, SubscriptionID: d.s.SubscriptionID, ResourceGroup: d.ResourceGroup}
-}
-
-func (f externalDNSFile) write(path string) error {
-	raw, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return fmt.Errorf("cannot encode the credentials of ExternalDNS: %w", err)
-	}
-	return replaceFile(path, raw, 0o600)
-}
-
-func readExternalDNSFile(path string) (externalDNSFile, error) {
-	var f externalDNSFile
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return f, fmt.Errorf("cannot read the credentials of ExternalDNS: %w", err)
-	}
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return f, fmt.Errorf("%s is not the credentials file of ExternalDNS: %w", path, err)
-	}
-	return f, nil
-}
-
-// settingsNode writes the file for ExternalDNS by workload identity; it holds no secret.
-func (d *dnsStack) settingsNode() *stack.Node {
-	want := d.settings()
-	want.WorkloadIdentity = true
-	return &stack.Node{ID: "file", Kind: "file", Name: d.CredentialsPath, DependsOn: []string{"identity"},
-		Observe: func(context.Context) (stack.State, error) {
-			f, err := readExternalDNSFile(d.CredentialsPath)
-			switch {
-			case errors.Is(err, os.ErrNotExist):
-				return stack.Missing, nil
-			case err == nil && f != want:
-				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
-			}
-			return stack.Current, err
-		},
-		Apply: func(context.Context) error { return want.write(d.CredentialsPath) }}
-}
-
-// applicationNode makes the application, and a secret when the credentials file has none of it: Azure shows a secret only once.
-func (d *dnsStack) applicationNode() *stack.Node {
-	return &stack.Node{ID: "application", Kind: "service principal", Name: d.ServicePrincipal, DependsOn: []string{"group"},
-		Observe: func(ctx context.Context) (stack.State, error) {
-			app, err := d.s.FindApplication(ctx, d.ServicePrincipal)
-			if err != nil || app == nil {
-				return stack.Missing, err
-			}
-			d.setClient(app.ClientID)
-			f, err := readExternalDNSFile(d.CredentialsPath)
-			if errors.Is(err, os.ErrNotExist) {
-				return stack.Drifted, nil
-			}
-			want := d.settings()
-			want.ClientID, want.ClientSecret = app.ClientID, f.ClientSecret
-			if err == nil && (f != want || f.ClientSecret == "") {
-				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
-			}
-			return stack.Current, err
-		},
-		Apply: func(ctx context.Context) error {
-			if _, err := os.Stat(d.CredentialsPath); err == nil {
-				return fmt.Errorf("%s exists and belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
-			}
-			app, err := d.s.EnsureApplication(ctx, d.ServicePrincipal)
-			if err != nil {
-				return err
-			}
-			d.setClient(app.ClientID)
-			f := d.settings()
-			f.ClientID = app.ClientID
-			if f.ClientSecret, err = d.s.AddPassword(ctx, app, "external-dns", passwordLife); err != nil {
-				return err
-			}
-			return f.write(d.CredentialsPath)
-		},
-		Delete: func(ctx context.Context) error { return d.s.DeleteApplication(ctx, d.ServicePrincipal) }}
 }

@@ -26,11 +26,7 @@ func PlanDestroyDNS(ctx context.Context, s *azure.Session, o DNSOptions, force b
 	if err != nil {
 		return nil, err
 	}
-	var steps []stack.Step
-	for _, n := range nodes {
-		steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
-	}
-	return steps, nil
+	return deletions(nodes), nil
 }
 
 func whatGoes(ctx context.Context, s *azure.Session, o DNSOptions, force bool) ([]*stack.Node, error) {
@@ -109,7 +105,7 @@ func (d *dnsStack) destroyNodes(ctx context.Context, zone *azure.Resource, gone 
 	}
 	for _, r := range []struct{ name, scope string }{{"DNS Zone Contributor", d.out.ZoneID}, {"Reader", d.s.GroupID(d.ResourceGroup)}, {"Reader", d.out.ZoneID}, {"Contributor", d.out.ZoneID}} {
 		a := azure.Assignment{Name: azure.AssignmentName("external-dns", r.name, r.scope+"/"+d.Zone), Scope: r.scope}
-		nodes = append(nodes, &stack.Node{ID: "role/" + a.Name, Kind: "role assignment", Name: r.name, DependsOn: []string{"zone"},
+		nodes = append(nodes, &stack.Node{ID: "role/" + a.Name, Kind: "role assignment", Name: r.name, Resource: a.ID(), DependsOn: []string{"zone"},
 			Delete: func(ctx context.Context) error { return d.s.Unassign(ctx, a) }})
 	}
 	if d.ServicePrincipal != "" {

@@ -7,15 +7,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"sort"
 	"strings"
-	"sync"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 // The head of a hand-off file; a reader refuses every other version.
@@ -38,6 +34,8 @@ type Handoff struct {
 	Identities     *IdentitiesHandoff `json:"identities,omitempty"`
 	DNS            *DNSHandoff        `json:"dns,omitempty"`
 	Infra          *InfraOutput       `json:"infra,omitempty"`
+	// InfraUnderWay is what a run that has not come to its end was making.
+	InfraUnderWay *InfraOutput `json:"infraUnderWay,omitempty"`
 	// RolesDNSZoneGroup is set when `create infra azure` gave the identities their roles: the group of the public zone, or "none".
 	RolesDNSZoneGroup string `json:"rolesDNSZoneGroup,omitempty"`
 	Inventory         []Made `json:"inventory,omitempty"`
@@ -73,7 +71,7 @@ type DNSHandoff struct {
 	CredentialsPath string   `json:"credentialsPath,omitempty"`
 }
 
-// Made is a resource that one of our stacks made, so that it is ours to remove.
+// Made is a resource that one of our stacks has made, or had begun to make when it was stopped, so that it is ours to remove.
 type Made struct {
 	Stack string `json:"stack"`
 	Kind  string `json:"kind"`
@@ -170,13 +168,25 @@ func (h *Handoff) Claim(s *azure.Session, name, infraID, cloud, location string)
 	return nil
 }
 
-// Write replaces the file in one step; only the user can read it.
-func (h *Handoff) Write(path string) error {
+// handoffMode lets only the user read the file.
+const handoffMode = 0o600
+
+// Encode gives the content of the file.
+func (h *Handoff) Encode() ([]byte, error) {
 	raw, err := yaml.Marshal(h)
 	if err != nil {
-		return fmt.Errorf("cannot encode the hand-off file: %w", err)
+		return nil, fmt.Errorf("cannot encode the hand-off file: %w", err)
 	}
-	return replaceFile(path, raw, 0o600)
+	return raw, nil
+}
+
+// Write replaces the file in one step; only the user can read it.
+func (h *Handoff) Write(path string) error {
+	raw, err := h.Encode()
+	if err != nil {
+		return err
+	}
+	return replaceFile(path, raw, handoffMode)
 }
 
 // replaceFile never leaves half a file behind.
@@ -194,48 +204,4 @@ func replaceFile(path string, raw []byte, mode os.FileMode) error {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return nil
-}
-
-// Recorder notes which nodes a run made or removed, while it passes the events on.
-type Recorder struct {
-	mu            sync.Mutex
-	made, removed map[string]string // node id -> kind
-	next          func(stack.Event)
-}
-
-// NewRecorder passes every event on to next.
-func NewRecorder(next func(stack.Event)) *Recorder {
-	return &Recorder{made: map[string]string{}, removed: map[string]string{}, next: next}
-}
-
-// Progress is the function to give to a stack.
-func (r *Recorder) Progress(e stack.Event) {
-	r.mu.Lock()
-	switch e.Phase {
-	case stack.Applied:
-		r.made[e.Node.ID] = e.Node.Kind
-	case stack.Deleted:
-		r.removed[e.Node.ID] = e.Node.Kind
-	}
-	r.mu.Unlock()
-	r.next(e)
-}
-
-// Record brings the inventory up to date; ids tells the ARM ids of the stack's nodes.
-func (h *Handoff) Record(stackName string, r *Recorder, ids map[string]string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for node, id := range ids {
-		if kind, made := r.made[node]; made && !slices.ContainsFunc(h.Inventory, func(m Made) bool { return strings.EqualFold(m.ID, id) }) {
-			h.Inventory = append(h.Inventory, Made{Stack: stackName, Kind: kind, ID: id})
-		}
-		if _, removed := r.removed[node]; removed {
-			gone := strings.ToLower(id) // with what is inside it
-			h.Inventory = slices.DeleteFunc(h.Inventory, func(m Made) bool { return strings.HasPrefix(strings.ToLower(m.ID)+"/", gone+"/") })
-		}
-	}
-	sort.Slice(h.Inventory, func(i, j int) bool {
-		a, b := h.Inventory[i], h.Inventory[j]
-		return a.Stack+a.ID < b.Stack+b.ID
-	})
 }

@@ -6,36 +6,33 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
 
-// RecordInfra notes what the run made; a complete infrastructure becomes part of the hand-off.
-func (h *Handoff) RecordInfra(s *azure.Session, r *Recorder, o InfraOptions, out *InfraOutput, complete bool) {
-	ids := map[string]string{
-		"group/main": s.GroupID(out.ResourceGroupName), "nsg": out.SecurityGroupID, "vnet": out.VNetID, "privatezone": out.PrivateZoneID,
-		"zonelink":     out.PrivateZoneID + "/virtualNetworkLinks/" + o.Name + "-" + o.InfraID,
-		"publicip":     s.ResourceID(out.ResourceGroupName, typePublicIP, out.InfraID),
-		"loadbalancer": s.ResourceID(out.ResourceGroupName, typeLB, out.InfraID),
+// InfraStack is the name of the infrastructure in an inventory.
+const InfraStack = "infra"
+
+// BeginInfra notes what a run is about to make: a later one goes on from it, and destroy knows what the user has brought.
+func (h *Handoff) BeginInfra(s *azure.Session, o InfraOptions) error {
+	i, err := newInfra(s, o)
+	if err == nil {
+		h.InfraUnderWay = i.out
 	}
-	for node, id := range map[string]string{"group/nsg": out.SecurityGroupID, "group/vnet": out.VNetID} {
-		if parsed, err := azure.ParseID(id); err == nil {
-			ids[node] = s.GroupID(parsed.ResourceGroup)
-		}
-	}
-	for _, grant := range grants {
-		for _, group := range roleGroups(o, out) {
-			scope := s.GroupID(group)
-			ids["role/"+grant.id+"/"+group] = scope + "/providers/Microsoft.Authorization/roleAssignments/" + azure.AssignmentName(o.InfraID, grant.id, scope)
-		}
-	}
-	h.Record("infra", r, ids)
-	if !complete {
-		return
-	}
-	h.Infra = out
+	return err
+}
+
+// EndInfra makes a complete infrastructure part of the hand-off.
+func (h *Handoff) EndInfra(o InfraOptions, out *InfraOutput) {
+	h.Infra, h.InfraUnderWay = out, nil
 	if o.AssignRoles {
 		h.RolesDNSZoneGroup = dnsGroupOf(o, out)
 		if h.RolesDNSZoneGroup == "" {
 			h.RolesDNSZoneGroup = noDNSZoneGroup
 		}
 	}
+}
+
+// InfraGone takes the infrastructure out of the hand-off.
+func (h *Handoff) InfraGone() {
+	h.Infra, h.InfraUnderWay, h.RolesDNSZoneGroup = nil, nil, ""
+	h.Forget(InfraStack)
 }
 
 func dnsGroupOf(o InfraOptions, out *InfraOutput) string {
@@ -45,16 +42,55 @@ func dnsGroupOf(o InfraOptions, out *InfraOutput) string {
 	return o.DNSZoneGroup
 }
 
-// roleGroups are the groups on which roles may have been given.
-func roleGroups(o InfraOptions, out *InfraOutput) []string {
-	groups := []string{out.ResourceGroupName}
-	for _, id := range []string{out.VNetID, out.SecurityGroupID} {
-		if parsed, err := azure.ParseID(id); err == nil {
-			groups = append(groups, parsed.ResourceGroup)
-		}
+// known is the infrastructure of the hand-off, complete or not.
+func (h *Handoff) known() *InfraOutput {
+	if h.InfraUnderWay != nil {
+		return h.InfraUnderWay
 	}
-	if dns := strings.TrimSpace(dnsGroupOf(o, out)); dns != "" {
-		groups = append(groups, dns)
-	}
-	return groups
+	return h.Infra
 }
+
+// ContinueInfra fills what was not given with what an earlier run was given: without that, a second one would make another
+// infrastructure beside the first.
+func (h *Handoff) ContinueInfra(o *InfraOptions) {
+	from := h.known()
+	if from == nil {
+		return
+	}
+	orElse(&o.BaseDomain, from.BaseDomain)
+	if !strings.EqualFold(from.ResourceGroupName, MainGroup(o.Name, o.InfraID)) {
+		orElse(&o.ResourceGroup, from.ResourceGroupName)
+	}
+	// What this stack makes has a name that nobody gives his own.
+	if !strings.EqualFold(lastSegment(from.VNetID), o.Name+"-"+o.InfraID) && o.VNetID == "" && o.SubnetID == "" {
+		o.VNetID, o.SubnetID = from.VNetID, from.SubnetID
+	}
+	if !strings.EqualFold(lastSegment(from.SecurityGroupID), o.Name+"-"+o.InfraID+"-nsg") {
+		orElse(&o.NSGID, from.SecurityGroupID)
+	}
+}
+
+// Demolish fills what was not given with what the hand-off knows of the infrastructure.
+func (h *Handoff) Demolish(o *DestroyOptions) {
+	orElse(&o.Name, h.Name)
+	orElse(&o.InfraID, h.InfraID)
+	if h.RolesDNSZoneGroup != noDNSZoneGroup {
+		orElse(&o.DNSZoneGroup, h.RolesDNSZoneGroup)
+	}
+	o.Inventory = append(o.Inventory, h.Made(InfraStack)...)
+	if from := h.known(); from != nil {
+		orElse(&o.ResourceGroup, from.ResourceGroupName)
+		orElse(&o.VNetID, from.VNetID)
+		orElse(&o.NSGID, from.SecurityGroupID)
+		orElse(&o.PrivateZoneID, from.PrivateZoneID)
+	}
+}
+
+// orElse keeps a value that is there.
+func orElse(into *string, value string) {
+	if *into == "" {
+		*into = value
+	}
+}
+
+func lastSegment(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

@@ -201,7 +201,14 @@ func PlanDestroyIAM(s *azure.Session, o IAMOptions) []stack.Step {
 }
 
 func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.Node {
+	nodes, _ := iamNodesAndHolders(s, o, out)
+	return nodes
+}
+
+// iamNodesAndHolders are the nodes, and the identities that they make, for those who give them roles in the same run.
+func iamNodesAndHolders(s *azure.Session, o IAMOptions, out *WorkloadIdentities) ([]*stack.Node, map[string]holder) {
 	var mu sync.Mutex
+	principals, who := map[string]string{}, map[string]holder{}
 	nodes := []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true)}
 	for _, c := range components {
 		if c.key == "kms" && !o.EnableKMS {
@@ -217,25 +224,19 @@ func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.
 				mu.Lock()
 				defer mu.Unlock()
 				out.set(c.key, r.Property("clientId"))
+				principals[c.key] = r.Property("principalId")
 			},
 		}.node(c.key, "managed identity", name, "group"))
 		for _, f := range c.credentials {
 			nodes = append(nodes, federated(s, o, id, c.key, f))
 		}
+		who[c.key] = holder{node: c.key, principal: func(context.Context) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return principals[c.key], nil
+		}}
 	}
-	return nodes
-}
-
-// IAMIDs are the ARM ids of what the stack makes, by node.
-func IAMIDs(s *azure.Session, o IAMOptions) map[string]string {
-	ids := map[string]string{}
-	for _, c := range components {
-		ids[c.key] = identityID(s, o, c)
-		for _, f := range c.credentials {
-			ids[f.suffix] = credentialID(ids[c.key], o, f)
-		}
-	}
-	return ids
+	return nodes, who
 }
 
 func identityID(s *azure.Session, o IAMOptions, c component) string {

@@ -165,7 +165,7 @@ func (i *infra) clusterDomain() string {
 
 // CreateInfra makes what is missing and returns the output. Run again, it changes nothing.
 func CreateInfra(ctx context.Context, s *azure.Session, o InfraOptions, progress func(stack.Event)) (*InfraOutput, error) {
-	i, err := prepareInfra(ctx, s, o)
+	i, err := prepareInfra(s, o)
 	if err != nil {
 		return nil, err
 	}
@@ -174,29 +174,18 @@ func CreateInfra(ctx context.Context, s *azure.Session, o InfraOptions, progress
 
 // PlanInfra says what CreateInfra would do.
 func PlanInfra(ctx context.Context, s *azure.Session, o InfraOptions) ([]stack.Step, error) {
-	i, err := prepareInfra(ctx, s, o)
+	i, err := prepareInfra(s, o)
 	if err != nil {
 		return nil, err
 	}
 	return stack.Plan(ctx, i.nodes())
 }
 
-func prepareInfra(ctx context.Context, s *azure.Session, o InfraOptions) (*infra, error) {
+func prepareInfra(s *azure.Session, o InfraOptions) (*infra, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	i, err := newInfra(s, o)
-	if err != nil {
-		return nil, err
-	}
-	i.out.PublicZoneID, err = publicZone(ctx, s, o.BaseDomain)
-	if err == nil && i.out.PublicZoneID == "" && !o.PublicZoneOptional {
-		err = fmt.Errorf("no public DNS zone %q in subscription %s; create it, or give the --base-domain of one that exists", o.BaseDomain, s.SubscriptionID)
-	}
-	if zone, parseErr := azure.ParseID(i.out.PublicZoneID); err == nil && parseErr == nil && i.AssignRoles && i.DNSZoneGroup == "" {
-		i.DNSZoneGroup, err = groupName(ctx, s, zone.ResourceGroup)
-	}
-	return i, err
+	return newInfra(s, o)
 }
 
 // groupName is the group's name as it was given: the names of role assignments depend on the spelling, and ids in answers may
@@ -227,24 +216,73 @@ func publicZone(ctx context.Context, s *azure.Session, domain string) (string, e
 }
 
 func (i *infra) nodes() []*stack.Node {
+	if !i.AssignRoles {
+		return i.nodesFor(nil)
+	}
+	return i.nodesFor(holders(i.s, i.Identities))
+}
+
+// nodesFor gives the holders their roles. Nothing is written before the public zone has been found.
+func (i *infra) nodesFor(who map[string]holder) []*stack.Node {
 	nodes := i.groupNodes()
 	nodes = append(nodes, i.networkNodes()...)
 	nodes = append(nodes, i.privateDNSNodes()...)
 	nodes = append(nodes, i.egressNodes()...)
-	if i.AssignRoles {
-		nodes = append(nodes, roleNodes(i.s, i.InfraID, i.Identities,
-			groups{scopeMain: i.main, scopeNSG: i.nsgGroup(), scopeVNet: i.vnetGroup(), scopeDNS: i.DNSZoneGroup},
-			map[scopeName]string{scopeMain: "group/main", scopeNSG: i.scopeNode("nsg", i.NSGID), scopeVNet: i.scopeNode("vnet", i.VNetID)})...)
+	nodes = append(nodes, i.roleNodes(who)...)
+	for _, n := range nodes {
+		if len(n.DependsOn) == 0 {
+			n.DependsOn, n.Ahead = []string{publicZoneNode}, true
+		}
 	}
-	return nodes
+	return append(nodes, i.publicZoneNode())
 }
 
-// scopeNode is the node after which roles can be given on the group of a resource: the group, or the user's resource in it.
-func (i *infra) scopeNode(which, broughtID string) string {
-	if broughtID != "" {
-		return which
+const publicZoneNode, dnsGroupNode = "publiczone", "group/dns"
+
+// publicZoneNode finds the zone of the base domain.
+func (i *infra) publicZoneNode() *stack.Node {
+	return &stack.Node{ID: publicZoneNode, Kind: "public DNS zone", Name: i.BaseDomain, Brought: true,
+		Observe: func(ctx context.Context) (stack.State, error) {
+			id, err := publicZone(ctx, i.s, i.BaseDomain)
+			if err == nil && id == "" && !i.PublicZoneOptional {
+				err = fmt.Errorf("no public DNS zone %q in subscription %s; create it, or give the --base-domain of one that exists", i.BaseDomain, i.s.SubscriptionID)
+			}
+			i.out.PublicZoneID = id
+			return stack.Current, err
+		}}
+}
+
+func (i *infra) roleNodes(who map[string]holder) []*stack.Node {
+	if len(who) == 0 {
+		return nil
 	}
-	return i.in(which)
+	scopes := map[scopeName]scope{
+		scopeMain: i.scope(i.main, "main", ""), scopeNSG: i.scope(i.nsgGroup(), "nsg", i.NSGID), scopeVNet: i.scope(i.vnetGroup(), "vnet", i.VNetID)}
+	if i.DNSZoneGroup != "" {
+		scopes[scopeDNS] = scope{group: func() string { return i.DNSZoneGroup }, label: i.DNSZoneGroup, node: publicZoneNode}
+		return roleNodes(i.s, i.InfraID, who, scopes)
+	}
+	var found string
+	group := &stack.Node{ID: dnsGroupNode, Kind: "resource group", Name: "of the public DNS zone", Brought: true, DependsOn: []string{publicZoneNode},
+		Observe: func(ctx context.Context) (stack.State, error) {
+			zone, err := azure.ParseID(i.out.PublicZoneID)
+			if err != nil {
+				return stack.Current, nil // there is none, and need not be
+			}
+			found, err = groupName(ctx, i.s, zone.ResourceGroup)
+			return stack.Current, err
+		}}
+	scopes[scopeDNS] = scope{group: func() string { return found }, label: "the group of the public DNS zone", node: dnsGroupNode}
+	return append(roleNodes(i.s, i.InfraID, who, scopes), group)
+}
+
+// scope is the group of a resource; where the resource is the user's, roles can be given once it has been found.
+func (i *infra) scope(group, which, broughtID string) scope {
+	at := scope{group: func() string { return group }, label: group, node: i.in(which), made: i.ResourceGroup == "" && broughtID == ""}
+	if broughtID != "" {
+		at.node = which
+	}
+	return at
 }
 
 func (i *infra) groupNodes() []*stack.Node {

@@ -105,6 +105,10 @@ func (o IssuerOptions) signer(issuer Issuer) (*rsa.PrivateKey, error) {
 	if o.PrivateKey == "" {
 		return ensureKeyPair(issuer.PrivateKeyPath, issuer.PublicKeyPath)
 	}
+	return o.ownSigner()
+}
+
+func (o IssuerOptions) ownSigner() (*rsa.PrivateKey, error) {
 	key, err := readSigner(o.PrivateKey)
 	if err == nil && o.PublicKey != "" {
 		err = checkPublicFile(o.PublicKey, key)
@@ -112,18 +116,56 @@ func (o IssuerOptions) signer(issuer Issuer) (*rsa.PrivateKey, error) {
 	return key, err
 }
 
+// signing is the key whose public half is published. A pair that has to be made is made beside the work in Azure, for its primes
+// take about a second to find.
+type signing struct {
+	issuer Issuer
+	key    *rsa.PublicKey // nil until it is made
+}
+
+// signing reads the key, so that one that does not fit is refused before anything is made.
+func (o IssuerOptions) signing(issuer Issuer) (*signing, error) {
+	read := o.ownSigner
+	if o.PrivateKey == "" {
+		read = func() (*rsa.PrivateKey, error) { return readKeyPair(issuer.PrivateKeyPath, issuer.PublicKeyPath) }
+	}
+	key, err := read()
+	k := &signing{issuer: issuer}
+	if key != nil {
+		k.key = &key.PublicKey
+	}
+	return k, err
+}
+
+func (k *signing) node() *stack.Node {
+	return &stack.Node{ID: "key", Kind: "signing key", Name: k.issuer.PrivateKeyPath,
+		Observe: func(context.Context) (stack.State, error) {
+			if k.key == nil {
+				return stack.Missing, nil
+			}
+			return stack.Current, nil
+		},
+		Apply: func(context.Context) error {
+			key, err := makeKeyPair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
+			if err == nil {
+				k.key = &key.PublicKey
+			}
+			return err
+		}}
+}
+
 // CreateIssuer makes the key pair, the account, the container and the documents, and reads the documents anonymously before it
 // reports success.
-func CreateIssuer(ctx context.Context, s *azure.Session, o IssuerOptions, progress func(stack.Event)) (Issuer, error) {
+func CreateIssuer(ctx context.Context, s *azure.Session, o IssuerOptions, progress stack.Progress) (Issuer, error) {
 	if err := o.Validate(); err != nil {
 		return Issuer{}, err
 	}
 	issuer := o.Resolve(s)
-	key, err := o.signer(issuer)
+	key, err := o.signing(issuer)
 	if err != nil {
 		return Issuer{}, err
 	}
-	return issuer, explainPublicAccess(issuer, stack.Create(ctx, issuerNodes(s, o, issuer, &key.PublicKey), options(progress)))
+	return issuer, explainPublicAccess(issuer, stack.Create(ctx, issuerNodes(s, o, issuer, key), options(progress)))
 }
 
 // PlanIssuer says what CreateIssuer would do; it writes nothing, not even a key.
@@ -132,11 +174,11 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 		return nil, err
 	}
 	issuer := o.Resolve(s)
-	key, err := readSigner(issuer.PrivateKeyPath)
-	if err != nil {
-		return stack.Plan(ctx, issuerNodes(s, o, issuer, nil))
+	key := &signing{issuer: issuer}
+	if private, err := readSigner(issuer.PrivateKeyPath); err == nil {
+		key.key = &private.PublicKey
 	}
-	return stack.Plan(ctx, issuerNodes(s, o, issuer, &key.PublicKey))
+	return stack.Plan(ctx, issuerNodes(s, o, issuer, key))
 }
 
 // explainPublicAccess adds the ways that are left where nobody may allow public blobs.
@@ -150,13 +192,6 @@ func explainPublicAccess(issuer Issuer, err error) error {
 		"then pass it to the other commands as --oidc-issuer-url", err, issuer.StorageAccount)
 }
 
-// IssuerIDs are the ARM ids of what the stack makes, by node.
-func IssuerIDs(s *azure.Session, o IssuerOptions) map[string]string {
-	issuer := o.Resolve(s)
-	account := accountID(s, o, issuer)
-	return map[string]string{"account": account, "container": containerID(account, issuer)}
-}
-
 func accountID(s *azure.Session, o IssuerOptions, issuer Issuer) string {
 	return s.ResourceID(o.ResourceGroup, typeStorage, issuer.StorageAccount)
 }
@@ -165,7 +200,7 @@ func containerID(accountID string, issuer Issuer) string {
 	return accountID + "/blobServices/default/containers/" + issuer.Container
 }
 
-func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *rsa.PublicKey) []*stack.Node {
+func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *signing) []*stack.Node {
 	id := accountID(s, o, issuer)
 	container := containerNode(s, id, issuer)
 	mayWrite := assignment(s, "role", "Storage Blob Data Contributor", func(ctx context.Context) (azure.Assignment, error) {
@@ -173,7 +208,7 @@ func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *rsa.Publ
 		return blobWriter(principal, id), err
 	}, "account")
 	return []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true), accountNode(s, o, id, issuer), container, mayWrite,
-		discoveryNode(s, issuer), keysNode(s, issuer, key)}
+		key.node(), discoveryNode(s, issuer), keysNode(s, issuer, key)}
 }
 
 // containerNode marks the container as ours only where it makes it.
@@ -227,22 +262,24 @@ func discoveryNode(s *azure.Session, issuer Issuer) *stack.Node {
 
 // keysNode publishes the key. A document that has further keys stays, for it is one of a rotation; one that lacks ours while it
 // has others belongs to another key, and replacing it would have the tokens of a running cluster refused.
-func keysNode(s *azure.Session, issuer Issuer, key *rsa.PublicKey) *stack.Node {
+func keysNode(s *azure.Session, issuer Issuer, signer *signing) *stack.Node {
 	current := func(got []byte) (bool, error) {
 		set, err := ParseKeySet(got)
-		if err != nil || key == nil {
+		if err != nil || signer.key == nil {
 			return false, nil // not a key set: ours replaces it
 		}
-		if !set.has(key) {
+		if !set.has(signer.key) {
 			return false, fmt.Errorf("%s publishes another key than that of %s (key id %s); give that key with --private-key, change keys with `hypershift rotate oidc-issuer azure`, "+
 				"or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first", issuer.URL, issuer.PrivateKeyPath, set.Keys[0].Kid)
 		}
 		return true, nil
 	}
-	return document(s, issuer, keysPath, current, func() ([]byte, error) {
-		documents, err := issuerDocuments(issuer.URL, key)
+	n := document(s, issuer, keysPath, current, func() ([]byte, error) {
+		documents, err := issuerDocuments(issuer.URL, signer.key)
 		return documents[keysPath], err
 	})
+	n.DependsOn = append(n.DependsOn, "key")
+	return n
 }
 
 // document is the node of a blob that anyone may read; observing is the anonymous read that Entra will do.
@@ -262,7 +299,7 @@ func document(s *azure.Session, issuer Issuer, path string, current func([]byte)
 		}
 		return stack.Drifted, err
 	}
-	return &stack.Node{ID: path, Kind: "issuer document", Name: path, DependsOn: []string{"container", "role"},
+	return &stack.Node{ID: path, Kind: "issuer document", Name: path, DependsOn: []string{"container", "role"}, Within: "container",
 		Observe: observe,
 		Apply: func(ctx context.Context) error {
 			raw, err := content()

@@ -29,7 +29,7 @@ const (
 )
 
 // options turns a progress function into the engine's options.
-func options(progress func(stack.Event)) stack.Options {
+func options(progress stack.Progress) stack.Options {
 	return stack.Options{Progress: progress, Judge: judge}
 }
 
@@ -61,7 +61,7 @@ type resource struct {
 
 // node makes the node. The first dependency is what the resource lives in: its group, or its parent.
 func (r resource) node(id, kind, name string, dependsOn ...string) *stack.Node {
-	n := &stack.Node{ID: id, Kind: kind, Name: name, DependsOn: dependsOn,
+	n := &stack.Node{ID: id, Kind: kind, Name: name, Resource: r.id, DependsOn: dependsOn,
 		Observe: r.observe, Apply: r.apply,
 		Delete: func(ctx context.Context) error { return r.session.Delete(ctx, r.id, r.api) }}
 	if len(dependsOn) > 0 {
@@ -86,6 +86,9 @@ func (r resource) observe(ctx context.Context) (stack.State, error) {
 }
 
 func (r resource) apply(ctx context.Context) error {
+	if r.found == nil {
+		return r.session.PutAway(ctx, r.id, r.api, r.body())
+	}
 	made, err := r.session.Put(ctx, r.id, r.api, r.body())
 	if err == nil {
 		r.note(made)
@@ -112,8 +115,18 @@ func group(s *azure.Session, nodeID, name, location string, tags map[string]stri
 
 // brought is the node of a resource that belongs to the user.
 func brought(s *azure.Session, nodeID, kind, id, api string, found func(*azure.Resource)) *stack.Node {
-	n := resource{session: s, id: id, api: api, found: found}.node(nodeID, kind, id)
+	r := resource{session: s, id: id, api: api, found: found}
+	n := r.node(nodeID, kind, id)
 	n.Brought, n.Apply, n.Delete = true, nil, nil
+	// Azure's answer says whether the resource is missing, or its group.
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		got, err := s.Get(ctx, id, api)
+		if err != nil {
+			return stack.Missing, err
+		}
+		r.note(got)
+		return stack.Current, nil
+	}
 	return n
 }
 
@@ -129,8 +142,15 @@ func assignmentAmong(all *azure.Assignments, s *azure.Session, nodeID, name stri
 	if len(dependsOn) > 0 {
 		n.Within = dependsOn[0]
 	}
-	n.Observe = func(ctx context.Context) (stack.State, error) {
+	known := func(ctx context.Context) (azure.Assignment, error) {
 		a, err := wanted(ctx)
+		if err == nil {
+			n.Resource = a.ID()
+		}
+		return a, err
+	}
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		a, err := known(ctx)
 		if err != nil {
 			return stack.Missing, err
 		}
@@ -138,14 +158,14 @@ func assignmentAmong(all *azure.Assignments, s *azure.Session, nodeID, name stri
 		return map[azure.AssignmentState]stack.State{azure.AssignmentPresent: stack.Current, azure.AssignmentStale: stack.Drifted}[state], err
 	}
 	n.Apply = func(ctx context.Context) error {
-		a, err := wanted(ctx)
+		a, err := known(ctx)
 		if err != nil {
 			return err
 		}
 		return s.Assign(ctx, a)
 	}
 	n.Delete = func(ctx context.Context) error {
-		a, err := wanted(ctx)
+		a, err := known(ctx)
 		if err != nil {
 			return err
 		}

@@ -42,35 +42,80 @@ var grants = []grant{
 // groups of one cluster by their role; some may be the same group.
 type groups map[scopeName]string
 
-// roleNodes are the assignments of all identities, each on every scope once. dependsOn names the nodes that make the groups.
-func roleNodes(s *azure.Session, infraID string, identities *WorkloadIdentities, g groups, dependsOn map[scopeName]string) []*stack.Node {
+// holder is who gets a role. Its principal is asked for when it is needed, for the same run may make it.
+type holder struct {
+	principal func(context.Context) (string, error)
+	node      string // that makes it; "" when it is there
+}
+
+// holders are identities that exist, by their keys.
+func holders(s *azure.Session, identities *WorkloadIdentities) map[string]holder {
+	out := map[string]holder{}
+	directory := s.NewDirectory()
+	for _, c := range components {
+		if clientID := identities.Get(c.key); clientID != "" {
+			out[c.key] = holder{principal: func(ctx context.Context) (string, error) { return directory.PrincipalOf(ctx, clientID) }}
+		}
+	}
+	return out
+}
+
+// scope is a resource group on which roles are given; its name is known once the node has run.
+type scope struct {
+	group func() string // "" gives no role
+	label string        // for people
+	node  string        // after which roles can be given here
+	made  bool          // by this stack: nothing can have been given before
+}
+
+// roleNodes are the assignments of all holders, each on every scope once.
+func roleNodes(s *azure.Session, infraID string, who map[string]holder, scopes map[scopeName]scope) []*stack.Node {
 	var nodes []*stack.Node
-	directory, all := s.NewDirectory(), s.NewAssignments()
+	all := s.NewAssignments()
 	for _, r := range grants {
-		clientID := identities.Get(r.key)
-		if clientID == "" {
+		h, ok := who[r.key]
+		if !ok {
 			continue
 		}
 		seen := map[string]bool{}
-		for _, scope := range r.scopes {
-			group := g[scope]
-			if group == "" || seen[strings.ToLower(group)] {
+		for _, name := range r.scopes {
+			at, ok := scopes[name]
+			if !ok || seen[strings.ToLower(at.label)] {
 				continue
 			}
-			seen[strings.ToLower(group)] = true
-			var after []string
-			if dep := dependsOn[scope]; dep != "" {
-				after = []string{dep}
-			}
-			at := s.GroupID(group)
-			nodes = append(nodes, assignmentAmong(all, s, "role/"+r.id+"/"+group, r.id+" on "+group,
-				func(ctx context.Context) (azure.Assignment, error) {
-					principal, err := directory.PrincipalOf(ctx, clientID)
-					return azure.Assignment{Name: azure.AssignmentName(infraID, r.id, at), Scope: at, RoleGUID: r.roleGUID, PrincipalID: principal}, err
-				}, after...))
+			seen[strings.ToLower(at.label)] = true
+			nodes = append(nodes, roleNode(all, s, infraID, r, h, at))
 		}
 	}
 	return nodes
+}
+
+func roleNode(all *azure.Assignments, s *azure.Session, infraID string, r grant, h holder, at scope) *stack.Node {
+	// An identity or a group that was made just now has no assignment yet.
+	after := []string{at.node}
+	switch {
+	case h.node != "" && at.made:
+		after = []string{at.node, h.node}
+	case h.node != "":
+		after = []string{h.node, at.node}
+	}
+	n := assignmentAmong(all, s, "role/"+r.id+"/"+at.label, r.id+" on "+at.label, func(ctx context.Context) (azure.Assignment, error) {
+		principal, err := h.principal(ctx)
+		id := s.GroupID(at.group())
+		return azure.Assignment{Name: azure.AssignmentName(infraID, r.id, id), Scope: id, RoleGUID: r.roleGUID, PrincipalID: principal}, err
+	}, after...)
+	if group := at.group(); group != "" {
+		scope := s.GroupID(group)
+		n.Resource = azure.Assignment{Name: azure.AssignmentName(infraID, r.id, scope), Scope: scope}.ID()
+	}
+	look := n.Observe
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		if at.group() == "" {
+			return stack.Current, nil
+		}
+		return look(ctx)
+	}
+	return n
 }
 
 // leftRoles finds the cluster's assignments wherever they were given: their names follow from the infra id, the component and

@@ -22,9 +22,24 @@ const (
 
 // ensureKeyPair reads the pair or makes it. The private file is never readable by others; files that exist are never written.
 func ensureKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
+	key, err := readKeyPair(privatePath, publicPath)
+	if key == nil && err == nil {
+		return makeKeyPair(privatePath, publicPath)
+	}
+	return key, err
+}
+
+// readKeyPair reads the pair; nil when there is none and its folder is ready to take one.
+func readKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
 	key, err := readSigner(privatePath)
 	if errors.Is(err, os.ErrNotExist) {
-		return makeKeyPair(privatePath, publicPath)
+		if _, err := os.Stat(publicPath); err == nil {
+			return nil, fmt.Errorf("%s exists without %s; bring its private key, or move it away to have a new pair made", publicPath, privatePath)
+		}
+		if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
+			return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
+		}
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -36,15 +51,9 @@ func ensureKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
 }
 
 func makeKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
-	if _, err := os.Stat(publicPath); err == nil {
-		return nil, fmt.Errorf("%s exists without %s; bring its private key, or move it away to have a new pair made", publicPath, privatePath)
-	}
 	key, err := rsa.GenerateKey(rand.Reader, signerBits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the signing key: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
 	}
 	if err := replaceFile(privatePath, privatePEM(key), 0o600); err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -31,7 +33,15 @@ func dependents(nodes []*Node) map[string][]string {
 // pass is one run over a stack.
 type pass struct {
 	Options
-	made sync.Map // ids of the nodes that were missing and that this run has made
+	made  sync.Map // ids of the nodes that were missing and that this run has made
+	ahead map[string]*look
+}
+
+// look is an observation that was begun before its turn.
+type look struct {
+	done  chan struct{}
+	state State
+	err   error
 }
 
 type result struct {
@@ -39,13 +49,24 @@ type result struct {
 	err  error
 }
 
+// direction is what differs between a creation and a destruction.
+type direction struct {
+	before edges
+	looks  bool
+	work   func(*pass, context.Context, *Node, int) error
+}
+
 // run starts every node whose predecessors have succeeded, up to the parallel limit, and never a node behind a failed one.
-func run(ctx context.Context, nodes []*Node, o Options, before edges, work func(*pass, context.Context, *Node, int) error) error {
+func run(ctx context.Context, nodes []*Node, o Options, d direction) error {
 	if err := Validate(nodes); err != nil {
 		return err
 	}
-	p := &pass{Options: o}
-	waits := before(nodes)
+	p := &pass{Options: o, ahead: map[string]*look{}}
+	if d.looks {
+		defer p.lookAhead(ctx, nodes)()
+	}
+	waits := d.before(nodes)
+	nodes = longestFirst(nodes, waits)
 	results := make(chan result)
 	started, finished, busy := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var errs []error
@@ -61,7 +82,7 @@ func run(ctx context.Context, nodes []*Node, o Options, before edges, work func(
 			started[n.ID] = true
 			busy[n.Lane] = n.Lane != ""
 			running++
-			go func() { results <- result{n, p.repeat(ctx, n, work)} }()
+			go func() { results <- result{n, p.repeat(ctx, n, d.work)} }()
 		}
 	}
 	for launch(); running > 0; launch() {
@@ -78,6 +99,47 @@ func run(ctx context.Context, nodes []*Node, o Options, before edges, work func(
 		return ctx.Err()
 	}
 	return errors.Join(errs...)
+}
+
+// longestFirst puts what the longest chains begin with first, where not everything can run at once: a run takes as long as its
+// longest chain.
+func longestFirst(nodes []*Node, waits map[string][]string) []*Node {
+	behind := map[string][]string{}
+	for id, deps := range waits {
+		for _, dep := range deps {
+			behind[dep] = append(behind[dep], id)
+		}
+	}
+	height := map[string]int{} // nodes in the longest chain that begins here
+	var measure func(id string) int
+	measure = func(id string) int {
+		if height[id] == 0 {
+			longest := 0
+			for _, next := range behind[id] {
+				longest = max(longest, measure(next))
+			}
+			height[id] = 1 + longest
+		}
+		return height[id]
+	}
+	return slices.SortedStableFunc(slices.Values(nodes), func(a, b *Node) int { return cmp.Compare(measure(b.ID), measure(a.ID)) })
+}
+
+// lookAhead begins the observations that need not wait, and returns a function that ends with the last of them.
+func (p *pass) lookAhead(ctx context.Context, nodes []*Node) (wait func()) {
+	var wg sync.WaitGroup
+	for _, n := range nodes {
+		if !n.Ahead {
+			continue
+		}
+		l := &look{done: make(chan struct{})}
+		p.ahead[n.ID] = l
+		wg.Go(func() {
+			defer close(l.done)
+			l.state, l.err = n.Observe(ctx)
+		})
+	}
+	return wg.Wait
 }
 
 func all(ids []string, in map[string]bool) bool {
@@ -121,14 +183,14 @@ func (p *pass) create(ctx context.Context, n *Node, try int) error {
 		p.Progress(Event{Node: n, Phase: Kept, Elapsed: time.Since(begin)})
 		return nil
 	}
-	p.Progress(Event{Node: n, Phase: Applying})
+	p.Progress(Event{Node: n, Phase: Applying, Missing: state == Missing})
 	if err := n.Apply(ctx); err != nil {
 		return err
 	}
 	if state == Missing {
 		p.made.Store(n.ID, true)
 	}
-	p.Progress(Event{Node: n, Phase: Applied, Elapsed: time.Since(begin)})
+	p.Progress(Event{Node: n, Phase: Applied, Missing: state == Missing, Elapsed: time.Since(begin)})
 	return nil
 }
 
@@ -137,6 +199,10 @@ func (p *pass) create(ctx context.Context, n *Node, try int) error {
 func (p *pass) observe(ctx context.Context, n *Node, try int) (State, error) {
 	if _, inNew := p.made.Load(n.Within); inNew && try == 1 && !n.Brought {
 		return Missing, nil
+	}
+	if l := p.ahead[n.ID]; l != nil && try == 1 {
+		<-l.done
+		return l.state, l.err
 	}
 	return n.Observe(ctx)
 }

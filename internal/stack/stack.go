@@ -28,10 +28,12 @@ type Node struct {
 	ID        string // unique in the stack
 	Kind      string // for people: "virtual network"
 	Name      string // for people
+	Resource  string // its id in the cloud, for an inventory; "" while it is not known, or when it has none
 	DependsOn []string
 	Within    string // the node it lives inside, one of DependsOn: where that one has just been made, this one cannot exist yet
 	Lane      string // nodes of one lane are worked on one at a time; "" is no lane
 	Brought   bool   // the user's own: observed, never written, never deleted
+	Ahead     bool   // Observe needs nothing that its dependencies make: a creation looks at once, while they are being made
 
 	Observe func(context.Context) (State, error)
 	Apply   func(context.Context) error
@@ -66,8 +68,14 @@ type Event struct {
 	Node    *Node
 	Phase   Phase
 	Elapsed time.Duration // since the node's work began
+	Missing bool          // at Applying and Applied: nothing stood there before, so what stands there after is this stack's
 	Err     error
 }
+
+// Progress is told of every step of a run, by several goroutines at once, each event once. Applied and Deleted come after the
+// cloud has confirmed, and nothing that depends on the node begins before Progress has returned: one that stores Node.Resource
+// at these two has everything on record but what is under way, also when the run is killed.
+type Progress func(Event)
 
 // Options of a run. The zero value works.
 type Options struct {
@@ -75,7 +83,7 @@ type Options struct {
 	Judge    func(err error, try int) Verdict // nil stops at every error
 	Pause    func(try int) time.Duration
 	Tries    int // per node; 0 is 40
-	Progress func(Event)
+	Progress Progress
 	Sleep    func(context.Context, time.Duration) error // nil is real time
 }
 
@@ -169,12 +177,12 @@ func index(nodes []*Node) (map[string]*Node, error) {
 // Create brings every node to Current, dependencies first. It returns the joined errors of the nodes that failed; what does
 // not depend on them is still created.
 func Create(ctx context.Context, nodes []*Node, o Options) error {
-	return run(ctx, nodes, o.withDefaults(), dependencies, (*pass).create)
+	return run(ctx, nodes, o.withDefaults(), direction{dependencies, true, (*pass).create})
 }
 
 // Destroy removes every node that is not brought, dependents first.
 func Destroy(ctx context.Context, nodes []*Node, o Options) error {
-	return run(ctx, nodes, o.withDefaults(), dependents, (*pass).remove)
+	return run(ctx, nodes, o.withDefaults(), direction{dependents, false, (*pass).remove})
 }
 
 // Step is a line of a plan.

@@ -3,11 +3,8 @@ package phase1
 import (
 	"context"
 	"crypto/rsa"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,13 +36,7 @@ func newRotor(t *testing.T) *rotor {
 	w, stop, err := newWorld(t.TempDir())
 	must(t, err)
 	t.Cleanup(stop)
-	ca, err := os.ReadFile(w.ca)
-	must(t, err)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	proxy := &url.URL{Scheme: "http", Host: w.server.ProxyAddr()}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	session, err := azure.NewSession(azure.Credentials{SubscriptionID: subscription, TenantID: tenant, ClientID: clientID, ClientSecret: secret}, "", azure.WithHTTPClient(client))
+	session, err := w.signIn()
 	must(t, err)
 	r := &rotor{t: t, session: session, dir: t.TempDir(), now: time.Now()}
 	r.newKey("private")

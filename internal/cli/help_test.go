@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// everyCommand walks the tree, without what cobra adds.
+func everyCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, sub := range cmd.Commands() {
+		if sub.Name() != "help" && sub.Name() != "completion" {
+			everyCommand(sub, visit)
+		}
+	}
+}
+
+// TestHelp holds every command to say what it does and how it is typed, and every flag what it is for. The examples are parsed: one
+// that names a flag the command does not have misleads.
+func TestHelp(t *testing.T) {
+	everyCommand(NewRoot(), func(cmd *cobra.Command) {
+		path := cmd.CommandPath()
+		if cmd.Short == "" {
+			t.Errorf("%s does not say what it does", path)
+		}
+		if cmd.Example == "" {
+			t.Errorf("%s has no example", path)
+		}
+		if !cmd.Runnable() {
+			t.Errorf("%s without a subcommand would print help and report success", path)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if strings.TrimSpace(f.Usage) == "" {
+				t.Errorf("%s --%s has no description", path, f.Name)
+			}
+		})
+		for _, line := range commandLines(cmd.Example) {
+			if err := parses(line); err != nil {
+				t.Errorf("the example of %s, %q: %v", path, strings.Join(line, " "), err)
+			}
+		}
+	})
+}
+
+// commandLines are the hypershift commands of a text, as words; what a shell does with the output is left out.
+func commandLines(text string) [][]string {
+	var lines [][]string
+	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
+		words := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(line))
+		for i, word := range words {
+			if word == ">" || word == "&&" || word == "|" || strings.HasPrefix(word, "#") {
+				words = words[:i]
+				break
+			}
+		}
+		if len(words) > 0 && strings.HasSuffix(words[0], "hypershift") {
+			lines = append(lines, words[1:])
+		}
+	}
+	return lines
+}
+
+// parses tells whether the command line reaches a command that knows its flags. "..." stands for what is left out.
+func parses(words []string) error {
+	cmd, rest, err := NewRoot().Traverse(words)
+	if err != nil {
+		return err
+	}
+	var flags []string
+	for _, word := range rest {
+		if word != "..." {
+			flags = append(flags, word)
+		}
+	}
+	if err := cmd.ParseFlags(flags); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}

@@ -1,0 +1,102 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// externalDNSFile is what ExternalDNS reads, in its own spelling.
+type externalDNSFile struct {
+	TenantID         string `json:"tenantId"`
+	SubscriptionID   string `json:"subscriptionId"`
+	ResourceGroup    string `json:"resourceGroup"`
+	ClientID         string `json:"aadClientId,omitempty"`
+	ClientSecret     string `json:"aadClientSecret,omitempty"`
+	WorkloadIdentity bool   `json:"useWorkloadIdentityExtension,omitempty"`
+}
+
+func (d *dnsStack) settings() externalDNSFile {
+	return externalDNSFile{TenantID: d.s.TenantID, SubscriptionID: d.s.SubscriptionID, ResourceGroup: d.ResourceGroup}
+}
+
+func (f externalDNSFile) write(path string) error {
+	raw, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot encode the credentials of ExternalDNS: %w", err)
+	}
+	return replaceFile(path, raw, 0o600)
+}
+
+func readExternalDNSFile(path string) (externalDNSFile, error) {
+	var f externalDNSFile
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return f, fmt.Errorf("cannot read the credentials of ExternalDNS: %w", err)
+	}
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return f, fmt.Errorf("%s is not the credentials file of ExternalDNS: %w", path, err)
+	}
+	return f, nil
+}
+
+// settingsNode writes the file for ExternalDNS by workload identity; it holds no secret.
+func (d *dnsStack) settingsNode() *stack.Node {
+	want := d.settings()
+	want.WorkloadIdentity = true
+	return &stack.Node{ID: "file", Kind: "file", Name: d.CredentialsPath, DependsOn: []string{"identity"},
+		Observe: func(context.Context) (stack.State, error) {
+			f, err := readExternalDNSFile(d.CredentialsPath)
+			switch {
+			case errors.Is(err, os.ErrNotExist):
+				return stack.Missing, nil
+			case err == nil && f != want:
+				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+			}
+			return stack.Current, err
+		},
+		Apply: func(context.Context) error { return want.write(d.CredentialsPath) }}
+}
+
+// applicationNode makes the application, and a secret when the credentials file has none of it: Azure shows a secret only once.
+func (d *dnsStack) applicationNode() *stack.Node {
+	return &stack.Node{ID: "application", Kind: "service principal", Name: d.ServicePrincipal, DependsOn: []string{"group"},
+		Observe: func(ctx context.Context) (stack.State, error) {
+			app, err := d.s.FindApplication(ctx, d.ServicePrincipal)
+			if err != nil || app == nil {
+				return stack.Missing, err
+			}
+			d.setClient(app.ClientID)
+			f, err := readExternalDNSFile(d.CredentialsPath)
+			if errors.Is(err, os.ErrNotExist) {
+				return stack.Drifted, nil
+			}
+			want := d.settings()
+			want.ClientID, want.ClientSecret = app.ClientID, f.ClientSecret
+			if err == nil && (f != want || f.ClientSecret == "") {
+				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+			}
+			return stack.Current, err
+		},
+		Apply: func(ctx context.Context) error {
+			if _, err := os.Stat(d.CredentialsPath); err == nil {
+				return fmt.Errorf("%s exists and belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+			}
+			app, err := d.s.EnsureApplication(ctx, d.ServicePrincipal)
+			if err != nil {
+				return err
+			}
+			d.setClient(app.ClientID)
+			f := d.settings()
+			f.ClientID = app.ClientID
+			if f.ClientSecret, err = d.s.AddPassword(ctx, app, "external-dns", passwordLife); err != nil {
+				return err
+			}
+			return f.write(d.CredentialsPath)
+		},
+		Delete: func(ctx context.Context) error { return d.s.DeleteApplication(ctx, d.ServicePrincipal) }}
+}

@@ -1,0 +1,127 @@
+package provision
+
+import (
+	"errors"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// Journal keeps the inventory of a hand-off, and the file it is in, true while a stack runs: what a step is about to make is on
+// record before it begins, so that a run that is killed leaves nothing unknown behind.
+type Journal struct {
+	stackName, path string // no path: the inventory is only kept in memory
+	next            stack.Progress
+
+	mu      sync.Mutex // guards the hand-off and noted
+	handoff *Handoff
+	noted   int // changes of the inventory
+
+	writing sync.Mutex // guards the file and written
+	written int        // changes that are in the file
+}
+
+// Journal begins one for a run of a stack; events are passed on to next.
+func (h *Handoff) Journal(stackName, path string, next stack.Progress) *Journal {
+	return &Journal{stackName: stackName, path: path, next: next, handoff: h}
+}
+
+// Progress is the function to give to a stack.
+func (j *Journal) Progress(e stack.Event) {
+	if upTo := j.note(e); upTo > 0 {
+		j.commit(upTo)
+	}
+	j.next(e)
+}
+
+// note brings the inventory up to date and returns the number of the change, 0 when there was none. What stood there before the
+// stack came is not its own, even where it is changed.
+func (j *Journal) note(e stack.Event) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	changed := false
+	switch {
+	case e.Node.Resource == "" || e.Node.Delete == nil: // what no stack removes, such as the persistent group, is not for the inventory
+	case (e.Phase == stack.Applying || e.Phase == stack.Applied) && e.Missing:
+		changed = j.handoff.add(Made{Stack: j.stackName, Kind: e.Node.Kind, ID: e.Node.Resource})
+	case e.Phase == stack.Deleted:
+		changed = j.handoff.drop(e.Node.Resource)
+	}
+	if !changed {
+		return 0
+	}
+	j.noted++
+	return j.noted
+}
+
+// commit has the change in the file before it returns. Of several steps that wait, one writes for all. A file that cannot be written
+// is no reason to stop half-way: the next step tries again, and who ends the run writes the hand-off once more and reports it.
+func (j *Journal) commit(upTo int) {
+	if j.path == "" {
+		return
+	}
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if j.written >= upTo {
+		return
+	}
+	j.mu.Lock()
+	raw, err := j.handoff.Encode()
+	upTo = j.noted
+	j.mu.Unlock()
+	if err == nil {
+		err = replaceFile(j.path, raw, handoffMode)
+	}
+	if err == nil {
+		j.written = upTo
+	}
+}
+
+// add puts a resource into the inventory, unless it is there.
+func (h *Handoff) add(made Made) bool {
+	if slices.ContainsFunc(h.Inventory, func(m Made) bool { return strings.EqualFold(m.ID, made.ID) }) {
+		return false
+	}
+	h.Inventory = append(h.Inventory, made)
+	sort.Slice(h.Inventory, func(i, k int) bool {
+		return h.Inventory[i].Stack+h.Inventory[i].ID < h.Inventory[k].Stack+h.Inventory[k].ID
+	})
+	return true
+}
+
+// drop takes a resource out of the inventory, with what is inside it.
+func (h *Handoff) drop(id string) bool {
+	before, gone := len(h.Inventory), strings.ToLower(id)+"/"
+	h.Inventory = slices.DeleteFunc(h.Inventory, func(m Made) bool { return strings.HasPrefix(strings.ToLower(m.ID)+"/", gone) })
+	return len(h.Inventory) != before
+}
+
+// Forget empties the inventory of a stack that is gone as a whole: what its destroy has left to the user is not on record.
+func (h *Handoff) Forget(stackName string) {
+	h.Inventory = slices.DeleteFunc(h.Inventory, func(m Made) bool { return m.Stack == stackName })
+}
+
+// Made are the ids of the resources on record for a stack.
+func (h *Handoff) Made(stackName string) []string {
+	var ids []string
+	for _, m := range h.Inventory {
+		if m.Stack == stackName {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// Join puts the inventory of an earlier hand-off of the same infrastructure beside this one's.
+func (h *Handoff) Join(earlier *Handoff) error {
+	if !strings.EqualFold(earlier.InfraID, h.InfraID) {
+		return errors.New("the inventories are of different infrastructures: " + earlier.InfraID + " and " + h.InfraID)
+	}
+	for _, m := range earlier.Inventory {
+		h.add(m)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// Names of the stacks in an inventory, beside InfraStack.
+const (
+	IssuerStack = "oidc-issuer"
+	IAMStack    = "iam"
+	DNSStack    = "dns"
+)
+
+// PrerequisitesOptions describe everything that a hosted cluster needs in Azure. The issuer, the identities and the zone share one
+// persistent group; the identities trust the issuer, and get their roles in the same run.
+type PrerequisitesOptions struct {
+	Issuer IssuerOptions
+	IAM    IAMOptions
+	DNS    DNSOptions // without a zone there is none
+	Infra  InfraOptions
+}
+
+// Validate names the flag that is wrong, before any call.
+func (o PrerequisitesOptions) Validate() error {
+	checks := []error{o.Issuer.Validate(), o.IAM.Validate()}
+	if o.DNS.Zone != "" {
+		checks = append(checks, o.DNS.Validate())
+	}
+	for _, err := range append(checks, o.Infra.Validate()) {
+		if err != nil {
+			return err
+		}
+	}
+	if o.Issuer.ResourceGroup != o.IAM.ResourceGroup || o.DNS.Zone != "" && o.DNS.ResourceGroup != o.IAM.ResourceGroup {
+		return errors.New("the issuer, the identities and the zone are made in one persistent group")
+	}
+	return nil
+}
+
+// Prerequisites is what exists once the stack is there.
+type Prerequisites struct {
+	Issuer     Issuer              `json:"issuer"`
+	Identities *WorkloadIdentities `json:"identities"`
+	DNS        *DNSHandoff         `json:"dns,omitempty"`
+	Infra      *InfraOutput        `json:"infra"`
+}
+
+// CreatePrerequisites makes the issuer, the identities, the zone and the infrastructure as one graph: what does not wait for each
+// other is made at the same time.
+func CreatePrerequisites(ctx context.Context, s *azure.Session, o PrerequisitesOptions, progress stack.Progress) (*Prerequisites, error) {
+	p, err := preparePrerequisites(s, o)
+	if err != nil {
+		return nil, err
+	}
+	err = explainPublicAccess(p.out.Issuer, stack.Create(ctx, p.nodes, options(progress)))
+	p.out.Infra.KMSClientID = p.out.Identities.KMSClientID
+	return p.out, err
+}
+
+// PlanPrerequisites says what CreatePrerequisites would do.
+func PlanPrerequisites(ctx context.Context, s *azure.Session, o PrerequisitesOptions) ([]stack.Step, error) {
+	p, err := preparePrerequisites(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return stack.Plan(ctx, p.nodes)
+}
+
+type prerequisites struct {
+	out   *Prerequisites
+	nodes []*stack.Node
+}
+
+// sharedGroup is the id of the persistent group's node, which is one in the whole graph.
+const sharedGroup = "group"
+
+func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisites, error) {
+	o.IAM.IssuerURL = o.Issuer.Resolve(s).URL
+	identities := &WorkloadIdentities{}
+	o.Infra.Identities = identities
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	issuer := o.Issuer.Resolve(s)
+	key, err := o.Issuer.signing(issuer)
+	if err != nil {
+		return nil, err
+	}
+	infra, err := newInfra(s, o.Infra)
+	if err != nil {
+		return nil, err
+	}
+	p := &prerequisites{out: &Prerequisites{Issuer: issuer, Identities: identities, Infra: infra.out}}
+	p.add(IssuerStack, issuerNodes(s, o.Issuer, issuer, key))
+	nodes, who := iamNodesAndHolders(s, o.IAM, identities)
+	p.add(IAMStack, nodes)
+	for key, h := range who {
+		h.node = IAMStack + "/" + h.node
+		who[key] = h
+	}
+	if !o.Infra.AssignRoles {
+		who = nil
+	}
+	p.add(InfraStack, infra.nodesFor(who))
+	first := []string{InfraStack + "/" + publicZoneNode}
+	if o.DNS.Zone != "" {
+		dns := newDNSStack(s, o.DNS)
+		p.out.DNS = &dns.out
+		zone := dns.nodes()
+		p.add(DNSStack, zone)
+		first = append(first, zone[0].DependsOn...) // its persistent group's
+	}
+	return p, p.join(first, o)
+}
+
+// add puts the nodes of a stack into the graph under its name, so that a node's id tells of which stack it is.
+func (p *prerequisites) add(stackName string, nodes []*stack.Node) {
+	own := map[string]bool{}
+	for _, n := range nodes {
+		own[n.ID] = n.ID != sharedGroup
+	}
+	rename := func(id string) string {
+		if own[id] {
+			return stackName + "/" + id
+		}
+		return id
+	}
+	for _, n := range nodes {
+		n.ID, n.Within = rename(n.ID), rename(n.Within)
+		n.DependsOn = slices.Clone(n.DependsOn)
+		for i := range n.DependsOn {
+			n.DependsOn[i] = rename(n.DependsOn[i])
+		}
+		if n.ID != sharedGroup || !slices.ContainsFunc(p.nodes, func(have *stack.Node) bool { return have.ID == sharedGroup }) {
+			p.nodes = append(p.nodes, n)
+		}
+	}
+}
+
+// join has nothing written before the zones that the user must have are found. A base domain that this run makes is waited for.
+func (p *prerequisites) join(first []string, o PrerequisitesOptions) error {
+	at := func(id string) *stack.Node {
+		return p.nodes[slices.IndexFunc(p.nodes, func(n *stack.Node) bool { return n.ID == id })]
+	}
+	if strings.EqualFold(o.DNS.Zone, o.Infra.BaseDomain) {
+		zone := at(InfraStack + "/" + publicZoneNode)
+		zone.DependsOn = []string{DNSStack + "/zone"}
+		first = first[1:]
+	}
+	group := at(sharedGroup)
+	group.DependsOn, group.Ahead = first, true
+	if err := stack.Validate(p.nodes); err != nil {
+		return fmt.Errorf("the stacks do not fit together: %w", err)
+	}
+	return nil
+}

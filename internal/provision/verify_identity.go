@@ -1,0 +1,110 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+)
+
+func (v *verification) identityTasks() []task {
+	if v.h.Identities == nil {
+		return nil
+	}
+	var tasks []task
+	for _, c := range components {
+		if clientID := v.h.Identities.Clients.Get(c.key); clientID != "" {
+			tasks = append(tasks, func(ctx context.Context) []Check { return v.checkIdentity(ctx, c, clientID) })
+		}
+	}
+	return tasks
+}
+
+// checkIdentity finds the identity by its client id, for hand-made ones have other names, then looks at each subject.
+func (v *verification) checkIdentity(ctx context.Context, c component, clientID string) []Check {
+	const area = "identity"
+	at := slices.IndexFunc(v.identities, func(r azure.Resource) bool { return strings.EqualFold(r.Property("clientId"), clientID) })
+	if at < 0 {
+		return []Check{verdict(area, c.key, "", fmt.Errorf("no managed identity of the subscription has client id %s", clientID),
+			"run `hypershift create iam azure` again and use the file it writes")}
+	}
+	checks := []Check{verdict(area, c.key, clientID, nil, "")}
+	credentials, err := v.s.List(ctx, v.identities[at].ID+"/federatedIdentityCredentials", apiIdentity, "")
+	if err != nil {
+		return append(checks, verdict("federated credential", c.key, "", err, ""))
+	}
+	if v.h.Issuer == nil {
+		return append(checks, Check{Area: "federated credential", Name: c.key, Status: Skip, Detail: "no issuer is named", Remedy: "give --oidc-issuer-url"})
+	}
+	for _, f := range c.credentials {
+		want := federation{v.h.Issuer.URL, subjectPrefix + f.subject, audience}
+		checks = append(checks, verdict("federated credential", f.subject, c.key, matchCredential(credentials, want), "run `hypershift create iam azure` again with this issuer"))
+		checks = append(checks, v.checkToken(ctx, f.subject, clientID, credentials, want))
+	}
+	return checks
+}
+
+// matchCredential says which field of the nearest credential differs.
+func matchCredential(credentials []azure.Resource, want federation) error {
+	if d := want.nearest(credentials); d != "" {
+		return &azure.Error{Op: "compare", Resource: want.subject, Cause: "no federated credential of the identity fits the cluster's tokens", Field: d, Kind: azure.Terminal,
+			Remedy: "run `hypershift create iam azure` again with this issuer"}
+	}
+	return nil
+}
+
+// nearest tells how the credential that is most alike differs, "" when one is equal.
+func (f federation) nearest(credentials []azure.Resource) string {
+	if len(credentials) == 0 {
+		return fmt.Sprintf("federated credentials of the identity: expected one with subject '%s', found none", f.subject)
+	}
+	var best []string
+	for i := range credentials {
+		d := f.differences(&credentials[i])
+		if len(d) == 0 {
+			return ""
+		}
+		if i == 0 || len(d) < len(best) {
+			best = d
+		}
+	}
+	return strings.Join(best, ", ")
+}
+
+func (f federation) differences(r *azure.Resource) []string {
+	var out []string
+	compare := func(field, expected, found string) {
+		if expected != found {
+			out = append(out, fmt.Sprintf("%s of federated credential %s: expected '%s' as in the token, found '%s'", field, r.Name, expected, found))
+		}
+	}
+	audiences, _ := r.Properties["audiences"].([]any)
+	compare("issuer", f.issuer, r.Property("issuer"))
+	compare("subject", f.subject, r.Property("subject"))
+	compare("audience", f.audience, strings.Trim(fmt.Sprint(audiences), "[]"))
+	return out
+}
+
+// checkToken mints what the API server would, and has Entra exchange it.
+func (v *verification) checkToken(ctx context.Context, name, clientID string, credentials []azure.Resource, f federation) Check {
+	const area = "token"
+	if v.key == nil {
+		return Check{Area: area, Name: name, Status: Skip, Detail: "no private key is named", Remedy: "give --sa-token-issuer-private-key-path"}
+	}
+	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
+	if err == nil {
+		err = as.SignIn(ctx)
+	}
+	c := verdict(area, name, "exchanged for client "+clientID, err, "")
+	// Entra says what it was shown; what it was compared with is in the credentials.
+	if d := f.nearest(credentials); d != "" && slices.Contains(federationCodes, azure.CodeOf(err)) {
+		c.Field = d
+	}
+	return c
+}
+
+// federationCodes are what Entra answers when no federated credential fits a token.
+var federationCodes = []string{"AADSTS70021", "AADSTS70025", "AADSTS700211", "AADSTS700212", "AADSTS700213"}

@@ -1,0 +1,86 @@
+package phase1
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
+)
+
+// worldKey finds the embedded Azure of a script.
+type worldKey struct{}
+
+// injectFault is the script command: fault RULE adds a rule written in JSON, fault clear removes all.
+func injectFault(ts *testscript.TestScript, _ bool, args []string) {
+	faults := ts.Value(worldKey{}).(*world).server.Faults()
+	if args[0] == "clear" {
+		ts.Check(faults.Clear())
+		return
+	}
+	var rule fault.Rule
+	ts.Check(json.Unmarshal([]byte(args[0]), &rule))
+	_, err := faults.Add(rule)
+	ts.Check(err)
+}
+
+// killed is the script command: killed FILE TEXT COMMAND... kills the command, which can do nothing about it, once the file holds the
+// text.
+func killed(ts *testscript.TestScript, _ bool, args []string) {
+	file, text := ts.MkAbs(args[0]), args[1]
+	path, err := exec.LookPath(args[2])
+	ts.Check(err)
+	cmd := exec.Command(path, args[3:]...)
+	cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"PATH", "HOME", "HTTPS_PROXY", "SSL_CERT_FILE", "KUBECONFIG"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for tick := time.Tick(time.Millisecond); ; <-tick {
+		select {
+		case err := <-ended:
+			ts.Fatalf("the command ended by itself: %v", err)
+		default:
+		}
+		if raw, err := os.ReadFile(file); err == nil && strings.Contains(string(raw), text) {
+			break
+		}
+	}
+	ts.Check(cmd.Process.Kill())
+	<-ended
+}
+
+// untag is the script command: untag GROUP-ID takes the tags off a resource group, as a policy or a person may.
+func untag(ts *testscript.TestScript, _ bool, args []string) {
+	session, err := ts.Value(worldKey{}).(*world).signIn()
+	ts.Check(err)
+	group, err := session.Get(context.Background(), args[0], "2021-04-01")
+	ts.Check(err)
+	_, err = session.Put(context.Background(), args[0], "2021-04-01", azure.Resource{Location: group.Location, Tags: map[string]string{}})
+	ts.Check(err)
+}
+
+// signIn is a session of the user's service principal.
+func (w *world) signIn() (*azure.Session, error) {
+	ca, err := os.ReadFile(w.ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	proxy := &url.URL{Scheme: "http", Host: w.server.ProxyAddr()}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	return azure.NewSession(azure.Credentials{SubscriptionID: subscription, TenantID: tenant, ClientID: clientID, ClientSecret: secret}, "", azure.WithHTTPClient(client))
+}
