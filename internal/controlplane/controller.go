@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -71,6 +73,9 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		Owns(&corev1.Service{}).
 		Owns(&corev1.Secret{}).
 		Owns(&corev1.ConfigMap{}).
+		// The copies of what the user supplies are the HostedCluster controller's: they name their cluster, but have no owner here.
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byCluster)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(byCluster)).
 		WithOptions(controller.Options{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 10*time.Second),
 		})
@@ -87,6 +92,15 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		return fmt.Errorf("set up the HostedControlPlane controller: %w", err)
 	}
 	return warm(manager.GetCache())
+}
+
+// byCluster follows the reference back to the HostedCluster, whose name the control plane shares.
+func byCluster(_ context.Context, obj client.Object) []reconcile.Request {
+	_, name, ok := strings.Cut(obj.GetAnnotations()[hyperv1.HostedClusterAnnotation], "/")
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
 // warm starts the watches of what is read but not owned by watch: started on first use, each of them would hold the first pass up.

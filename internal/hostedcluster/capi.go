@@ -108,7 +108,7 @@ func (p *pass) ensureClusterAPIOperators(ctx context.Context) error {
 	if err := p.ensureWebhookCertificate(ctx); err != nil {
 		return err
 	}
-	coreImage := firstImage(p.hc.Annotations[hyperv1.CAPIManagerImageAnnotation], p.ClusterAPIImage, p.release.Images[release.KeyClusterAPI])
+	coreImage := p.componentImage(release.KeyClusterAPI)
 	if err := p.applyWorkload(ctx, p.clusterAPIDeployment(coreImage), managerTraits); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (p *pass) ensureClusterAPIOperators(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", component.AdminKubeconfigSecret, err)
 	}
-	image := firstImage(p.hc.Annotations[hyperv1.CAPIProviderAzureImageAnnotation], p.AzureProviderImage, p.release.Images[release.KeyAzureProvider])
+	image := p.componentImage(release.KeyAzureProvider)
 	traits := managerTraits
 	traits.ReachesCloud = true
 	return p.applyWorkload(ctx, p.capiProviderDeployment(image, p.helperImage, p.hc.Spec.Platform.Azure), traits)

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
+
+// podSecurityLevels are the values of the label by which a namespace chooses its pod security standard.
+var podSecurityLevels = []string{"restricted", "baseline", "privileged"}
 
 // checkSupport asks whether this operator on this management cluster can run such a cluster at all. Only a change of the
 // HostedCluster or of the operator helps, so nothing is retried.
@@ -31,8 +34,14 @@ func unsupported(hc *hyperv1.HostedCluster, capabilities Capabilities) string {
 	default:
 		return fmt.Sprintf("Platform %s is not supported; use Azure or None.", hc.Spec.Platform.Type)
 	}
-	if azure := hc.Spec.Platform.Azure; azure != nil && azure.AzureAuthenticationConfig.WorkloadIdentities == nil {
-		return "Managed identities are not supported; use azureAuthenticationConfigType WorkloadIdentities."
+	if azure := hc.Spec.Platform.Azure; azure != nil && hc.Spec.Platform.Type == hyperv1.AzurePlatform {
+		if azure.AzureAuthenticationConfig.WorkloadIdentities == nil {
+			return "Managed identities are not supported; use azureAuthenticationConfigType WorkloadIdentities."
+		}
+		// To publish what was to be private would be worse than to do nothing.
+		if azure.Topology != "" && azure.Topology != hyperv1.AzureTopologyPublic {
+			return fmt.Sprintf("Topology %s is not supported: this operator runs without private endpoints; use Public.", azure.Topology)
+		}
 	}
 	for _, service := range hc.Spec.Services {
 		if service.ServicePublishingStrategy.Type == hyperv1.Route && !capabilities.Routes {
@@ -42,42 +51,49 @@ func unsupported(hc *hyperv1.HostedCluster, capabilities Capabilities) string {
 	return ""
 }
 
-// checkConfiguration reports everything that is wrong at once, so that the user does not find it out error by error.
+// checkConfiguration reports everything that is wrong at once, so that the user does not find it out error by error. What
+// contradicts within the HostedCluster stops the pass; what is wrong with an object it names stops only what needs that.
 func (p *pass) checkConfiguration(ctx context.Context) error {
-	problems := invalidConfiguration(p.hc)
-	if err := p.checkSigningKey(ctx); err != nil {
-		problems = append(problems, err)
+	problems := append(invalidConfiguration(p.hc), p.readInputs(ctx))
+	err := errors.Join(problems...)
+	all := []error{err}
+	for _, in := range p.inputs {
+		if in.condition() == hyperv1.ValidHostedClusterConfiguration {
+			all = append(all, in.problem)
+		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		p.conditions().False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, err.Error())
-		return err
+	if everything := errors.Join(all...); everything != nil {
+		p.conditions().False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, everything.Error())
+	} else {
+		p.conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "The configuration is valid.")
 	}
-	p.conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "The configuration is valid.")
-	return nil
+	return err
 }
 
 func invalidConfiguration(hc *hyperv1.HostedCluster) []error {
 	var problems []error
+	if namespace := ControlPlaneNamespace(hc.Namespace, hc.Name); len(namespace) > validation.DNS1123LabelMaxLength {
+		problems = append(problems, fmt.Errorf("the control plane's namespace would be %q, which is longer than %d characters; choose a shorter name for the cluster or its namespace",
+			namespace, validation.DNS1123LabelMaxLength))
+	}
 	if _, err := uuid.Parse(hc.Spec.ClusterID); err != nil {
 		problems = append(problems, fmt.Errorf("spec.clusterID %q is not a UUID", hc.Spec.ClusterID))
 	}
 	if hc.Spec.Platform.Type == hyperv1.AzurePlatform {
 		problems = append(problems, invalidAzure(hc.Spec.Platform.Azure)...)
 	}
-	hosts := map[string]hyperv1.ServiceType{}
-	for _, service := range hc.Spec.Services {
-		host := publishedHost(service.ServicePublishingStrategy)
-		if other, taken := hosts[host]; host != "" && taken {
-			problems = append(problems, fmt.Errorf("services %s and %s have the same hostname %q; give each its own", other, service.Service, host))
-		}
-		hosts[host] = service.Service
-	}
 	for key, value := range hc.Spec.Labels {
 		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
 			problems = append(problems, fmt.Errorf("spec.labels: %q=%q is not a valid label", key, value))
 		}
 	}
-	return append(problems, overlaps(hc.Spec.Networking)...)
+	if level, ok := hc.Annotations[hyperv1.PodSecurityLabelOverrideAnnotation]; ok && !slices.Contains(podSecurityLevels, strings.ToLower(level)) {
+		problems = append(problems, fmt.Errorf("annotation %s=%q is none of %s", hyperv1.PodSecurityLabelOverrideAnnotation, level, strings.Join(podSecurityLevels, ", ")))
+	}
+	problems = append(problems, invalidServices(hc)...)
+	problems = append(problems, invalidNetworking(hc.Spec.Networking)...)
+	problems = append(problems, invalidEncryption(hc.Spec.SecretEncryption)...)
+	return append(problems, invalidCertificates(hc)...)
 }
 
 func invalidAzure(azure *hyperv1.AzurePlatformSpec) []error {
@@ -85,75 +101,27 @@ func invalidAzure(azure *hyperv1.AzurePlatformSpec) []error {
 		return []error{errors.New("spec.platform.azure is required when spec.platform.type is Azure")}
 	}
 	var problems []error
-	for field, resource := range map[string][2]string{
-		"vnetID":          {azure.VnetID, "virtualNetworks"},
-		"subnetID":        {azure.SubnetID, "subnets"},
-		"securityGroupID": {azure.SecurityGroupID, "networkSecurityGroups"},
+	for _, field := range []struct{ name, value, kind string }{
+		{"vnetID", azure.VnetID, "virtualNetworks"},
+		{"subnetID", azure.SubnetID, "subnets"},
+		{"securityGroupID", azure.SecurityGroupID, "networkSecurityGroups"},
 	} {
-		if _, err := parseResourceID(resource[0], resource[1]); err != nil {
-			problems = append(problems, fmt.Errorf("spec.platform.azure.%s: %w", field, err))
+		if _, err := parseResourceID(field.value, field.kind); err != nil {
+			problems = append(problems, fmt.Errorf("spec.platform.azure.%s: %w", field.name, err))
 		}
 	}
 	return problems
 }
 
-func publishedHost(strategy hyperv1.ServicePublishingStrategy) string {
+// invalidEncryption makes up for the union rules that the schema of spec.secretEncryption does not have.
+func invalidEncryption(encryption *hyperv1.SecretEncryptionSpec) []error {
 	switch {
-	case strategy.Route != nil:
-		return string(strategy.Route.Hostname)
-	case strategy.LoadBalancer != nil:
-		return string(strategy.LoadBalancer.Hostname)
-	}
-	return ""
-}
-
-// overlaps compares every network with every other.
-func overlaps(networking hyperv1.ClusterNetworking) []error {
-	type network struct {
-		field  string
-		prefix netip.Prefix
-	}
-	var networks []network
-	var problems []error
-	add := func(field string, cidr hyperv1.CIDR) {
-		prefix, err := netip.ParsePrefix(string(cidr))
-		if err != nil {
-			problems = append(problems, fmt.Errorf("spec.networking.%s: %q is not a CIDR", field, cidr))
-			return
-		}
-		for _, other := range networks {
-			if other.prefix.Overlaps(prefix) {
-				problems = append(problems, fmt.Errorf("spec.networking: %s %s overlaps %s %s", field, prefix, other.field, other.prefix))
-			}
-		}
-		networks = append(networks, network{field, prefix})
-	}
-	for _, entry := range networking.MachineNetwork {
-		add("machineNetwork", entry.CIDR)
-	}
-	for _, entry := range networking.ClusterNetwork {
-		add("clusterNetwork", entry.CIDR)
-	}
-	for _, entry := range networking.ServiceNetwork {
-		add("serviceNetwork", entry.CIDR)
-	}
-	return problems
-}
-
-// checkSigningKey reads the user's signing key; the copy is made from the same parse.
-func (p *pass) checkSigningKey(ctx context.Context) error {
-	if p.hc.Spec.ServiceAccountSigningKey == nil {
+	case encryption == nil:
 		return nil
-	}
-	secret, err := p.readSecret(ctx, p.hc.Spec.ServiceAccountSigningKey.Name)
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("spec.serviceAccountSigningKey: Secret %s does not exist; create it", p.hc.Spec.ServiceAccountSigningKey.Name)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := signingKeyData(secret.Data); err != nil {
-		return fmt.Errorf("spec.serviceAccountSigningKey: Secret %s: %w", secret.Name, err)
+	case encryption.Type == hyperv1.AESCBC && (encryption.AESCBC == nil || encryption.AESCBC.ActiveKey.Name == ""):
+		return []error{errors.New("spec.secretEncryption.aescbc.activeKey is required when spec.secretEncryption.type is aescbc")}
+	case encryption.Type == hyperv1.KMS && (encryption.KMS == nil || encryption.KMS.Azure == nil):
+		return []error{errors.New("spec.secretEncryption.kms.azure is required when spec.secretEncryption.type is kms: other key services are not supported")}
 	}
 	return nil
 }

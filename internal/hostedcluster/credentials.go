@@ -11,6 +11,13 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
+// Names of the credentials' Secrets.
+const (
+	ingressCredentials  = "azure-ingress-credentials"
+	registryCredentials = "azure-image-registry-credentials"
+	networkCredentials  = "cloud-network-config-controller-creds"
+)
+
 // ensureCredentials writes what the operands need to log in with their workload identity. The Secrets hold identifiers only; what
 // proves the identity is a token of the hosted cluster.
 func (p *pass) ensureCredentials(ctx context.Context) error {
@@ -19,12 +26,12 @@ func (p *pass) ensureCredentials(ctx context.Context) error {
 		identities := azure.AzureAuthenticationConfig.WorkloadIdentities
 		var problems []error
 		if p.capable("Ingress") {
-			problems = append(problems, p.applyCredentials(ctx, "azure-ingress-credentials", identities.Ingress))
+			problems = append(problems, p.applyCredentials(ctx, ingressCredentials, identities.Ingress))
 		}
 		if p.capable("ImageRegistry") {
-			problems = append(problems, p.applyCredentials(ctx, "azure-image-registry-credentials", identities.ImageRegistry))
+			problems = append(problems, p.applyCredentials(ctx, registryCredentials, identities.ImageRegistry))
 		}
-		problems = append(problems, p.applyCredentials(ctx, "cloud-network-config-controller-creds", identities.Network))
+		problems = append(problems, p.applyCredentials(ctx, networkCredentials, identities.Network))
 		err = errors.Join(problems...)
 	}
 	if err != nil {

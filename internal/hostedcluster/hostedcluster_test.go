@@ -229,7 +229,7 @@ func (f *fixture) checkDeletion(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			break
 		}
-		if c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterDestroyed); c == nil || c.Reason != deletingReason {
+		if c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterDestroyed); c == nil || c.Reason != hyperv1.DeletingNamespaceReason {
 			t.Fatalf("while deleting: %+v", c)
 		}
 		f.playNamespaceController(t)

@@ -1,142 +1,270 @@
 package hostedcluster
 
 import (
-	"bytes"
 	"context"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // Names and keys of the copies in the control-plane namespace.
 const (
-	sshKeySecret         = "ssh-key"
-	signingKeySecret     = "sa-signing-key"
-	userCABundle         = "user-ca-bundle"
-	auditWebhookKey      = "webhook-kubeconfig"
-	signingPrivateKey    = "service-account.key"
-	signingPublicKey     = "service-account.pub"
-	dockerConfigJSONType = corev1.SecretTypeDockerConfigJson
+	sshKeySecret      = "ssh-key"
+	signingKeySecret  = "sa-signing-key"
+	userCABundle      = "user-ca-bundle"
+	auditWebhookKey   = "webhook-kubeconfig"
+	signingPrivateKey = "service-account.key"
+	signingPublicKey  = "service-account.pub"
+
+	referencedValue = "true"
 )
 
-// copyInputs brings the user's Secrets and ConfigMaps to the control plane. One that is missing stops only its own copy.
-func (p *pass) copyInputs(ctx context.Context) error {
-	spec := p.hc.Spec
-	problems := []error{p.copyPullSecret(ctx)}
-	if spec.SSHKey.Name != "" {
-		problems = append(problems, p.copySecret(ctx, spec.SSHKey.Name, sshKeySecret, hyperv1.SSHPublicKeyKey))
-	} else {
-		problems = append(problems, p.deleteIn(ctx, &corev1.Secret{}, sshKeySecret))
-	}
-	if spec.AuditWebhook != nil && spec.AuditWebhook.Name != "" {
-		problems = append(problems, p.copySecret(ctx, spec.AuditWebhook.Name, spec.AuditWebhook.Name, auditWebhookKey))
-	}
-	if encryption := spec.SecretEncryption; encryption != nil && encryption.AESCBC != nil {
-		name := encryption.AESCBC.ActiveKey.Name
-		problems = append(problems, p.copySecret(ctx, name, name, hyperv1.AESCBCKeySecretKey))
-		if backup := encryption.AESCBC.BackupKey; backup != nil && backup.Name != "" {
-			problems = append(problems, p.copySecret(ctx, backup.Name, backup.Name, hyperv1.AESCBCKeySecretKey))
+// input is what a reference leads to.
+type input struct {
+	reference
+	source client.Object
+	// data of the copy; nil when problem says why there is none.
+	data    map[string][]byte
+	problem error
+}
+
+// readInputs follows every reference of the HostedCluster, once per pass.
+func (p *pass) readInputs(ctx context.Context) error {
+	list, err := references(p.hc)
+	p.inputs = make([]input, 0, len(list))
+	for _, r := range list {
+		in := input{reference: r}
+		if in.source, in.problem = p.readSource(ctx, r); in.problem == nil {
+			in.data, in.problem = r.content(dataOf(in.source))
 		}
+		if in.problem == nil {
+			in.problem = errors.Join(p.checkTarget(ctx, r), checkServingCertificate(p.hc, in))
+		}
+		p.inputs = append(p.inputs, in)
 	}
-	problems = append(problems, p.copyTrustBundle(ctx), p.copySigningKey(ctx))
+	return err
+}
+
+func (p *pass) readSource(ctx context.Context, r reference) (client.Object, error) {
+	source := newOf(r.kind)
+	err := p.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: r.name}, source)
+	if apierrors.IsNotFound(err) {
+		return nil, r.missing(p.hc.Namespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: read %s %q: %w", r.field, r.kind, r.name, err)
+	}
+	return source, nil
+}
+
+func newOf(kind string) client.Object {
+	if kind == configMapKind {
+		return &corev1.ConfigMap{}
+	}
+	return &corev1.Secret{}
+}
+
+func dataOf(source client.Object) map[string][]byte {
+	switch s := source.(type) {
+	case *corev1.Secret:
+		return s.Data
+	case *corev1.ConfigMap:
+		data := map[string][]byte{}
+		for key, value := range s.Data {
+			data[key] = []byte(value)
+		}
+		return data
+	}
+	return nil
+}
+
+// checkTarget refuses a copy that keeps its name when the control plane has, or will have, an object of that name.
+func (p *pass) checkTarget(ctx context.Context, r reference) error {
+	if r.copyAs != "" {
+		return nil
+	}
+	if reserved(r.kind, r.name, p.infraID) {
+		return r.clash()
+	}
+	existing := newOf(r.kind)
+	err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: r.name}, existing)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: read %s %s/%s: %w", r.field, r.kind, p.namespace, r.name, err)
+	}
+	if !kube.AppliedBy(existing, fieldManager) {
+		return r.clash()
+	}
+	return nil
+}
+
+// checkReferences tells what is wrong with the user's objects. What is in order is brought on all the same.
+func (p *pass) checkReferences(ctx context.Context) error {
+	byCondition := map[hyperv1.ConditionType][]error{}
+	for _, in := range p.inputs {
+		byCondition[in.condition()] = append(byCondition[in.condition()], in.problem)
+	}
+	report := func(kind hyperv1.ConditionType, good, bad, healthy string) error {
+		err := errors.Join(byCondition[kind]...)
+		if err != nil {
+			p.conditions().False(kind, bad, err.Error())
+		} else {
+			p.conditions().True(kind, good, healthy)
+		}
+		return err
+	}
+	problems := []error{
+		errors.Join(byCondition[hyperv1.ValidHostedClusterConfiguration]...),
+		report(hyperv1.ValidProxyConfiguration, hyperv1.AsExpectedReason, hyperv1.ProxyCABundleInvalidReason, "The proxy's certificates can be read, or none are named."),
+		p.markReferenced(ctx),
+	}
+	if p.hc.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+		problems = append(problems, report(hyperv1.UnmanagedEtcdAvailable, hyperv1.UnmanagedEtcdAsExpectedReason,
+			hyperv1.UnmanagedEtcdMisconfigured, "The Secret with the client certificate of etcd is complete."))
+	}
 	return errors.Join(problems...)
 }
 
-func (p *pass) copyPullSecret(ctx context.Context) error {
-	return p.applySecret(ctx, component.PullSecret, dockerConfigJSONType, map[string][]byte{hyperv1.PullSecretKey: p.pullSecret})
+// markReferenced annotates the user's objects, so that an edit of them leads back here. Nothing else of them is touched.
+func (p *pass) markReferenced(ctx context.Context) error {
+	var problems []error
+	for _, in := range p.inputs {
+		if in.source == nil || in.source.GetAnnotations()[p.referenceKey()] != "" {
+			continue
+		}
+		before, _ := in.source.DeepCopyObject().(client.Object)
+		annotations := maps.Clone(in.source.GetAnnotations())
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[p.referenceKey()] = referencedValue
+		in.source.SetAnnotations(annotations)
+		if err := p.Patch(ctx, in.source, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+			problems = append(problems, fmt.Errorf("mark %s %q as referenced: %w", in.kind, in.name, err))
+		}
+	}
+	return errors.Join(problems...)
 }
 
-// copySecret copies one key.
-func (p *pass) copySecret(ctx context.Context, from, to, key string) error {
-	source, err := p.readSecret(ctx, from)
-	if err != nil {
+func (n names) referenceKey() string { return hyperv1.ReferencedResourcePrefix + "/" + n.cluster }
+
+// copyRequired brings over what the control plane must not be started without. One that went missing afterwards leaves the former
+// copy, with which the control plane goes on.
+func (p *pass) copyRequired(ctx context.Context) error {
+	if err := errors.Join(p.copyAll(ctx, true), p.ensureKMSConfig(ctx)); err != nil {
 		return err
 	}
-	value, ok := source.Data[key]
-	if !ok {
-		return fmt.Errorf("Secret %s/%s has no key %s; add it", p.hc.Namespace, from, key)
+	for _, in := range p.inputs {
+		if !in.required || in.problem == nil {
+			continue
+		}
+		err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: in.target()}, newOf(in.kind))
+		if apierrors.IsNotFound(err) {
+			return &waiting{what: in.problem.Error()}
+		}
+		if err != nil {
+			return fmt.Errorf("read %s %s/%s: %w", in.kind, p.namespace, in.target(), err)
+		}
 	}
-	return p.applySecret(ctx, to, corev1.SecretTypeOpaque, map[string][]byte{key: value})
+	return nil
 }
 
-func (p *pass) copyTrustBundle(ctx context.Context) error {
-	if p.hc.Spec.AdditionalTrustBundle == nil {
-		return p.deleteIn(ctx, &corev1.ConfigMap{}, userCABundle)
+// copyOptional brings over what only its own users need, and removes what is no longer named.
+func (p *pass) copyOptional(ctx context.Context) error {
+	problems := []error{p.copyAll(ctx, false)}
+	for _, fixed := range []reference{{kind: secretKind, copyAs: sshKeySecret}, {kind: configMapKind, copyAs: userCABundle}} {
+		if !slices.ContainsFunc(p.inputs, func(in input) bool { return in.copyAs == fixed.copyAs }) {
+			problems = append(problems, p.deleteIn(ctx, newOf(fixed.kind), fixed.copyAs))
+		}
 	}
-	source, err := p.readConfigMap(ctx, p.hc.Spec.AdditionalTrustBundle.Name)
-	if err != nil {
-		return err
-	}
-	bundle, ok := source.Data[hyperv1.TrustBundleKey]
-	if !ok {
-		return fmt.Errorf("ConfigMap %s/%s has no key %s; add it", p.hc.Namespace, source.Name, hyperv1.TrustBundleKey)
-	}
-	return p.apply(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: userCABundle, Namespace: p.namespace},
-		Data:       map[string]string{hyperv1.TrustBundleKey: bundle},
-	})
+	return errors.Join(problems...)
 }
 
-// copySigningKey translates the user's key into the pair the API server wants. Without one the control plane makes its own.
-func (p *pass) copySigningKey(ctx context.Context) error {
-	if p.hc.Spec.ServiceAccountSigningKey == nil {
-		return nil
+// copyAll writes one copy for everything that one source is named for.
+func (p *pass) copyAll(ctx context.Context, required bool) error {
+	type target struct{ kind, name string }
+	copies := map[target]client.Object{}
+	var order []target
+	isRequired := map[target]bool{}
+	for _, in := range p.inputs {
+		at := target{in.kind, in.target()}
+		isRequired[at] = isRequired[at] || in.required
+		if in.problem != nil {
+			continue
+		}
+		if copies[at] == nil {
+			copies[at] = newCopy(in.kind, p.namespace, in.target())
+			order = append(order, at)
+		}
+		in.addTo(copies[at])
 	}
-	source, err := p.readSecret(ctx, p.hc.Spec.ServiceAccountSigningKey.Name)
-	if err != nil {
-		return err
+	var problems []error
+	for _, at := range order {
+		if isRequired[at] == required {
+			problems = append(problems, p.apply(ctx, copies[at]))
+		}
 	}
-	data, err := signingKeyData(source.Data)
-	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w", p.hc.Namespace, source.Name, err)
-	}
-	return p.applySecret(ctx, signingKeySecret, corev1.SecretTypeOpaque, data)
+	return errors.Join(problems...)
 }
 
-// signingKeyData derives the public key and appends the old ones, by which tokens signed before a change of the key stay valid.
-func signingKeyData(source map[string][]byte) (map[string][]byte, error) {
-	private := source[hyperv1.ServiceAccountSigningKey]
-	block, _ := pem.Decode(private)
-	if block == nil {
-		return nil, fmt.Errorf("key %s holds no PEM block", hyperv1.ServiceAccountSigningKey)
-	}
-	key, err := parseRSA(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		return nil, fmt.Errorf("encode the public key: %w", err)
-	}
-	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-	if old := bytes.TrimSpace(source[hyperv1.ServiceAccountOldPubKey]); len(old) > 0 {
-		public = append(append(public, old...), '\n')
-	}
-	return map[string][]byte{signingPrivateKey: private, signingPublicKey: public}, nil
+func newCopy(kind, namespace, name string) client.Object {
+	made := newOf(kind)
+	made.SetNamespace(namespace)
+	made.SetName(name)
+	return made
 }
 
-func parseRSA(der []byte) (*rsa.PrivateKey, error) {
-	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
-		return key, nil
+// addTo puts what this reference needs into the copy.
+func (in input) addTo(made client.Object) {
+	switch c := made.(type) {
+	case *corev1.Secret:
+		if c.Data == nil {
+			c.Data = map[string][]byte{}
+		}
+		maps.Copy(c.Data, in.data)
+		c.Type = corev1.SecretTypeOpaque
+		if source, ok := in.source.(*corev1.Secret); ok && in.whole && source.Type != "" {
+			c.Type = source.Type
+		}
+		if in.copyAs == component.PullSecret {
+			c.Type = corev1.SecretTypeDockerConfigJson
+		}
+	case *corev1.ConfigMap:
+		if c.Data == nil {
+			c.Data = map[string]string{}
+		}
+		for key, value := range in.data {
+			c.Data[key] = string(value)
+		}
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, errors.New("the private key is neither PKCS#1 nor PKCS#8")
+	if in.whole {
+		made.SetLabels(maps.Clone(in.source.GetLabels()))
+		made.SetAnnotations(foreignAnnotations(in.source.GetAnnotations()))
 	}
-	key, ok := parsed.(*rsa.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("the private key is %T, want RSA", parsed)
+}
+
+// foreignAnnotations leaves out what describes the source itself; kubectl's note even holds its content.
+func foreignAnnotations(all map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range all {
+		if key != corev1.LastAppliedConfigAnnotation && !strings.HasPrefix(key, hyperv1.ReferencedResourcePrefix+"/") {
+			kept[key] = value
+		}
 	}
-	return key, nil
+	return kept
 }
 
 func (p *pass) applySecret(ctx context.Context, name string, kind corev1.SecretType, data map[string][]byte) error {

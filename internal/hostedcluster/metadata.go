@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -18,8 +19,8 @@ import (
 
 const defaultIssuer = "https://kubernetes.default.svc"
 
-// ensureMetadata writes finalizer and identity back in one patch. It comes before everything else: whatever is created afterwards
-// carries the infraID, and must be found again by it.
+// ensureMetadata writes finalizer and identity back, and that the cluster once was available, in one patch. It comes before everything
+// else: whatever is created afterwards carries the infraID, and must be found again by it.
 func (p *pass) ensureMetadata(ctx context.Context) error {
 	before := p.hc.DeepCopy()
 	controllerutil.AddFinalizer(p.hc, hyperv1.Finalizer)
@@ -32,8 +33,13 @@ func (p *pass) ensureMetadata(ctx context.Context) error {
 	if p.hc.Spec.IssuerURL == "" {
 		p.hc.Spec.IssuerURL = defaultIssuer
 	}
+	if kube.IsTrue(p.hc.Status.Conditions, hyperv1.HostedClusterAvailable) {
+		// Metrics tell a first rollout from an outage by it.
+		metav1.SetMetaDataAnnotation(&p.hc.ObjectMeta, hyperv1.HasBeenAvailableAnnotation, "true")
+	}
 	p.names = namesOf(p.hc)
-	if equality.Semantic.DeepEqual(before.Spec, p.hc.Spec) && len(before.Finalizers) == len(p.hc.Finalizers) {
+	if equality.Semantic.DeepEqual(before.Spec, p.hc.Spec) && len(before.Finalizers) == len(p.hc.Finalizers) &&
+		len(before.Annotations) == len(p.hc.Annotations) {
 		return nil
 	}
 	if err := p.Patch(ctx, p.hc, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -55,7 +61,7 @@ func (p *pass) pauseState() bool {
 			conditions.True(hyperv1.ReconciliationActive, hyperv1.AsExpectedReason, "Reconciliation is active.")
 			return false
 		}
-		conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Paused until spec.pausedUntil is removed.")
+		conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Paused: nothing is changed until spec.pausedUntil is removed.")
 		return true
 	}
 	until, err := time.Parse(time.RFC3339, *value)
@@ -66,7 +72,7 @@ func (p *pass) pauseState() bool {
 	}
 	if remaining := until.Sub(p.Now()); remaining > 0 {
 		p.requeue(remaining)
-		conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Paused until "+*value+".")
+		conditions.False(hyperv1.ReconciliationActive, hyperv1.ReconciliationPausedReason, "Paused: nothing is changed until "+*value+".")
 		return true
 	}
 	conditions.True(hyperv1.ReconciliationActive, hyperv1.AsExpectedReason, "Reconciliation is active.")
@@ -75,13 +81,8 @@ func (p *pass) pauseState() bool {
 
 // pause hands the pause down and changes nothing else.
 func (p *pass) pause(ctx context.Context) error {
-	if p.hcp != nil && !equality.Semantic.DeepEqual(p.hcp.Spec.PausedUntil, p.hc.Spec.PausedUntil) {
-		before := p.hcp.DeepCopy()
-		p.hcp.Spec.PausedUntil = p.hc.Spec.PausedUntil
-		// As the owner of the field: the next apply must find it its own, or it could never remove it.
-		if err := p.Patch(ctx, p.hcp, client.MergeFrom(before), client.FieldOwner(fieldManager)); err != nil {
-			return fmt.Errorf("pause the HostedControlPlane: %w", err)
-		}
+	if err := p.setControlPlanePaused(ctx); err != nil {
+		return err
 	}
 	return p.setCAPIPaused(ctx, true)
 }

@@ -3,6 +3,7 @@ package hostedcluster
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const (
@@ -46,7 +48,6 @@ var reportedIfKnown = []hyperv1.ConditionType{
 	hyperv1.ValidIDPConfiguration,
 	hyperv1.ClusterVersionRetrievedUpdates,
 	hyperv1.EtcdDataEncryptionUpToDate,
-	hyperv1.UnmanagedEtcdAvailable,
 	hyperv1.CVOScaledDown,
 	hyperv1.CloudResourcesDestroyed,
 }
@@ -56,6 +57,7 @@ func (p *pass) observe(ctx context.Context) error {
 	status := &p.hc.Status
 	p.observeConditions()
 	p.observeVersion()
+	p.tellBlocked()
 	if err := p.observeIgnition(ctx); err != nil || p.hcp == nil {
 		return err
 	}
@@ -85,13 +87,16 @@ func (p *pass) observeConditions() {
 		missing = "The hosted control plane has not reported it yet."
 	}
 	for _, kind := range reported {
+		if kind == hyperv1.ValidReleaseInfo && p.missingImages {
+			continue
+		}
 		conditions.Copy(known, kind, hyperv1.StatusUnknownReason, missing)
 	}
 	for _, kind := range reportedIfKnown {
-		for _, condition := range known {
-			if condition.Type == kind {
-				conditions.Set(kind, condition.Status, condition.Reason, condition.Message)
-			}
+		if condition := kube.Find(known, kind); condition != nil && condition.Status != metav1.ConditionUnknown {
+			conditions.Set(kind, condition.Status, condition.Reason, condition.Message)
+		} else if p.hcp != nil {
+			conditions.Remove(kind)
 		}
 	}
 }
@@ -154,6 +159,14 @@ func (p *pass) observeProgress() {
 		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason, "Rolling out "+version.Desired.Image+".")
 	default:
 		conditions.False(hyperv1.HostedClusterProgressing, hyperv1.AsExpectedReason, "The cluster runs the desired release.")
+	}
+}
+
+// tellBlocked repeats on the condition that everybody looks at why an upgrade does not begin.
+func (p *pass) tellBlocked() {
+	available := kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterAvailable)
+	if p.blockedUpgrade != "" && available != nil {
+		p.conditions().Set(available.Type, available.Status, available.Reason, strings.TrimSpace(available.Message+" "+p.blockedUpgrade))
 	}
 }
 

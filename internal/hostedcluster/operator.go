@@ -2,19 +2,44 @@ package hostedcluster
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const operatorHealthPort = 6060
+
+// keepHelperImage holds on to the image that a control plane runs when its payload brings none and this operator's own takes the
+// place: a new version of this operator must not restart the pods of a cluster that nobody changed. A new release takes the new image.
+func (p *pass) keepHelperImage(ctx context.Context) error {
+	if p.hc.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation] != "" || p.ControlPlaneOperatorImage != "" || p.release.Images[release.KeyHypershift] != "" {
+		return nil
+	}
+	live := &appsv1.Deployment{}
+	err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: controlPlaneOperatorName}, live)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Deployment %s/%s: %w", p.namespace, controlPlaneOperatorName, err)
+	}
+	template := live.Spec.Template
+	if template.Annotations[component.AnnotationReleaseImage] == p.hc.Spec.Release.Image && len(template.Spec.Containers) > 0 {
+		p.helperImage = template.Spec.Containers[0].Image
+	}
+	return nil
+}
 
 // ensureControlPlaneOperator runs the operator of this one control plane.
 func (p *pass) ensureControlPlaneOperator(ctx context.Context) error {

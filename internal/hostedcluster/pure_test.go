@@ -65,25 +65,6 @@ func FuzzParseResourceID(f *testing.F) {
 	})
 }
 
-func TestOverlaps(t *testing.T) {
-	networking := hyperv1.ClusterNetworking{
-		MachineNetwork: []hyperv1.NetworkEntry{{CIDR: "10.0.0.0/16"}},
-		ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-		ServiceNetwork: []hyperv1.NetworkEntry{{CIDR: "172.31.0.0/16"}},
-	}
-	if problems := overlaps(networking); len(problems) != 0 {
-		t.Errorf("unexpected %v", problems)
-	}
-	networking.ServiceNetwork[0].CIDR = "10.135.255.0/24"
-	if problems := overlaps(networking); len(problems) != 1 || !strings.Contains(problems[0].Error(), "clusterNetwork") {
-		t.Errorf("overlap: %v", problems)
-	}
-	networking.ServiceNetwork[0].CIDR = "nonsense"
-	if problems := overlaps(networking); len(problems) != 1 {
-		t.Errorf("bad CIDR: %v", problems)
-	}
-}
-
 func TestUnsupported(t *testing.T) {
 	route := []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.Ignition, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}}}
 	managed := &hyperv1.AzurePlatformSpec{}

@@ -17,14 +17,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
+
+// behindPeriod is when to look again after the cache turned out to be behind.
+const behindPeriod = time.Second
 
 // Capabilities are the optional APIs of the management cluster; a missing one switches behaviour off.
 type Capabilities struct {
 	// Routes: route.openshift.io is served, so services can be published by Route.
 	Routes bool
+	// OpenShiftDNS: name servers are pods of namespace openshift-dns.
+	OpenShiftDNS bool
 	// SecurityContextConstraints: the cluster chooses the user id of pods; without it this operator does.
 	SecurityContextConstraints bool
 }
@@ -41,6 +47,8 @@ type Options struct {
 	ClusterAPIImage, AzureProviderImage string
 	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
 	IngressDomain string
+	// EgressBlockCIDRs are networks of IPv4 that a control plane's router must not reach, beside the management cluster's own.
+	EgressBlockCIDRs []string
 	// ClusterMonitoring lets the management cluster's monitoring scrape control planes.
 	ClusterMonitoring bool
 	// Proxy is the way out of the management cluster for pods that need one.
@@ -57,7 +65,8 @@ type Reconciler struct {
 	Live   client.Reader
 	Events events.EventRecorder
 
-	users userIDs
+	users     userIDs
+	forbidden forbiddenNetworks
 }
 
 // pass is one reconcile of one HostedCluster: the steps read and extend it.
@@ -68,7 +77,13 @@ type pass struct {
 	// hcp is nil until it exists.
 	hcp        *hyperv1.HostedControlPlane
 	pullSecret []byte
-	release    *release.Release
+	// inputs are the user's objects that the HostedCluster names.
+	inputs  []input
+	release *release.Release
+	// stopped names the steps that failed, or were left out because one that they need did.
+	stopped map[string]bool
+	// missingImages: the desired release lacks images, and ValidReleaseInfo says which.
+	missingImages bool
 	// helperImage is the image of the control-plane operator and of the helpers in pods.
 	helperImage string
 	userID      *int64
@@ -110,8 +125,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		err = p.build(ctx)
 	}
 	writeErr := p.writeStatus(ctx, before)
-	if apierrors.IsConflict(writeErr) || (writeErr != nil && apierrors.IsNotFound(writeErr)) {
-		// The cache was behind, or the object is gone: the event that says so brings the next pass.
+	switch {
+	case apierrors.IsConflict(writeErr):
+		// The cache was behind. What changed need not be something that starts a pass.
+		p.requeue(behindPeriod)
+		writeErr = nil
+	case apierrors.IsNotFound(writeErr):
 		writeErr = nil
 	}
 	return ctrl.Result{RequeueAfter: p.again}, errors.Join(err, writeErr)
@@ -131,6 +150,10 @@ func (p *pass) readControlPlane(ctx context.Context) (*hyperv1.HostedControlPlan
 
 func (p *pass) build(ctx context.Context) error {
 	if err := p.ensureMetadata(ctx); err != nil {
+		if apierrors.IsConflict(err) {
+			p.requeue(behindPeriod)
+			return nil
+		}
 		return fmt.Errorf("identify the cluster: %w", err)
 	}
 	paused := p.pauseState()
@@ -147,6 +170,10 @@ func (p *pass) build(ctx context.Context) error {
 		}
 	}
 	err = errors.Join(err, p.observe(ctx))
+	if _, told := p.hc.Annotations[hyperv1.HasBeenAvailableAnnotation]; !told && kube.IsTrue(p.hc.Status.Conditions, hyperv1.HostedClusterAvailable) {
+		// The next pass writes it down.
+		p.requeue(behindPeriod)
+	}
 	p.setReconciliation(err)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,16 +19,11 @@ import (
 // recheckRelease is how soon a payload that was found wrong is looked at again: an image may be pushed without any event here.
 const recheckRelease = time.Minute
 
-// lastOfMajor4 is the minor version that 5.0 renumbers.
-const lastOfMajor4 = 23
+// firstWithOperator is the minor version of 4 from which on this operator's own image may run a control plane whose payload has none.
+const firstWithOperator = 9
 
-// The range of releases this operator runs.
-var (
-	oldestRelease = version.MustParseSemantic("4.14.0")
-	newestMinor   = version.MustParseSemantic("5.1.0")
-)
-
-// lookupRelease reads the payload of the control plane and reports it in ValidReleaseImage.
+// lookupRelease reads the payload of the control plane, and that of the data plane where it is another one, and reports on them in
+// ValidReleaseImage. What is wrong with a payload stops everything that would change the cluster.
 func (p *pass) lookupRelease(ctx context.Context) error {
 	access, err := p.releaseAccess(ctx)
 	if apierrors.IsNotFound(err) {
@@ -37,23 +33,20 @@ func (p *pass) lookupRelease(ctx context.Context) error {
 		return err
 	}
 	p.pullSecret = access.PullSecret
-	found, err := p.Releases.Lookup(ctx, p.controlPlaneImage(), access)
+	dataPlane, err := p.usableRelease(ctx, p.hc.Spec.Release.Image, access)
 	if err != nil {
-		reason := hyperv1.InvalidImageReason
-		p.conditions().False(hyperv1.ValidReleaseImage, reason, err.Error())
-		var typed *release.Error
-		if errors.As(err, &typed) && !typed.Transient() {
-			return &waiting{what: err.Error(), after: recheckRelease}
-		}
 		return err
 	}
-	if problem := p.invalidRelease(found); problem != nil {
-		return p.rejectRelease(hyperv1.InvalidImageReason, problem)
+	controlPlane := dataPlane
+	if p.controlPlaneImage() != p.hc.Spec.Release.Image {
+		if controlPlane, err = p.usableRelease(ctx, p.controlPlaneImage(), access); err != nil {
+			return err
+		}
 	}
-	p.release = found
-	p.hc.Status.PayloadArch = found.Architecture
+	p.release = controlPlane
+	p.hc.Status.PayloadArch = dataPlane.Architecture
 	p.helperImage = p.controlPlaneOperatorImage()
-	p.conditions().True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release "+found.Version+" can be used.")
+	p.conditions().True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release "+p.release.Version+" can be used.")
 	return nil
 }
 
@@ -62,12 +55,32 @@ func (p *pass) rejectRelease(reason string, err error) error {
 	return &waiting{what: err.Error(), after: recheckRelease}
 }
 
+// usableRelease reads a payload and checks it.
+func (p *pass) usableRelease(ctx context.Context, image string, access release.Access) (*release.Release, error) {
+	found, err := p.Releases.Lookup(ctx, image, access)
+	var unread *release.Error
+	switch {
+	case errors.As(err, &unread) && unread.Reason == release.ReasonArchNotFound:
+		return nil, p.rejectRelease(hyperv1.PayloadArchNotFoundReason, err)
+	case errors.As(err, &unread) && !unread.Transient():
+		return nil, p.rejectRelease(hyperv1.InvalidImageReason, err)
+	case err != nil:
+		// Unreachable now: the back-off of errors asks again sooner than a payload that is wrong.
+		p.conditions().False(hyperv1.ValidReleaseImage, hyperv1.InvalidImageReason, err.Error())
+		return nil, err
+	}
+	if err := p.releaseAllowed(image, found); err != nil {
+		return nil, p.rejectRelease(hyperv1.InvalidImageReason, err)
+	}
+	return found, nil
+}
+
 func (p *pass) releaseAccess(ctx context.Context) (release.Access, error) {
 	secret, err := p.readSecret(ctx, p.hc.Spec.PullSecret.Name)
 	if err != nil {
 		return release.Access{}, fmt.Errorf("spec.pullSecret: %w", err)
 	}
-	access := release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey]}
+	access := release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey], Mirrors: release.ContentSources(p.hc.Spec.ImageContentSources)}
 	if p.hc.Spec.AdditionalTrustBundle == nil {
 		return access, nil
 	}
@@ -87,39 +100,30 @@ func (p *pass) controlPlaneImage() string {
 	return p.hc.Spec.Release.Image
 }
 
-func (p *pass) invalidRelease(found *release.Release) error {
-	parsed, err := version.ParseSemantic(found.Version)
+// releaseAllowed applies the version policy. A release that is the control plane's alone counts as forced: nothing compares it with
+// what runs.
+func (p *pass) releaseAllowed(image string, found *release.Release) error {
+	_, skip := p.hc.Annotations[hyperv1.SkipReleaseImageValidation]
+	policy := release.Policy{AnyVersion: skip}
+	if image == p.hc.Spec.Release.Image {
+		policy.Current, policy.Network = p.currentVersion(), p.hc.Spec.Networking.NetworkType
+	}
+	parsed, err := policy.Check(found.Version)
 	if err != nil {
-		return fmt.Errorf("release version %q is not a semantic version", found.Version)
+		return err
 	}
-	if _, skip := p.hc.Annotations[hyperv1.SkipReleaseImageValidation]; !skip {
-		if parsed.LessThan(oldestRelease) || minorOrdinal(parsed) > minorOrdinal(newestMinor) {
-			return fmt.Errorf("release %s is not supported: this operator runs %d.%d to %d.%d; annotation %s skips the check", parsed,
-				oldestRelease.Major(), oldestRelease.Minor(), newestMinor.Major(), newestMinor.Minor(), hyperv1.SkipReleaseImageValidation)
-		}
+	if found.Images[release.KeyHypershift] == "" && release.Minor(parsed) < firstWithOperator {
+		return fmt.Errorf("release %s has no image %s, and this operator cannot stand in before 4.%d; choose a newer release",
+			parsed, release.KeyHypershift, firstWithOperator)
 	}
-	if current := p.currentVersion(); current != nil && minorOrdinal(parsed) < minorOrdinal(current) {
-		return fmt.Errorf("release %s is older than %s, which the cluster runs; a minor version cannot be taken back", parsed, current)
+	missing := slices.DeleteFunc(found.Missing(release.Required(p.hc.Spec.Platform.Type)...), func(key string) bool { return p.substitute(key) != "" })
+	if len(missing) == 0 {
+		return nil
 	}
-	// The payload's own operator may be replaced by ours; everything else has to be in it.
-	required := make([]string, 0, len(release.RequiredKeys))
-	for _, key := range release.RequiredKeys {
-		if key != release.KeyHypershift {
-			required = append(required, key)
-		}
-	}
-	if missing := found.Missing(required...); len(missing) > 0 {
-		return fmt.Errorf("release %s has no images for %s", parsed, strings.Join(missing, ", "))
-	}
-	return nil
-}
-
-// minorOrdinal makes distances between minor versions comparable across the renumbering: 5.0 is 4.23 under another name.
-func minorOrdinal(v *version.Version) uint {
-	if v.Major() >= 5 {
-		return lastOfMajor4 + v.Minor()
-	}
-	return v.Minor()
+	problem := fmt.Errorf("release %s has no images for %s; use a complete release image", parsed, strings.Join(missing, ", "))
+	p.missingImages = true
+	p.conditions().False(hyperv1.ValidReleaseInfo, hyperv1.MissingReleaseImagesReason, problem.Error())
+	return problem
 }
 
 // currentVersion is the newest version that was rolled out completely; nil before the first.
@@ -145,7 +149,10 @@ func (p *pass) gateUpgrade(context.Context) error {
 		return nil
 	}
 	forced, isForced := p.hc.Annotations[hyperv1.ForceUpgradeToAnnotation]
-	wanted := version.MustParseSemantic(p.release.Version)
+	wanted, err := version.ParseSemantic(p.release.Version)
+	if err != nil {
+		return fmt.Errorf("release version %q: %w", p.release.Version, err)
+	}
 	upgradeable := kube.Find(p.hc.Status.Conditions, hyperv1.ClusterVersionUpgradeable)
 	var problem string
 	switch {
@@ -164,16 +171,26 @@ func (p *pass) gateUpgrade(context.Context) error {
 	return &waiting{what: problem}
 }
 
+// controlPlaneOperatorImage is also the image of the helpers in pods. The payload's may be absent: this operator's has the same program.
 func (p *pass) controlPlaneOperatorImage() string {
-	switch {
-	case p.hc.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation] != "":
-		return p.hc.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation]
-	case p.ControlPlaneOperatorImage != "":
-		return p.ControlPlaneOperatorImage
-	case p.release.Images[release.KeyHypershift] != "":
-		return p.release.Images[release.KeyHypershift]
+	return firstImage(p.hc.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation], p.ControlPlaneOperatorImage,
+		p.release.Images[release.KeyHypershift], p.OperatorImage)
+}
+
+// componentImage of a Cluster API manager: the HostedCluster's annotation, else what this operator was started with, else the payload's.
+func (p *pass) componentImage(key string) string {
+	return firstImage(p.substitute(key), p.release.Images[key])
+}
+
+// substitute replaces the payload's image of a component; empty when nothing does.
+func (p *pass) substitute(key string) string {
+	switch key {
+	case release.KeyClusterAPI:
+		return firstImage(p.hc.Annotations[hyperv1.CAPIManagerImageAnnotation], p.ClusterAPIImage)
+	case release.KeyAzureProvider:
+		return firstImage(p.hc.Annotations[hyperv1.CAPIProviderAzureImageAnnotation], p.AzureProviderImage)
 	}
-	return p.OperatorImage
+	return ""
 }
 
 func firstImage(candidates ...string) string {

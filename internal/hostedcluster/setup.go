@@ -3,11 +3,14 @@ package hostedcluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -53,12 +56,17 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(ignitionServer))).
 		Watches(newObject(clusterKind, "", "", nil), handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(gone)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(byAnnotation)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bySecret)).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byConfigMap)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byObject(secretKind))).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byObject(configMapKind))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackOff, lastBackOff),
 		})
+	for _, child := range []client.Object{
+		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &networkingv1.NetworkPolicy{},
+	} {
+		build = build.Watches(child, handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(gone))
+	}
 	if options.Capabilities.Routes {
 		route := &unstructured.Unstructured{}
 		route.SetGroupVersionKind(routeKind)
@@ -109,54 +117,46 @@ func byNodePool(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pool.Namespace, Name: pool.Spec.ClusterName}}}
 }
 
-// bySecret: our copies, what the control plane publishes, and what users refer to.
-func (r *Reconciler) bySecret(ctx context.Context, obj client.Object) []reconcile.Request {
-	if requests := byAnnotation(ctx, obj); requests != nil {
-		return requests
+// byObject: our copies, what the control plane publishes, and what users refer to.
+func (r *Reconciler) byObject(kind string) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		if requests := byAnnotation(ctx, obj); requests != nil {
+			return requests
+		}
+		if kind == secretKind && obj.GetName() == component.AdminKubeconfigSecret {
+			return r.byNamespace(ctx, obj)
+		}
+		if requests := byReferenceMark(obj); requests != nil {
+			return requests
+		}
+		return r.byReference(ctx, kind, obj)
 	}
-	if obj.GetName() == component.AdminKubeconfigSecret {
-		return r.byNamespace(ctx, obj)
-	}
-	return r.byReference(ctx, obj.GetNamespace(), func(hc *hyperv1.HostedCluster) bool { return refersToSecret(hc, obj.GetName()) })
 }
 
-func (r *Reconciler) byConfigMap(ctx context.Context, obj client.Object) []reconcile.Request {
-	if requests := byAnnotation(ctx, obj); requests != nil {
-		return requests
-	}
-	return r.byReference(ctx, obj.GetNamespace(), func(hc *hyperv1.HostedCluster) bool {
-		bundle := hc.Spec.AdditionalTrustBundle
-		return bundle != nil && bundle.Name == obj.GetName()
-	})
-}
-
-func (r *Reconciler) byReference(ctx context.Context, namespace string, refers func(*hyperv1.HostedCluster) bool) []reconcile.Request {
-	clusters := &hyperv1.HostedClusterList{}
-	if err := r.List(ctx, clusters, client.InNamespace(namespace)); err != nil {
-		return nil
-	}
+// byReferenceMark follows the marks that a pass leaves on what its HostedCluster names.
+func byReferenceMark(obj client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for i := range clusters.Items {
-		if refers(&clusters.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
+	for key := range obj.GetAnnotations() {
+		if cluster, ok := strings.CutPrefix(key, hyperv1.ReferencedResourcePrefix+"/"); ok {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: cluster}})
 		}
 	}
 	return requests
 }
 
-func refersToSecret(hc *hyperv1.HostedCluster, name string) bool {
-	spec := hc.Spec
-	if name == spec.PullSecret.Name || name == spec.SSHKey.Name {
-		return true
+// byReference finds who waits for an object that carries no mark yet: it was made after the HostedCluster that names it.
+func (r *Reconciler) byReference(ctx context.Context, kind string, obj client.Object) []reconcile.Request {
+	clusters := &hyperv1.HostedClusterList{}
+	if err := r.List(ctx, clusters, client.InNamespace(obj.GetNamespace())); err != nil {
+		return nil
 	}
-	references := []*corev1.LocalObjectReference{spec.ServiceAccountSigningKey, spec.AuditWebhook}
-	if encryption := spec.SecretEncryption; encryption != nil && encryption.AESCBC != nil {
-		references = append(references, &encryption.AESCBC.ActiveKey, encryption.AESCBC.BackupKey)
-	}
-	for _, reference := range references {
-		if reference != nil && reference.Name == name {
-			return true
+	var requests []reconcile.Request
+	for i := range clusters.Items {
+		// A part of the configuration that cannot be read names nothing.
+		list, _ := references(&clusters.Items[i])
+		if slices.ContainsFunc(list, func(one reference) bool { return one.kind == kind && one.name == obj.GetName() }) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
 		}
 	}
-	return false
+	return requests
 }

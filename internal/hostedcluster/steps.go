@@ -4,6 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // step is one named part of a reconcile.
@@ -14,36 +20,42 @@ type step struct {
 	run   func(*pass, context.Context) error
 }
 
-// buildSteps in order. Whatever needs a failed step is left as it is; everything else still runs.
+// buildSteps in order (spec hosted-cluster.md 3.4). Whatever needs a failed step is left as it is; everything else still runs.
 var buildSteps = []step{
 	{name: "support", run: (*pass).checkSupport},
 	{name: "configuration", needs: []string{"support"}, run: (*pass).checkConfiguration},
+	{name: "references", needs: []string{"support"}, run: (*pass).checkReferences},
 	{name: "release", needs: []string{"support"}, run: (*pass).lookupRelease},
 	{name: "upgrade", needs: []string{"release"}, run: (*pass).gateUpgrade},
-	{name: "namespace", needs: []string{"configuration", "upgrade"}, run: (*pass).ensureNamespace},
+	{name: "admission", needs: []string{"configuration"}, run: (*pass).admitRelease},
+	{name: "namespace", needs: []string{"admission"}, run: (*pass).ensureNamespace},
+	{name: "isolation", needs: []string{"namespace"}, run: (*pass).ensureIsolation},
 	{name: "credentials", needs: []string{"namespace"}, run: (*pass).ensureCredentials},
-	{name: "secrets", needs: []string{"namespace"}, run: (*pass).copyInputs},
-	{name: "control plane", needs: []string{"credentials", "secrets"}, run: (*pass).ensureControlPlane},
-	{name: "control-plane-operator", needs: []string{"control plane"}, run: (*pass).ensureControlPlaneOperator},
+	{name: "required copies", needs: []string{"namespace"}, run: (*pass).copyRequired},
+	{name: "copies", needs: []string{"namespace"}, run: (*pass).copyOptional},
+	{name: "control plane", needs: []string{"credentials", "required copies"}, run: (*pass).ensureControlPlane},
 	{name: "machines", needs: []string{"control plane"}, run: (*pass).ensureClusterAPI},
-	{name: "machine operators", needs: []string{"machines"}, run: (*pass).ensureClusterAPIOperators},
+	{name: "key vault", needs: []string{"release"}, run: (*pass).checkVault},
+	{name: "helper image", needs: []string{"release"}, run: (*pass).keepHelperImage},
+	{name: "control-plane-operator", needs: []string{"control plane", "helper image"}, run: (*pass).ensureControlPlaneOperator},
+	{name: "machine operators", needs: []string{"machines", "helper image"}, run: (*pass).ensureClusterAPIOperators},
 	{name: "access", needs: []string{"namespace"}, run: (*pass).exportAccess},
 	{name: "ownership", run: (*pass).adoptSecrets},
 }
 
 func (p *pass) runSteps(ctx context.Context, steps []step) error {
-	stopped := map[string]bool{}
+	p.stopped = map[string]bool{}
 	var failures []error
 	for _, s := range steps {
-		if p.blocked(s, stopped) {
-			stopped[s.name] = true
+		if slices.ContainsFunc(s.needs, func(need string) bool { return p.stopped[need] }) {
+			p.stopped[s.name] = true
 			continue
 		}
 		err := s.run(p, ctx)
 		if err == nil {
 			continue
 		}
-		stopped[s.name] = true
+		p.stopped[s.name] = true
 		var wait *waiting
 		if errors.As(err, &wait) {
 			p.requeue(wait.after)
@@ -54,11 +66,24 @@ func (p *pass) runSteps(ctx context.Context, steps []step) error {
 	return errors.Join(failures...)
 }
 
-func (p *pass) blocked(s step, stopped map[string]bool) bool {
-	for _, need := range s.needs {
-		if stopped[need] {
-			return true
-		}
+// admitRelease lets the pass go on when the release may run. Without a pull secret nobody can tell: then what runs it already is kept
+// up, but for what has to be read from the release.
+func (p *pass) admitRelease(context.Context) error {
+	if !p.stopped["upgrade"] {
+		return nil
 	}
-	return false
+	condition := kube.Find(p.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+	unknown := condition != nil && condition.Status != metav1.ConditionTrue && condition.Reason == hyperv1.SecretNotFoundReason
+	if unknown && p.hcp != nil && p.hcp.Spec.ReleaseImage == p.hc.Spec.Release.Image && p.hcpImage() == p.controlPlaneImage() {
+		return nil
+	}
+	return &waiting{what: "a release that can be used"}
+}
+
+// hcpImage is the payload that the control plane runs, or is moving to.
+func (p *pass) hcpImage() string {
+	if image := p.hcp.Spec.ControlPlaneReleaseImage; image != nil && *image != "" {
+		return *image
+	}
+	return p.hcp.Spec.ReleaseImage
 }

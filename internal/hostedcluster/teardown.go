@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -24,29 +19,43 @@ import (
 const (
 	teardownPoll = 2 * time.Second
 	// endPoll is for what nobody watches.
-	endPoll           = 500 * time.Millisecond
-	teardownGrace     = 1
-	deletingReason    = "Deleting"
+	endPoll       = 500 * time.Millisecond
+	teardownGrace = 1
+	// finalizerLimit is how long somebody else's finalizer is respected on an object that stands for nothing outside of the management
+	// cluster. It is longer than the control plane's own limit for cleaning up in the cloud.
+	finalizerLimit = 15 * time.Minute
+
 	deletedReason     = "Deleted"
+	abandonedReason   = "FinalizerRemoved"
 	skipNamespaceTrue = "true"
 )
 
 // teardownStep removes one thing. It says what it waits for, or nothing when the thing is gone.
 type teardownStep struct {
 	name string
-	run  func(*pass, context.Context) (string, error)
+	// reason of the condition while the step waits, and what a person can do when it takes long.
+	reason, advice string
+	run            func(*pass, context.Context) (string, error)
 }
 
-// teardownSteps in order: machines while the managers that delete them and the control plane they drain through still run.
+// teardownSteps in order (spec hosted-cluster.md 8): machines while the managers that delete them and the control plane they drain
+// through still run.
 var teardownSteps = []teardownStep{
-	{"resume", (*pass).resumeForDeletion},
-	{"node pools", (*pass).deleteNodePools},
-	{"machines", (*pass).deleteMachines},
-	{"control plane", (*pass).deleteControlPlane},
-	{"pods", (*pass).endPods},
-	{"namespace", (*pass).deleteNamespace},
-	{"cluster-wide access", (*pass).deleteClusterAccess},
-	{"grace period", (*pass).waitGracePeriod},
+	{name: "resume", run: (*pass).resumeForDeletion},
+	{name: "node pools", reason: hyperv1.DeletingNodePoolsReason, run: (*pass).deleteNodePools,
+		advice: "look at the conditions of the NodePools"},
+	{name: "machines", reason: hyperv1.DeletingMachinesReason, run: (*pass).deleteMachines,
+		advice: "look at the conditions of the Machines and AzureMachines in the control plane's namespace, and at the log of capi-provider"},
+	{name: "control plane", reason: hyperv1.DeletingControlPlaneReason, run: (*pass).deleteControlPlane,
+		advice: "look at the conditions of the HostedControlPlane and at the log of control-plane-operator"},
+	{name: "pods", reason: hyperv1.DeletingPodsReason, run: (*pass).endPods,
+		advice: "look for pods whose node is gone and for disks that cannot be detached"},
+	{name: "namespace", reason: hyperv1.DeletingNamespaceReason, run: (*pass).deleteNamespace,
+		advice: "look at the conditions of the namespace: they name what is left and whose finalizer holds it"},
+	{name: "cluster-wide access", run: (*pass).deleteClusterAccess},
+	{name: "marks of referenced objects", run: (*pass).unmarkReferenced},
+	{name: "grace period", reason: hyperv1.WaitingForGracePeriodReason, run: (*pass).waitGracePeriod,
+		advice: "remove annotation " + hyperv1.DestroyGracePeriodAnnotation + " to end it"},
 }
 
 func (p *pass) tearDown(ctx context.Context) error {
@@ -62,7 +71,8 @@ func (p *pass) tearDown(ctx context.Context) error {
 		}
 		if waitingFor != "" {
 			p.observeConditions()
-			p.reportTeardown(waitingFor)
+			p.reportTeardown(s, waitingFor)
+			p.setReconciliation(nil)
 			p.requeue(teardownPoll)
 			return nil
 		}
@@ -71,15 +81,22 @@ func (p *pass) tearDown(ctx context.Context) error {
 	return kube.RemoveFinalizer(ctx, p.Client, p.hc, hyperv1.Finalizer)
 }
 
-func (p *pass) reportTeardown(waitingFor string) {
-	if kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterDestroyed) == nil {
-		p.event(corev1.EventTypeNormal, deletingReason, "Deleting the hosted cluster: waiting for "+waitingFor+".")
+// reportTeardown says what is waited for, since when, and what to do about it. The time of the condition is that at which this
+// step began to wait.
+func (p *pass) reportTeardown(s teardownStep, waitingFor string) {
+	since := metav1.NewTime(p.Now().Truncate(time.Second))
+	status := metav1.ConditionFalse
+	if s.reason == hyperv1.WaitingForGracePeriodReason {
+		status = metav1.ConditionTrue
 	}
-	if strings.HasPrefix(waitingFor, "the grace period") {
-		p.conditions().True(hyperv1.HostedClusterDestroyed, hyperv1.WaitingForGracePeriodReason, "Everything is gone; waiting for "+waitingFor+".")
-		return
+	if last := kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterDestroyed); last != nil && last.Reason == s.reason {
+		since = last.LastTransitionTime
+	} else {
+		p.conditions().Remove(hyperv1.HostedClusterDestroyed)
+		p.event(corev1.EventTypeNormal, s.reason, "Deleting the hosted cluster: waiting for "+waitingFor+".")
 	}
-	p.conditions().False(hyperv1.HostedClusterDestroyed, deletingReason, "Waiting for "+waitingFor+".")
+	message := fmt.Sprintf("Waiting since %s for %s. If this takes long, %s.", since.UTC().Format(time.RFC3339), waitingFor, s.advice)
+	p.conditions().SetSince(since, hyperv1.HostedClusterDestroyed, status, s.reason, message)
 }
 
 // resumeForDeletion hands the deletion of a paused cluster down, and the user's wish to clean cloud resources up.
@@ -92,29 +109,26 @@ func (p *pass) resumeForDeletion(ctx context.Context) (string, error) {
 	}
 	before := p.hcp.DeepCopy()
 	p.hcp.Spec.PausedUntil = nil
-	if value, ok := p.hc.Annotations[hyperv1.CleanupCloudResourcesAnnotation]; ok {
-		metav1.SetMetaDataAnnotation(&p.hcp.ObjectMeta, hyperv1.CleanupCloudResourcesAnnotation, value)
+	wish, wished := p.hc.Annotations[hyperv1.CleanupCloudResourcesAnnotation]
+	if wished {
+		metav1.SetMetaDataAnnotation(&p.hcp.ObjectMeta, hyperv1.CleanupCloudResourcesAnnotation, wish)
 	}
-	if before.Spec.PausedUntil == nil && len(before.Annotations) == len(p.hcp.Annotations) {
+	if before.Spec.PausedUntil == nil && (!wished || before.Annotations[hyperv1.CleanupCloudResourcesAnnotation] == wish) {
 		return "", nil
 	}
 	return "", client.IgnoreNotFound(p.Patch(ctx, p.hcp, client.MergeFrom(before)))
 }
 
 func (p *pass) deleteNodePools(ctx context.Context) (string, error) {
-	pools := &hyperv1.NodePoolList{}
-	if err := p.List(ctx, pools, client.InNamespace(p.hc.Namespace)); err != nil {
-		return "", fmt.Errorf("list NodePools: %w", err)
+	pools, err := p.nodePools(ctx)
+	if err != nil {
+		return "", err
 	}
 	var remaining []string
-	for i := range pools.Items {
-		pool := &pools.Items[i]
-		if pool.Spec.ClusterName != p.hc.Name {
-			continue
-		}
-		remaining = append(remaining, pool.Name)
-		if pool.DeletionTimestamp.IsZero() {
-			if err := kube.DeleteIfExists(ctx, p.Client, pool); err != nil {
+	for i := range pools {
+		remaining = append(remaining, pools[i].Name)
+		if pools[i].DeletionTimestamp.IsZero() {
+			if err := kube.DeleteIfExists(ctx, p.Client, &pools[i]); err != nil {
 				return "", err
 			}
 		}
@@ -125,127 +139,36 @@ func (p *pass) deleteNodePools(ctx context.Context) (string, error) {
 	return "NodePools " + strings.Join(remaining, ", "), nil
 }
 
-// deleteMachines deletes the Cluster, which takes its Machines, the AzureCluster and, through the reference, the HostedControlPlane
-// with it.
-func (p *pass) deleteMachines(ctx context.Context) (string, error) {
-	if p.infraID == "" {
-		return "", nil
+// unmarkReferenced takes back the one thing that was written on the user's objects. They are read past the cache, which may not have
+// seen the last mark.
+func (p *pass) unmarkReferenced(ctx context.Context) (string, error) {
+	secrets, configMaps := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	inside := client.InNamespace(p.hc.Namespace)
+	if err := errors.Join(p.Live.List(ctx, secrets, inside), p.Live.List(ctx, configMaps, inside)); err != nil {
+		return "", fmt.Errorf("list what the cluster may have referred to: %w", err)
 	}
-	cluster, err := p.readKind(ctx, clusterKind, p.infraID)
-	if err != nil || cluster == nil {
-		return "", err
+	var problems []error
+	for i := range secrets.Items {
+		problems = append(problems, p.unmark(ctx, &secrets.Items[i]))
 	}
-	if cluster.GetDeletionTimestamp() == nil {
-		if err := kube.DeleteIfExists(ctx, p.Client, cluster); err != nil {
-			return "", err
-		}
+	for i := range configMaps.Items {
+		problems = append(problems, p.unmark(ctx, &configMaps.Items[i]))
 	}
-	machines := &unstructured.UnstructuredList{}
-	machines.SetGroupVersionKind(machineKind)
-	if err := p.List(ctx, machines, client.InNamespace(p.namespace)); err != nil {
-		return "", fmt.Errorf("list Machines: %w", err)
-	}
-	if len(machines.Items) > 0 {
-		return strconv.Itoa(len(machines.Items)) + " Machines of Cluster " + p.infraID, nil
-	}
-	return "Cluster " + p.infraID + " and its control plane", nil
+	return "", errors.Join(problems...)
 }
 
-func (p *pass) deleteControlPlane(ctx context.Context) (string, error) {
-	if p.hcp == nil {
-		return "", nil
+func (p *pass) unmark(ctx context.Context, obj client.Object) error {
+	annotations := obj.GetAnnotations()
+	if _, marked := annotations[p.referenceKey()]; !marked {
+		return nil
 	}
-	if p.hcp.DeletionTimestamp.IsZero() {
-		if err := kube.DeleteIfExists(ctx, p.Client, p.hcp); err != nil {
-			return "", err
-		}
+	before, _ := obj.DeepCopyObject().(client.Object)
+	delete(annotations, p.referenceKey())
+	obj.SetAnnotations(annotations)
+	if err := p.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take the mark off %s: %w", kube.Describe(obj), err)
 	}
-	return "HostedControlPlane " + p.namespace + "/" + p.cluster, nil
-}
-
-// endPods stops what runs in the namespace, and drops its disks, before the namespace is deleted. Nobody is served any more, and what
-// was stored goes too: an API server's long goodbye to its clients is for rollouts, and a namespace that is deleted while something in
-// it still has to end looks again only after a while.
-func (p *pass) endPods(ctx context.Context) (string, error) {
-	namespace, err := p.ownNamespace(ctx)
-	if err != nil || namespace == nil {
-		return "", err
-	}
-	// Owners first, and without their pods: else they would make new ones meanwhile.
-	inside, leave := client.InNamespace(p.namespace), client.PropagationPolicy(metav1.DeletePropagationOrphan)
-	err = errors.Join(
-		p.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, leave),
-		p.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, leave),
-		p.DeleteAllOf(ctx, &appsv1.ReplicaSet{}, inside, leave),
-		p.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(teardownGrace)),
-		p.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, inside))
-	pods, disks := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
-	if err = errors.Join(err, p.Live.List(ctx, pods, inside), p.Live.List(ctx, disks, inside)); err != nil {
-		return "", fmt.Errorf("namespace %s: %w", p.namespace, err)
-	}
-	if len(pods.Items)+len(disks.Items) == 0 {
-		return "", nil
-	}
-	p.requeue(endPoll)
-	return fmt.Sprintf("%d pods and %d disks in namespace %s", len(pods.Items), len(disks.Items), p.namespace), nil
-}
-
-// ownNamespace is the control-plane namespace, nil when it is gone, to be kept, or somebody else's that happens to have the name.
-func (p *pass) ownNamespace(ctx context.Context) (*corev1.Namespace, error) {
-	if p.hc.Annotations[hyperv1.SkipDeleteNamespaceAnnotation] == skipNamespaceTrue {
-		return nil, nil
-	}
-	namespace := &corev1.Namespace{}
-	err := p.Get(ctx, client.ObjectKey{Name: p.namespace}, namespace)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", p.namespace, err)
-	}
-	if namespace.Annotations[hyperv1.HostedClusterAnnotation] != p.hc.Namespace+"/"+p.hc.Name {
-		return nil, nil
-	}
-	return namespace, nil
-}
-
-func (p *pass) deleteNamespace(ctx context.Context) (string, error) {
-	namespace, err := p.ownNamespace(ctx)
-	if err != nil || namespace == nil {
-		return "", err
-	}
-	if namespace.DeletionTimestamp.IsZero() {
-		if err := kube.DeleteIfExists(ctx, p.Client, namespace); err != nil {
-			return "", err
-		}
-	}
-	return "namespace " + p.namespace + namespaceProblems(namespace), nil
-}
-
-// namespaceProblems repeats what the API server says holds the namespace back.
-func namespaceProblems(namespace *corev1.Namespace) string {
-	var problems []string
-	for _, condition := range namespace.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue && condition.Message != "" {
-			problems = append(problems, condition.Message)
-		}
-	}
-	if len(problems) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(problems, "; ")
-}
-
-func (p *pass) deleteClusterAccess(ctx context.Context) (string, error) {
-	for workload := range clusterScopedRules {
-		name := metav1.ObjectMeta{Name: p.namespace + "-" + workload}
-		for _, obj := range []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: name}, &rbacv1.ClusterRole{ObjectMeta: name}} {
-			if err := kube.DeleteIfExists(ctx, p.Client, obj); err != nil {
-				return "", err
-			}
-		}
-	}
-	return "", nil
+	return nil
 }
 
 // waitGracePeriod keeps the finished object visible for as long as the user asked.
@@ -266,5 +189,5 @@ func (p *pass) waitGracePeriod(context.Context) (string, error) {
 	if !p.Now().Before(since.Add(grace)) {
 		return "", nil
 	}
-	return "the grace period of " + grace.String(), nil
+	return "the end of the grace period of " + grace.String() + "; everything else is gone", nil
 }

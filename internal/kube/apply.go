@@ -38,10 +38,11 @@ func Apply(ctx context.Context, c client.Client, fieldManager string, objs ...cl
 	return nil
 }
 
-// ApplyAlways is Apply without the comparison of hashes: the API server decides whether anything changes.
+// ApplyAlways is Apply without the comparison of hashes: the API server decides whether anything changes. It writes the hash all the
+// same, so that an Apply of the same state afterwards finds nothing to do.
 func ApplyAlways(ctx context.Context, c client.Client, fieldManager string, objs ...client.Object) error {
 	for _, obj := range objs {
-		desired, err := ToApply(c.Scheme(), obj)
+		desired, _, err := stamped(c.Scheme(), fieldManager, obj)
 		if err != nil {
 			return err
 		}
@@ -53,26 +54,34 @@ func ApplyAlways(ctx context.Context, c client.Client, fieldManager string, objs
 }
 
 func applyChanged(ctx context.Context, c client.Client, fieldManager string, obj client.Object) error {
-	desired, err := ToApply(c.Scheme(), obj)
+	desired, hash, err := stamped(c.Scheme(), fieldManager, obj)
 	if err != nil {
 		return err
+	}
+	same, err := hasAnnotation(ctx, c, desired, desiredHashPrefix+fieldManager, hash)
+	if err != nil || same {
+		return err
+	}
+	return write(ctx, c, fieldManager, desired)
+}
+
+// stamped is the object as it is applied, with the hash of its desired state among its annotations.
+func stamped(scheme *runtime.Scheme, fieldManager string, obj client.Object) (*unstructured.Unstructured, string, error) {
+	desired, err := ToApply(scheme, obj)
+	if err != nil {
+		return nil, "", err
 	}
 	hash, err := hashOf(desired)
 	if err != nil {
-		return fmt.Errorf("hashing %s: %w", Describe(desired), err)
-	}
-	key := desiredHashPrefix + fieldManager
-	same, err := hasAnnotation(ctx, c, desired, key, hash)
-	if err != nil || same {
-		return err
+		return nil, "", fmt.Errorf("hashing %s: %w", Describe(desired), err)
 	}
 	annotations := desired.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[key] = hash
+	annotations[desiredHashPrefix+fieldManager] = hash
 	desired.SetAnnotations(annotations)
-	return write(ctx, c, fieldManager, desired)
+	return desired, hash, nil
 }
 
 func write(ctx context.Context, c client.Client, fieldManager string, desired *unstructured.Unstructured) error {
@@ -168,6 +177,11 @@ func emptyLike(scheme *runtime.Scheme, desired *unstructured.Unstructured) (clie
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
 	return u, nil
+}
+
+// AppliedBy tells whether the field manager made the object with Apply.
+func AppliedBy(obj client.Object, fieldManager string) bool {
+	return obj.GetAnnotations()[desiredHashPrefix+fieldManager] != ""
 }
 
 // Describe names an object for a person: kind and, where there is one, namespace.

@@ -38,6 +38,9 @@ func TestApplyWritesOnlyChanges(t *testing.T) {
 	if err := ApplyAlways(ctx, c, "test", cm("2")); err != nil || writes.Load() != 3 {
 		t.Errorf("ApplyAlways: %d writes, %v", writes.Load(), err)
 	}
+	if err := Apply(ctx, c, "test", cm("2")); err != nil || writes.Load() != 3 {
+		t.Errorf("Apply of what ApplyAlways wrote: %d writes, %v", writes.Load(), err)
+	}
 }
 
 func TestTwoManagersOfOneObjectComeToRest(t *testing.T) {

@@ -38,6 +38,13 @@ func (s ConditionSetter) Set(conditionType string, status metav1.ConditionStatus
 	})
 }
 
+// SetSince is Set with the time of the transition given: for a condition that says since when something is waited for.
+func (s ConditionSetter) SetSince(since metav1.Time, conditionType string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(s.conditions, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: s.generation, LastTransitionTime: since,
+	})
+}
+
 // Copy takes over a condition of another object under the same type, or sets it Unknown with the given reason when the
 // other object does not report it yet.
 func (s ConditionSetter) Copy(from []metav1.Condition, conditionType, missingReason, missingMessage string) {

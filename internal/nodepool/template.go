@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -51,14 +50,14 @@ func marketplace(image release.MarketplaceImage) map[string]any {
 // defaultImage follows the payload (spec node-pool.md 6.5); the choice is not written back, so an upgrade gets the next payload's.
 func defaultImage(np *hyperv1.NodePool, payload *release.Release) (*release.MarketplaceImage, error) {
 	const remedy = "set publisher, offer, sku and version in spec.platform.azure.image.azureMarketplace"
-	version, err := utilversion.ParseSemantic(payload.Version)
+	named, err := release.AtLeast(payload.Version, 4, 20)
 	if err != nil {
-		return nil, fmt.Errorf("release version %q: %w", payload.Version, err)
+		return nil, err
 	}
-	if version.LessThan(utilversion.MustParseSemantic("4.20.0-0")) {
+	if !named {
 		return nil, fmt.Errorf("release %s names no machine image for Azure; %s", payload.Version, remedy)
 	}
-	if payload.StreamMetadata == nil {
+	if payload.Stream("") == nil {
 		return nil, fmt.Errorf("release %s carries no stream metadata; the payload is broken", payload.Version)
 	}
 	generation, arch := "Gen2", np.Spec.Arch
@@ -68,7 +67,7 @@ func defaultImage(np *hyperv1.NodePool, payload *release.Release) (*release.Mark
 	if arch == "" {
 		arch = "amd64"
 	}
-	found := payload.StreamMetadata.AzureMarketplace(arch, generation == "Gen1")
+	found := payload.Stream("").AzureMarketplace(arch, generation == "Gen1")
 	if found == nil {
 		return nil, fmt.Errorf("release %s has no marketplace image for architecture %s, generation %s; %s", payload.Version, arch, generation, remedy)
 	}

@@ -14,17 +14,13 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-const (
-	// maxSkew is how many minor versions nodes may be behind the control plane.
-	maxSkew = 3
-	// 5.0 is treated as 4.23 in distances.
-	renumberedBase = 23
-)
+// maxSkew is how many minor versions nodes may be behind the control plane.
+const maxSkew = 3
 
 func (r *Reconciler) releaseImage(ctx context.Context, p *pass) (outcome, error) {
 	err := r.lookupRelease(ctx, p)
 	if err == nil {
-		err = validTarget(p.np.Status.Version, p.release.Version)
+		err = p.validTarget()
 	}
 	if err != nil {
 		p.set(hyperv1.NodePoolValidReleaseImage, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "Failed to get release image: "+err.Error())
@@ -39,7 +35,7 @@ func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
 	if err := r.client.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: p.hc.Spec.PullSecret.Name}, secret); err != nil {
 		return fmt.Errorf("read pull secret %q: %w", p.hc.Spec.PullSecret.Name, err)
 	}
-	p.access = release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey]}
+	p.access = release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey], Mirrors: release.ContentSources(p.hc.Spec.ImageContentSources)}
 	if bundle := p.hc.Spec.AdditionalTrustBundle; bundle != nil {
 		config := &corev1.ConfigMap{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: bundle.Name}, config)
@@ -56,32 +52,19 @@ func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// validTarget refuses what no rollout may do: an unreadable version, and a step back over a minor version.
-func validTarget(current, target string) error {
-	wanted, err := utilversion.ParseSemantic(target)
-	if err != nil {
-		return fmt.Errorf("release version %q is not a version: %w", target, err)
+// validTarget refuses what no rollout may do: an unreadable or unsupported version, and a step back over a minor version.
+func (p *pass) validTarget() error {
+	_, skip := p.hc.Annotations[hyperv1.SkipReleaseImageValidation]
+	policy := release.Policy{AnyVersion: skip}
+	if current := p.np.Status.Version; current != "" {
+		running, err := utilversion.ParseSemantic(current)
+		if err != nil {
+			return fmt.Errorf("current version %q is not a version: %w", current, err)
+		}
+		policy.Current = running
 	}
-	if current == "" {
-		return nil
-	}
-	running, err := utilversion.ParseSemantic(current)
-	if err != nil {
-		return fmt.Errorf("current version %q is not a version: %w", current, err)
-	}
-	if minorOf(wanted) < minorOf(running) {
-		return fmt.Errorf("downgrade from %s to %s is not supported; choose a release of the same or a newer minor version", current, target)
-	}
-	return nil
-}
-
-// minorOf counts minor versions across the renumbering of 4.23 to 5.0.
-func minorOf(version *utilversion.Version) int {
-	minor := int(version.Minor())
-	if version.Major() >= 5 {
-		minor += renumberedBase * int(version.Major()-4)
-	}
-	return minor
+	_, err := policy.Check(p.release.Version)
+	return err
 }
 
 func (r *Reconciler) versionSkew(_ context.Context, p *pass) (outcome, error) {
@@ -116,7 +99,7 @@ func skew(cluster, pool string) (corev1.ConditionStatus, string, string) {
 	if err != nil {
 		return corev1.ConditionUnknown, hyperv1.ValidationFailedReason, fmt.Sprintf("version %q of the node pool: %v", pool, err)
 	}
-	behind := minorOf(control) - minorOf(nodes)
+	behind := release.Minor(control) - release.Minor(nodes)
 	switch {
 	case behind < 0 || (behind == 0 && control.LessThan(nodes)):
 		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason, fmt.Sprintf("NodePool version %s is newer than the HostedCluster version %s", pool, cluster)

@@ -36,8 +36,13 @@ func (l Leaf) keys() (cert, key string) {
 
 // EnsureLeaves returns the leaves of have that are missing, expiring, signed by a former authority, or about something else, made anew.
 func EnsureLeaves(have Secrets, leaves []Leaf, policy Policy, now time.Time) (Secrets, error) {
+	return EnsureLeavesOf(have, Authorities(), leaves, policy, now)
+}
+
+// EnsureLeavesOf is EnsureLeaves with authorities other than those of a control plane.
+func EnsureLeavesOf(have Secrets, signers []Authority, leaves []Leaf, policy Policy, now time.Time) (Secrets, error) {
 	authorities := map[string]Authority{}
-	for _, a := range Authorities() {
+	for _, a := range signers {
 		authorities[a.Secret] = a
 	}
 	return concurrently(leaves, func(l Leaf) (string, map[string][]byte, error) {
