@@ -32,7 +32,7 @@ const (
 	ClusterVersionRetrievedUpdates       ConditionType = "ClusterVersionRetrievedUpdates"        // informative: copied from the hosted cluster's ClusterVersion
 	ConfigOperatorReconcileSucceeded     ConditionType = "ConfigOperatorReconciliationSucceeded" // healthy True: the last pass inside the hosted cluster had no error
 	DataPlaneConnectionAvailable         ConditionType = "DataPlaneConnectionAvailable"          // healthy True, or Unknown without workers: the control plane reaches the workers
-	ControlPlaneConnectionAvailable      ConditionType = "ControlPlaneConnectionAvailable"       // healthy True: the workers reach the control plane
+	ControlPlaneConnectionAvailable      ConditionType = "ControlPlaneConnectionAvailable"       // healthy True, or Unknown without workers: the workers reach the control plane
 	ValidAzureKMSConfig                  ConditionType = "ValidAzureKMSConfig"                   // healthy True, or Unknown without a key vault: the key encrypts and decrypts
 	EtcdDataEncryptionUpToDate           ConditionType = "EtcdDataEncryptionUpToDate"            // healthy True: every Secret is encrypted with the active key
 	PublicEndpointExposed                ConditionType = "PublicEndpointExposed"                 // informative: the public endpoint follows the topology
@@ -120,6 +120,11 @@ const (
 	AzureErrorReason               = "AzureError"                     // Azure refuses the operation; the message says why
 	ProxyCABundleInvalidReason     = "ProxyCABundleInvalid"           // the proxy's CA bundle is missing or malformed
 	WaitingForGracePeriodReason    = "WaitingForGracePeriod"          // everything is gone; the grace period of the annotation runs
+	DeletingNodePoolsReason        = "DeletingNodePools"              // the message names the node pools that still exist
+	DeletingMachinesReason         = "DeletingMachines"               // the message tells how many Machines still exist
+	DeletingControlPlaneReason     = "DeletingControlPlane"           // the HostedControlPlane still exists
+	DeletingPodsReason             = "DeletingPods"                   // pods and disks of the control plane still exist
+	DeletingNamespaceReason        = "DeletingNamespace"              // the control plane's namespace still exists; the message repeats what holds it
 	RemainingCloudResourcesReason  = "RemainingCloudResources"        // the message lists what still exists
 	CloudResourcesDeletionTimedOut = "CloudResourcesDeletionTimedOut" // the removal was given up after its time
 	CloudResourcesCleanupSkipped   = "CloudResourcesCleanupSkipped"   // the removal was not possible; the message says why

@@ -43,6 +43,36 @@ const (
 	DisableClusterAutoscalerAnnotation  = "hypershift.openshift.io/disable-cluster-autoscaler"
 	CertificateValidityAnnotation       = "hypershift.openshift.io/certificate-validity"
 	CertificateRenewalAnnotation        = "hypershift.openshift.io/certificate-renewal"
+	SkipKASConflictSANValidation        = "hypershift.openshift.io/skip-kas-conflict-san-validation"
+)
+
+// Annotations of a HostedCluster that tune a single component; all of them are mirrored.
+const (
+	ClusterScheduledAnnotation             = "hypershift.openshift.io/cluster-scheduled"
+	RequestServingNodeSelectorAnnotation   = "hypershift.openshift.io/request-serving-node-additional-selector"
+	LoginURLOverrideAnnotation             = "oauth.hypershift.openshift.io/login-url-override"
+	KubeAPIServerGOGCAnnotation            = "hypershift.openshift.io/kube-apiserver-gogc"
+	KubeAPIServerGOMemLimitAnnotation      = "hypershift.openshift.io/kube-apiserver-gomemlimit"
+	KubeAPIServerMaxInFlightAnnotation     = "hypershift.openshift.io/kube-apiserver-max-requests-inflight"
+	KubeAPIServerMaxMutatingAnnotation     = "hypershift.openshift.io/kube-apiserver-max-mutating-requests-inflight"
+	KubeAPIServerVerbosityAnnotation       = "hypershift.openshift.io/kube-apiserver-verbosity-level"
+	KubeAPIServerGoAwayChanceAnnotation    = "hypershift.openshift.io/kube-apiserver-goaway-chance"
+	KubeAPIServerTokenExpirationAnnotation = "hypershift.openshift.io/kube-apiserver-service-account-token-max-expiration"
+	LoadBalancerProbeModeAnnotation        = "hypershift.openshift.io/azure-load-balancer-health-probe-mode"
+	SharedLoadBalancerProbePathAnnotation  = "hypershift.openshift.io/shared-load-balancer-health-probe-path"
+	SharedLoadBalancerProbePortAnnotation  = "hypershift.openshift.io/shared-load-balancer-health-probe-port"
+	PrivateIngressControllerAnnotation     = "hypershift.openshift.io/private-ingress-controller"
+	IngressControllerScopeAnnotation       = "hypershift.openshift.io/ingress-controller-load-balancer-scope"
+	ClusterAutoscalerImageAnnotation       = "hypershift.openshift.io/cluster-autoscaler-image"
+	CertifiedOperatorsCatalogAnnotation    = "hypershift.openshift.io/certified-operators-catalog-image"
+	CommunityOperatorsCatalogAnnotation    = "hypershift.openshift.io/community-operators-catalog-image"
+	RedHatOperatorsCatalogAnnotation       = "hypershift.openshift.io/redhat-operators-catalog-image"
+	OLMCatalogRegistryOverridesAnnotation  = "hypershift.openshift.io/olm-catalogs-is-registry-overrides"
+	EnsureExistsPullSecretAnnotation       = "hypershift.openshift.io/ensureexists-pullsecret-reconcile"
+	ManagementPlatformAnnotation           = "hypershift.openshift.io/management-platform"
+	SwiftPodNetworkInstanceAnnotation      = "hypershift.openshift.io/swift-pod-network-instance"
+	RestoredFromBackupAnnotation           = "hypershift.openshift.io/restored-from-backup"
+	EnableMetricsForwardingAnnotation      = "hypershift.openshift.io/enable-metrics-forwarding"
 )
 
 // Annotations and labels that controllers set.

@@ -36,6 +36,7 @@ type NetworkType string
 const (
 	OVNKubernetes NetworkType = "OVNKubernetes"
 	OtherNetwork  NetworkType = "Other"
+	OpenShiftSDN  NetworkType = "OpenShiftSDN"
 )
 
 // CIDR is an IPv4 or IPv6 range; the schema checks its syntax only.

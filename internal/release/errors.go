@@ -1,10 +1,12 @@
 package release
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
@@ -24,6 +26,8 @@ const (
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonNotAPayload: the image exists but is not a usable release payload.
 	ReasonNotAPayload Reason = "NotAPayload"
+	// ReasonArchNotFound: the image does not say for which known architecture it is.
+	ReasonArchNotFound Reason = "ArchNotFound"
 )
 
 var remedies = map[Reason]string{
@@ -33,6 +37,7 @@ var remedies = map[Reason]string{
 	ReasonNotFound:          "check repository and tag or digest",
 	ReasonUnreachable:       "check registry, proxy and trust bundle; it is tried again",
 	ReasonNotAPayload:       "use an OpenShift-style release image",
+	ReasonArchNotFound:      "use a release image for amd64, arm64, ppc64le or s390x, or one for several",
 }
 
 // errUnusable marks content that another attempt will find unchanged.
@@ -54,20 +59,24 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Transient tells whether the same call may succeed later without a change by the user.
 func (e *Error) Transient() bool { return e.Reason == ReasonUnreachable }
 
-// remoteError classifies what a registry call returned.
+// remoteError classifies what a registry call returned. What is not known to be the image's fault may pass.
 func remoteError(image string, err error) *Error {
-	if errors.Is(err, errUnusable) {
-		return &Error{Image: image, Reason: ReasonNotAPayload, Cause: err}
+	var (
+		known     *Error
+		status    *transport.Error
+		syntax    *json.SyntaxError
+		wrongType *json.UnmarshalTypeError
+	)
+	reason := ReasonUnreachable
+	switch {
+	case errors.As(err, &known):
+		return &Error{Image: image, Reason: known.Reason, Cause: known.Cause}
+	case errors.Is(err, errUnusable), errors.Is(err, remote.ErrSchema1), errors.As(err, &syntax), errors.As(err, &wrongType):
+		reason = ReasonNotAPayload
+	case errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden):
+		reason = ReasonUnauthorized
+	case errors.As(err, &status) && status.StatusCode == http.StatusNotFound:
+		reason = ReasonNotFound
 	}
-	var status *transport.Error
-	if !errors.As(err, &status) {
-		return &Error{Image: image, Reason: ReasonUnreachable, Cause: err}
-	}
-	switch status.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return &Error{Image: image, Reason: ReasonUnauthorized, Cause: err}
-	case http.StatusNotFound:
-		return &Error{Image: image, Reason: ReasonNotFound, Cause: err}
-	}
-	return &Error{Image: image, Reason: ReasonUnreachable, Cause: err}
+	return &Error{Image: image, Reason: reason, Cause: err}
 }

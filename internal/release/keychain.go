@@ -19,9 +19,11 @@ func parsePullSecret(data []byte) (keychain, error) {
 	}
 	var config struct {
 		Auths map[string]struct {
-			Auth     string `json:"auth"`
-			Username string `json:"username"`
-			Password string `json:"password"`
+			Auth          string `json:"auth"`
+			Username      string `json:"username"`
+			Password      string `json:"password"`
+			IdentityToken string `json:"identitytoken"`
+			RegistryToken string `json:"registrytoken"`
 		} `json:"auths"`
 	}
 	if json.Unmarshal(data, &config) != nil {
@@ -30,7 +32,9 @@ func parsePullSecret(data []byte) (keychain, error) {
 	}
 	chain := keychain{}
 	for host, entry := range config.Auths {
-		auth := authn.AuthConfig{Username: entry.Username, Password: entry.Password}
+		auth := authn.AuthConfig{
+			Username: entry.Username, Password: entry.Password, IdentityToken: entry.IdentityToken, RegistryToken: entry.RegistryToken,
+		}
 		if entry.Auth != "" {
 			decoded, err := base64.StdEncoding.DecodeString(entry.Auth)
 			if err != nil {
@@ -40,7 +44,7 @@ func parsePullSecret(data []byte) (keychain, error) {
 			if !ok {
 				return nil, fmt.Errorf("pull secret: entry %q: auth is not user:password", host)
 			}
-			auth = authn.AuthConfig{Username: user, Password: password}
+			auth.Username, auth.Password = user, password
 		}
 		chain[normaliseHost(host)] = auth
 	}

@@ -1,7 +1,6 @@
 package release
 
 import (
-	"archive/tar"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,8 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
+	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -22,14 +23,13 @@ const (
 	referencesFile = "release-manifests/image-references"
 	bootImagesFile = "release-manifests/0000_50_installer_coreos-bootimages.yaml"
 
-	// Real files are below 1 MiB; the limit protects the operator from a hostile image.
-	maxFileBytes = 16 << 20
-
-	whiteoutPrefix = ".wh."
-	opaqueWhiteout = ".wh..wh..opq"
+	// A mirror that hangs must leave time for the next one and for the source.
+	mirrorTimeout = 20 * time.Second
+	// Manifests, tokens and image configurations are kilobytes.
+	maxAnswerBytes = 4 << 20
 )
 
-// Reader reads payloads straight from their registry.
+// Reader reads payloads straight from their registry, or from a mirror of it.
 type Reader struct {
 	// Proxy chooses the proxy of a request; nil takes it from the environment.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -37,21 +37,61 @@ type Reader struct {
 
 var _ Provider = Reader{}
 
-// Lookup implements Provider.
+// Lookup implements Provider. Mirrors are tried in their order and the source last, whatever is wrong with those before.
 func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Release, error) {
+	client, err := r.client(access)
+	if err != nil {
+		return nil, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
+	}
+	defer client.CloseIdleConnections()
+	options := []remote.Option{
+		remote.WithAuthFromKeychain(client.keychain),
+		remote.WithTransport(client),
+	}
+	var failures []error
+	for _, mirror := range mirrored(image, access.Mirrors) {
+		limited, cancel := context.WithTimeout(ctx, mirrorTimeout)
+		found, err := read(limited, mirror, options)
+		cancel()
+		if err == nil {
+			found.Image = image
+			return found, nil
+		}
+		failures = append(failures, err)
+	}
+	found, failure := read(ctx, image, options)
+	if failure == nil {
+		return found, nil
+	}
+	return nil, withMirrors(failure, failures)
+}
+
+// withMirrors adds what the mirrors said. As long as one of them may come back, so may the image.
+func withMirrors(source *Error, mirrors []error) *Error {
+	if len(mirrors) == 0 {
+		return source
+	}
+	for _, err := range mirrors {
+		var failure *Error
+		if errors.As(err, &failure) && failure.Transient() {
+			source.Reason = ReasonUnreachable
+		}
+	}
+	source.Cause = errors.Join(append([]error{source.Cause}, mirrors...)...)
+	return source
+}
+
+// read takes a payload from exactly this reference.
+func read(ctx context.Context, image string, options []remote.Option) (*Release, *Error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}
 	}
-	options, err := r.options(ctx, access)
-	if err != nil {
-		return nil, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
-	}
-	descriptor, err := remote.Get(reference, options...)
+	descriptor, err := remote.Get(reference, append(slices.Clone(options), remote.WithContext(ctx))...)
 	if err != nil {
 		return nil, remoteError(image, err)
 	}
-	pulled, err := descriptor.Image()
+	pulled, architecture, err := choose(descriptor)
 	if err != nil {
 		return nil, remoteError(image, err)
 	}
@@ -63,12 +103,56 @@ func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Relea
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonNotAPayload, Cause: err}
 	}
-	release.Image, release.Digest = image, descriptor.Digest.String()
-	release.Architecture, err = architecture(descriptor, pulled)
-	if err != nil {
-		return nil, remoteError(image, err)
-	}
+	release.Image, release.Digest, release.Architecture = image, descriptor.Digest.String(), architecture
 	return release, nil
+}
+
+// choose returns the image whose files are read. Those of a list differ in their programs, not in their manifests.
+func choose(descriptor *remote.Descriptor) (v1.Image, string, error) {
+	if !descriptor.MediaType.IsIndex() {
+		image, err := descriptor.Image()
+		if err != nil {
+			return nil, "", err
+		}
+		architecture, err := architectureOf(image)
+		return image, architecture, err
+	}
+	index, err := descriptor.ImageIndex()
+	if err != nil {
+		return nil, "", err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, "", err
+	}
+	for _, wanted := range []string{runtime.GOARCH, "amd64", "arm64", "ppc64le", "s390x"} {
+		for _, child := range manifest.Manifests {
+			if child.Platform != nil && child.Platform.OS == "linux" && child.Platform.Architecture == wanted && child.MediaType.IsImage() {
+				image, err := index.Image(child.Digest)
+				return image, ArchMulti, err
+			}
+		}
+	}
+	return nil, "", &Error{Reason: ReasonArchNotFound, Cause: errors.New("the list names no image for Linux on a known architecture")}
+}
+
+func architectureOf(image v1.Image) (string, error) {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return "", err
+	}
+	if manifest.Config.Size > maxAnswerBytes || len(manifest.Config.URLs) > 0 {
+		return "", fmt.Errorf("%w: its configuration of %d bytes is not one", errUnusable, manifest.Config.Size)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return "", err
+	}
+	architecture := strings.ToUpper(config.Architecture)
+	if !slices.Contains([]string{ArchAMD64, ArchARM64, ArchPPC64LE, ArchS390X}, architecture) {
+		return "", &Error{Reason: ReasonArchNotFound, Cause: fmt.Errorf("the image's architecture is %q", config.Architecture)}
+	}
+	return architecture, nil
 }
 
 func assemble(files map[string][]byte) (*Release, error) {
@@ -81,128 +165,56 @@ func assemble(files map[string][]byte) (*Release, error) {
 		return nil, err
 	}
 	if bootImages, ok := files[bootImagesFile]; ok {
-		if release.StreamMetadata, err = parseBootImages(bootImages); err != nil {
+		if err := parseBootImages(bootImages, release); err != nil {
 			return nil, err
 		}
 	}
 	return release, nil
 }
 
-func (r Reader) options(ctx context.Context, access Access) ([]remote.Option, error) {
+// registryClient is the transport of one lookup.
+type registryClient struct {
+	*http.Transport
+	keychain keychain
+}
+
+func (r Reader) client(access Access) (*registryClient, error) {
 	chain, err := parsePullSecret(access.PullSecret)
 	if err != nil {
 		return nil, err
-	}
-	options := []remote.Option{
-		remote.WithContext(ctx),
-		remote.WithAuthFromKeychain(chain),
-		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"}),
-	}
-	if r.Proxy == nil && len(access.TrustBundle) == 0 {
-		return options, nil
 	}
 	base, ok := remote.DefaultTransport.(*http.Transport)
 	if !ok {
 		return nil, errors.New("the default transport of the registry client is not an http.Transport")
 	}
-	transport := base.Clone()
+	client := &registryClient{Transport: base.Clone(), keychain: chain}
 	if r.Proxy != nil {
-		transport.Proxy = r.Proxy
+		client.Proxy = r.Proxy
 	}
-	if len(access.TrustBundle) > 0 {
-		roots, err := x509.SystemCertPool()
-		if err != nil {
-			return nil, fmt.Errorf("read the system's certificates: %w", err)
-		}
-		if !roots.AppendCertsFromPEM(access.TrustBundle) {
-			return nil, errors.New("the trust bundle holds no PEM certificate")
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if len(access.TrustBundle) == 0 {
+		return client, nil
 	}
-	return append(options, remote.WithTransport(transport)), nil
-}
-
-func architecture(descriptor *remote.Descriptor, image v1.Image) (string, error) {
-	if descriptor.MediaType.IsIndex() {
-		return ArchMulti, nil
-	}
-	config, err := image.ConfigFile()
+	roots, err := x509.SystemCertPool()
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("read the system's certificates: %w", err)
 	}
-	return strings.ToUpper(config.Architecture), nil
+	if !roots.AppendCertsFromPEM(access.TrustBundle) {
+		return nil, errors.New("the trust bundle holds no PEM certificate")
+	}
+	client.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return client, nil
 }
 
-// extract returns the wanted files of an image. Layers are walked from the top because a payload's files are in its last ones,
-// and the walk ends as soon as every wanted file is found or known to be deleted.
-func extract(image v1.Image, wanted ...string) (map[string][]byte, error) {
-	layers, err := image.Layers()
-	if err != nil {
-		return nil, err
+// RoundTrip bounds every answer that the registry library reads into memory; layers are streamed and bounded where they are read.
+func (c *registryClient) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.Transport.RoundTrip(request)
+	if err == nil && !strings.Contains(request.URL.Path, "/blobs/") {
+		response.Body = bounded{Reader: &budget{source: response.Body, left: maxAnswerBytes, what: "an answer of the registry"}, Closer: response.Body}
 	}
-	open := map[string]bool{}
-	for _, file := range wanted {
-		open[file] = true
-	}
-	found := map[string][]byte{}
-	for i := len(layers) - 1; i >= 0 && len(open) > 0; i-- {
-		if err := extractLayer(layers[i], open, found); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+	return response, err
 }
 
-func extractLayer(layer v1.Layer, open map[string]bool, found map[string][]byte) error {
-	stream, err := layer.Uncompressed()
-	if err != nil {
-		return err
-	}
-	defer stream.Close()
-	deleted := []string{}
-	for archive := tar.NewReader(stream); len(open) > 0; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("layer is not a tar archive: %w", err)
-		}
-		file := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-		deleted = append(deleted, hiddenBy(file, open)...)
-		if !open[file] || header.Typeflag != tar.TypeReg {
-			continue
-		}
-		content, err := io.ReadAll(io.LimitReader(archive, maxFileBytes+1))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", file, err)
-		}
-		if len(content) > maxFileBytes {
-			return fmt.Errorf("%w: %s is larger than %d bytes", errUnusable, file, maxFileBytes)
-		}
-		found[file] = content
-		delete(open, file)
-	}
-	// A whiteout hides what lies in lower layers, never a file of its own layer.
-	for _, file := range deleted {
-		delete(open, file)
-	}
-	return nil
-}
-
-// hiddenBy returns the wanted files that a whiteout entry hides in lower layers.
-func hiddenBy(file string, open map[string]bool) []string {
-	directory, base := path.Split(file)
-	if !strings.HasPrefix(base, whiteoutPrefix) {
-		return nil
-	}
-	target := directory + strings.TrimPrefix(base, whiteoutPrefix)
-	var hidden []string
-	for candidate := range open {
-		opaque := base == opaqueWhiteout && strings.HasPrefix(candidate, directory)
-		if opaque || candidate == target || strings.HasPrefix(candidate, target+"/") {
-			hidden = append(hidden, candidate)
-		}
-	}
-	return hidden
+type bounded struct {
+	io.Reader
+	io.Closer
 }

@@ -72,22 +72,27 @@ func parseVersions(annotation string) map[string]string {
 	return versions
 }
 
-// parseBootImages reads the ConfigMap with CoreOS stream metadata.
-func parseBootImages(data []byte) (*StreamMetadata, error) {
+// parseBootImages reads the ConfigMap with CoreOS stream metadata into the release. Payloads from 5.0 on may carry several streams.
+func parseBootImages(data []byte, release *Release) error {
 	var configMap struct {
 		Data struct {
-			Stream string `json:"stream"`
+			Stream  string `json:"stream"`
+			Streams string `json:"streams"`
 		} `json:"data"`
 	}
 	if err := yaml.Unmarshal(data, &configMap); err != nil {
-		return nil, fmt.Errorf("coreos-bootimages is not YAML: %w", err)
+		return fmt.Errorf("coreos-bootimages is not a ConfigMap: %w", err)
 	}
-	if configMap.Data.Stream == "" {
-		return nil, nil
+	if text := configMap.Data.Stream; text != "" {
+		release.StreamMetadata = &StreamMetadata{}
+		if err := json.Unmarshal([]byte(text), release.StreamMetadata); err != nil {
+			return fmt.Errorf("coreos-bootimages: data.stream is not CoreOS stream metadata: %w", err)
+		}
 	}
-	stream := &StreamMetadata{}
-	if err := json.Unmarshal([]byte(configMap.Data.Stream), stream); err != nil {
-		return nil, fmt.Errorf("coreos-bootimages: data.stream is not CoreOS stream metadata: %w", err)
+	if text := configMap.Data.Streams; text != "" {
+		if err := json.Unmarshal([]byte(text), &release.Streams); err != nil {
+			return fmt.Errorf("coreos-bootimages: data.streams is not a map of CoreOS stream metadata: %w", err)
+		}
 	}
-	return stream, nil
+	return nil
 }

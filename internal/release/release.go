@@ -4,7 +4,9 @@ package release
 
 import (
 	"context"
-	"sort"
+	"slices"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 // Architectures of a payload as `status.payloadArch` shows them.
@@ -23,20 +25,15 @@ const (
 	KeyAzureProvider = "azure-cluster-api-controllers"
 )
 
-// RequiredKeys are the component images without which no hosted cluster can run on Azure.
-var RequiredKeys = []string{
-	"apiserver-network-proxy",
-	"azure-cloud-controller-manager",
-	"azure-cloud-node-manager",
-	KeyAzureProvider,
-	"cli",
-	KeyClusterAPI,
-	"coredns",
-	"etcd",
-	"haproxy-router",
-	"hyperkube",
-	KeyHypershift,
-	"pod",
+// Required are the component images without which no hosted cluster can run on the platform, sorted. Everything else a payload may
+// lack: OpenShift's own components exist only on OpenShift payloads, and the operator stands in for a missing `hypershift`.
+func Required(platform hyperv1.PlatformType) []string {
+	keys := []string{"apiserver-network-proxy", "coredns", "etcd", "haproxy-router", "hyperkube", "pod"}
+	if platform == hyperv1.AzurePlatform {
+		keys = append(keys, "azure-cloud-controller-manager", "azure-cloud-node-manager", KeyAzureProvider, KeyClusterAPI)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // Release is what a payload says about itself. It is shared between callers: treat it as read-only.
@@ -55,8 +52,18 @@ type Release struct {
 	Images map[string]string
 	// ComponentVersions are the versions the payload declares, keyed by component name, e.g. "kubernetes".
 	ComponentVersions map[string]string
-	// StreamMetadata describes machine images; nil when the payload carries none.
+	// StreamMetadata describes the machine images of the default stream; nil when the payload carries none.
 	StreamMetadata *StreamMetadata
+	// Streams are the machine images of all streams by name, such as rhel-9; payloads before 5.0 have none.
+	Streams map[string]*StreamMetadata
+}
+
+// Stream returns the machine images of a stream; the empty name is the default one. Nil means that the payload has none.
+func (r *Release) Stream(name string) *StreamMetadata {
+	if name == "" {
+		return r.StreamMetadata
+	}
+	return r.Streams[name]
 }
 
 // Missing returns the keys that the payload has no image for, sorted.
@@ -67,7 +74,7 @@ func (r *Release) Missing(keys ...string) []string {
 			missing = append(missing, key)
 		}
 	}
-	sort.Strings(missing)
+	slices.Sort(missing)
 	return missing
 }
 
@@ -77,6 +84,8 @@ type Access struct {
 	PullSecret []byte
 	// TrustBundle holds PEM certificates trusted in addition to the system's.
 	TrustBundle []byte
+	// Mirrors are tried before the registry the image names.
+	Mirrors []Mirror
 }
 
 // Provider looks releases up. Errors are *Error.

@@ -7,29 +7,90 @@ import (
 	"encoding/json"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// Serve runs a registry with a payload of the version until the test ends and returns the payload's reference. The payload has every
-// required image, each named Image(key). The registry listens on a loopback address, where plain HTTP is allowed.
-func Serve(t testing.TB, version string) string {
+// ReferencesFile is where a payload names its version and its images.
+const ReferencesFile = "release-manifests/image-references"
+
+// Registry runs in this process, on a loopback address, where plain HTTP is allowed.
+type Registry struct {
+	host   string
+	status atomic.Int32
+}
+
+// New runs an empty registry until the test ends.
+func New(t testing.TB) *Registry {
 	t.Helper()
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	r := &Registry{}
+	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if status := r.status.Load(); status != 0 {
+			w.WriteHeader(int(status))
+			return
+		}
+		store.ServeHTTP(w, request)
+	}))
 	t.Cleanup(server.Close)
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(archive(t, version))), nil
-	})
+	r.host = strings.TrimPrefix(server.URL, "http://")
+	return r
+}
+
+// Answer makes the registry answer every request with the status; zero makes it work again.
+func (r *Registry) Answer(status int) { r.status.Store(int32(status)) }
+
+// Reference is the name of a payload in the registry, whether it is there or not.
+func (r *Registry) Reference(tag string) string { return r.host + "/ocp/release:" + tag }
+
+// Push stores an image and returns its reference.
+func (r *Registry) Push(t testing.TB, tag string, image v1.Image) string {
+	t.Helper()
+	reference, err := name.ParseReference(r.Reference(tag))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, image); err != nil {
+		t.Fatal(err)
+	}
+	return reference.String()
+}
+
+// Payload is a release image.
+type Payload struct {
+	Version string
+	// Without names component images it lacks, of all that are required on Azure and the operator.
+	Without []string
+	// Architecture is amd64 when empty.
+	Architecture string
+	// References replaces the content of ReferencesFile.
+	References string
+}
+
+// Build makes the image.
+func (p Payload) Build(t testing.TB) v1.Image {
+	t.Helper()
+	content := p.References
+	if content == "" {
+		content = p.references(t)
+	}
+	raw := Archive(t, ReferencesFile, content)
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,26 +104,32 @@ func Serve(t testing.TB, version string) string {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", "amd64"
+	if p.Architecture != "" {
+		config.Architecture = p.Architecture
+	}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		t.Fatal(err)
 	}
-	reference, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/ocp/release:" + version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(reference, image); err != nil {
-		t.Fatal(err)
-	}
-	return reference.String()
+	return image
+}
+
+// Serve runs a registry with a payload of the version until the test ends and returns the payload's reference. The payload has every
+// required image, each named Image(key).
+func Serve(t testing.TB, version string) string {
+	t.Helper()
+	return New(t).Push(t, version, Payload{Version: version}.Build(t))
 }
 
 // Image is the pull spec of a component in a served payload.
 func Image(key string) string { return "quay.io/payload@sha256:" + key }
 
-func archive(t testing.TB, version string) []byte {
+func (p Payload) references(t testing.TB) string {
 	t.Helper()
 	tags := []map[string]any{}
-	for _, key := range release.RequiredKeys {
+	for _, key := range append(release.Required(hyperv1.AzurePlatform), release.KeyHypershift) {
+		if slices.Contains(p.Without, key) {
+			continue
+		}
 		tags = append(tags, map[string]any{
 			"name":        key,
 			"annotations": map[string]string{"io.openshift.build.versions": "kubernetes=1.34.2"},
@@ -70,18 +137,24 @@ func archive(t testing.TB, version string) []byte {
 		})
 	}
 	content, err := json.Marshal(map[string]any{
-		"kind": "ImageStream", "metadata": map[string]string{"name": version}, "spec": map[string]any{"tags": tags},
+		"kind": "ImageStream", "metadata": map[string]string{"name": p.Version}, "spec": map[string]any{"tags": tags},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(content)
+}
+
+// Archive is a layer with one file, not compressed.
+func Archive(t testing.TB, file, content string) []byte {
+	t.Helper()
 	var buffer bytes.Buffer
 	writer := tar.NewWriter(&buffer)
-	header := &tar.Header{Name: "release-manifests/image-references", Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}
+	header := &tar.Header{Name: file, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}
 	if err := writer.WriteHeader(header); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writer.Write(content); err != nil {
+	if _, err := writer.Write([]byte(content)); err != nil {
 		t.Fatal(err)
 	}
 	if err := writer.Close(); err != nil {
