@@ -48,7 +48,8 @@ func writeEnv(c cluster.Config, images *payload.Result) error {
 	}
 	if images != nil {
 		variables = append(variables, Variable{"KUBECONFIG", c.Kubeconfig()}, Variable{"PULL_SECRET", c.PullSecretFile()},
-			Variable{"TOOLS_IMAGE", images.Components["tools"]})
+			Variable{"TOOLS_IMAGE", images.Components["tools"]}, Variable{"EXTERNAL_DNS_IMAGE", images.ExternalDNSImage},
+			Variable{"MANAGEMENT_ISSUER_URL", cluster.IssuerURL})
 	}
 	text, err := json.MarshalIndent(variables, "", "  ")
 	if err != nil {

@@ -45,6 +45,8 @@ func Run(ctx context.Context, part string, args []string) error {
 		return runMachines(ctx, c)
 	case cluster.Kubelet:
 		return cluster.RunKubelet(c)
+	case cluster.Policies:
+		return cluster.RunPolicies(ctx, c)
 	case cluster.Router:
 		return cluster.RunRouter(ctx, c)
 	}

@@ -170,14 +170,17 @@ func upCluster(ctx context.Context, c cluster.Config, o Options, p *progress) er
 		return err
 	}
 	var images payload.Result
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return fillAzure(ctx, c, p) })
-	g.Go(func() error { return fillCluster(ctx, c, since, p) })
+	g, filling := errgroup.WithContext(ctx)
+	g.Go(func() error { return fillAzure(filling, c, p) })
+	g.Go(func() error { return fillCluster(filling, c, since, p) })
 	g.Go(func() (err error) {
-		images, err = fillRegistry(ctx, c, o, p)
+		images, err = fillRegistry(filling, c, o, p)
 		return err
 	})
 	if err := g.Wait(); err != nil {
+		return err
+	}
+	if err := cluster.PublishIssuer(ctx, c); err != nil {
 		return err
 	}
 	return writeEnv(c, &images)

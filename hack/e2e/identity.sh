@@ -9,12 +9,7 @@ if kubectl -n $CPNS get secrets -o go-template='{{range .items}}{{range .data}}{
 
 # Management pods have no way into the VM network but the load balancers.
 address=$(guest get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-kubectl -n default delete pod prober --ignore-not-found --grace-period=1 >/dev/null
-kubectl -n default create secret generic pull-secret --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson="$PULL_SECRET" \
-  --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-kubectl -n default run prober --image="$TOOLS_IMAGE" --restart=Never \
-  --overrides='{"spec":{"imagePullSecrets":[{"name":"pull-secret"}]}}' --command -- sleep 600 >/dev/null
-kubectl -n default wait pod/prober --for=condition=Ready --timeout=2m
+prober default
 # A kubelet answers everybody with at least a 401; whatever else may take a connection to that address does not.
 answer=$(kubectl -n default exec prober -- sh -c "timeout 4 wget -S -O- https://$address:10250/healthz 2>&1 || true")
 case "$answer" in *HTTP/*) fail "a management pod reached the kubelet at $address: $answer" ;; esac

@@ -3,21 +3,11 @@
 . "$(dirname "$0")/lib.sh"
 
 SECOND=second SECOND_INFRA=second-m8w3c DIR=$WORK/second
-mkdir -p "$DIR"
 second() { kubectl --kubeconfig "$DIR/kubeconfig" "$@"; }
 
-url=$(hypershift create oidc-issuer azure --name $SECOND --azure-creds "$AZURE_CREDS" --resource-group-name os4-common \
-  --location "$LOCATION" --output-dir "$DIR" | tail -n 1)
-hypershift create iam azure --name $SECOND --infra-id $SECOND_INFRA --azure-creds "$AZURE_CREDS" --resource-group-name os4-common \
-  --location "$LOCATION" --oidc-issuer-url "$url" --output-file "$DIR/workload-identities.json"
-hypershift create infra azure --name $SECOND --infra-id $SECOND_INFRA --azure-creds "$AZURE_CREDS" --location "$LOCATION" \
-  --base-domain "$BASE_DOMAIN" --workload-identities-file "$DIR/workload-identities.json" --assign-identity-roles \
-  --dns-zone-rg-name os4-common --output-file "$DIR/infra.yaml"
+cluster_infra $SECOND $SECOND_INFRA "$DIR"
 kubectl -n $NAMESPACE get hostedcluster $SECOND >/dev/null 2>&1 ||
-  hypershift create cluster azure --name $SECOND --namespace $NAMESPACE --infra-id $SECOND_INFRA --azure-creds "$AZURE_CREDS" \
-    --location "$LOCATION" --node-pool-replicas 1 --base-domain "$BASE_DOMAIN" --pull-secret "$PULL_SECRET" --generate-ssh \
-    --release-image "$RELEASE_IMAGE" --infra-json "$DIR/infra.yaml" --oidc-issuer-url "$url" \
-    --sa-token-issuer-private-key-path "$DIR/serviceaccount-signer.private" --workload-identities-file "$DIR/workload-identities.json"
+  cluster_create $SECOND $SECOND_INFRA "$DIR" --node-pool-replicas 1
 kubectl -n $NAMESPACE wait hostedcluster/$SECOND --for=condition=Available --timeout=10m
 hypershift create kubeconfig --name $SECOND --namespace $NAMESPACE >"$DIR/kubeconfig"
 chmod 600 "$DIR/kubeconfig"

@@ -53,7 +53,10 @@ type arm struct {
 	token string
 }
 
-func newARM(ctx context.Context, c Config) (*arm, error) {
+// armScope is what a token for the resource manager is asked for with.
+const armScope = "https://management.azure.com/.default"
+
+func newARM(ctx context.Context, c Config, scope string) (*arm, error) {
 	pem, err := os.ReadFile(c.CA())
 	if err != nil {
 		return nil, err
@@ -68,17 +71,17 @@ func newARM(ctx context.Context, c Config) (*arm, error) {
 		Timeout:   30 * time.Second,
 		Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}},
 	}}
-	return a, a.login(ctx, c)
+	return a, a.login(ctx, c, scope)
 }
 
-func (a *arm) login(ctx context.Context, c Config) error {
+func (a *arm) login(ctx context.Context, c Config, scope string) error {
 	secret, err := ClientSecret(c.Dir)
 	if err != nil {
 		return err
 	}
 	form := url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {ClientID}, "client_secret": {secret},
-		"scope": {"https://management.azure.com/.default"},
+		"scope": {scope},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
 		"https://login.microsoftonline.com/"+TenantID+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))

@@ -91,9 +91,9 @@ func baseObjects() []armObject { return azureObjects()[:3] }
 func BootstrapAzure(ctx context.Context, c Config, withCluster bool) error {
 	objects := baseObjects()
 	if withCluster {
-		objects = azureObjects()
+		objects = append(azureObjects(), issuerObjects()...)
 	}
-	client, err := newARM(ctx, c)
+	client, err := newARM(ctx, c, armScope)
 	if err != nil {
 		return err
 	}

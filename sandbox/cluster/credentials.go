@@ -64,6 +64,7 @@ var clients = map[string]identity{
 	"proxy":              {name: "system:kube-proxy"},
 	"cloud":              {name: "sandbox-cloud-controller-manager"},
 	"router":             {name: "sandbox-router"},
+	"policies":           {name: "sandbox-policies"},
 }
 
 func (c Config) clientKubeconfig(client string) string { return c.pki(client + ".kubeconfig") }

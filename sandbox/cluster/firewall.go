@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/netpol"
 )
 
 // ourTables are the nftables tables that programs of the cluster make. Those
@@ -37,14 +39,14 @@ func firewallTables(ctx context.Context) []string {
 	return tables
 }
 
-// cleanFirewall removes the chains of kubelet, kube-proxy and network plugins.
+// cleanFirewall removes the chains of kubelet, kube-proxy, network plugins and network policies.
 func cleanFirewall(ctx context.Context) error {
 	var problems []error
 	for _, command := range []string{"iptables", "ip6tables"} {
 		problems = append(problems, cleanIPTables(ctx, command))
 	}
 	for _, table := range firewallTables(ctx) {
-		if !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
+		if table != netpol.Table && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
 			continue
 		}
 		if err := nft(ctx, "delete", table); err != nil {

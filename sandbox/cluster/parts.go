@@ -23,6 +23,7 @@ const (
 	kubeProxy         = "kube-proxy"
 	cloudController   = "cloud-controller-manager"
 	Router            = "router"
+	Policies          = "network-policies"
 )
 
 // Programs lists the built programs that the parts run, in the names of
@@ -139,6 +140,9 @@ func (c Config) kubernetesParts() []supervise.Part {
 			Ready: supervise.Probe{TCP: RouterIP + ":443"}, Address: "https://*." + AppsDomain,
 		},
 		{
+			Name: Policies, Argv: c.self(Policies), Env: c.selfEnv(), After: []string{APIServer}, AfterFile: c.appliedMarker(),
+		},
+		{
 			Name: cloudController, After: []string{APIServer, Azure}, AfterFile: c.appliedMarker(), Env: c.proxyEnv(),
 			Argv: c.cloudControllerArgs(), Ready: supervise.Probe{TCP: "127.0.0.1:10258"},
 		},
@@ -161,7 +165,7 @@ func (c Config) apiServerArgs() []string {
 		"--etcd-certfile=" + c.pki("admin.crt"), "--etcd-keyfile=" + c.pki("admin.key"),
 		"--bind-address=" + EdgeIP, "--advertise-address=" + EdgeIP, "--secure-port=" + apiPort,
 		"--service-cluster-ip-range=" + serviceCIDR,
-		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-issuer=" + IssuerURL, "--service-account-issuer=" + oldIssuer, "--service-account-jwks-uri=" + IssuerURL + issuerKeys,
 		"--service-account-signing-key-file=" + c.pki("sa.key"), "--service-account-key-file=" + c.pki("sa.pub"),
 		"--tls-cert-file=" + c.pki("apiserver.crt"), "--tls-private-key-file=" + c.pki("apiserver.key"),
 		"--client-ca-file=" + c.pki("ca.crt"),

@@ -103,6 +103,12 @@ func (c Config) operator() image {
 		layers: [][]file{{{Path: "usr/bin/hypershift-operator", Source: filepath.Join(c.SelfDir, "hypershift-operator")}}}}
 }
 
+// externalDNS is the image that "install" names for it; the path of the program is part of what install writes.
+func (c Config) externalDNS() image {
+	return image{key: "external-dns", user: "65534", entrypoint: []string{"/external-dns"},
+		layers: [][]file{{{Path: "external-dns", Source: c.bin("external-dns")}}}}
+}
+
 // haproxy is Debian's program with its libraries, unpacked and not installed.
 func (c Config) haproxy() ([]file, error) {
 	return closureIn(c.DebianDir, filepath.Join(c.DebianDir, "usr/sbin/haproxy"))

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/payload/build"
 )
 
 // Names under which clients ask for the images; the edge leads quay.io to the registry.
@@ -27,6 +29,7 @@ const (
 	artRepo      = "openshift-release-dev/ocp-v4.0-art-dev"
 	releaseRepo  = "openshift-release-dev/ocp-release"
 	operatorRepo = "hypershift/hypershift-operator"
+	dnsRepo      = "hypershift/external-dns"
 )
 
 // Config says where the parts are and which registry to fill.
@@ -46,7 +49,9 @@ type Config struct {
 type Result struct {
 	ReleaseImage  string
 	OperatorImage string
-	Components    map[string]string // component key -> pull spec by digest
+	// ExternalDNSImage has a program that publishes the hosted clusters' names.
+	ExternalDNSImage string
+	Components       map[string]string // component key -> pull spec by digest
 }
 
 func (c Config) bin(program string) string    { return filepath.Join(c.BinDir, program) }
@@ -63,7 +68,7 @@ func Publish(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	specs := make([]string, len(components))
-	var operator string
+	var operator, externalDNS string
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)
 	for i, component := range components {
@@ -84,10 +89,18 @@ func Publish(ctx context.Context, c Config) (Result, error) {
 		operator, err = push.byTag(ctx, operatorRepo, c.OperatorTag, built)
 		return err
 	})
+	g.Go(func() error {
+		built, err := c.build(c.externalDNS())
+		if err != nil {
+			return err
+		}
+		externalDNS, err = push.byTag(ctx, dnsRepo, build.ExternalDNSVersion, built)
+		return err
+	})
 	if err := g.Wait(); err != nil {
 		return Result{}, err
 	}
-	result := Result{OperatorImage: operator, Components: map[string]string{}}
+	result := Result{OperatorImage: operator, ExternalDNSImage: externalDNS, Components: map[string]string{}}
 	for i, component := range components {
 		result.Components[component.key] = specs[i]
 	}

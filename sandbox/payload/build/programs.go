@@ -13,20 +13,24 @@ type Program struct {
 	Aliases []string // names under which a multi-call binary is linked
 }
 
-// Versions of what the programs are made from. All share one line of
-// Kubernetes libraries, held by the module's replacements.
+// Versions of what the programs are made from. All but ExternalDNS share one
+// line of Kubernetes libraries, held by the module's replacements.
 const (
-	KubernetesVersion = "v1.34.2"
-	etcdVersion       = "v3.6.5"
-	cniVersion        = "v1.8.0"
-	flannelVersion    = "v0.27.0"
-	capiVersion       = "v1.12.4"
-	capzVersion       = "v1.23.0"
-	cloudVersion      = "v1.34.3"
-	knpVersion        = "v0.34.0"
+	KubernetesVersion  = "v1.34.2"
+	etcdVersion        = "v3.6.5"
+	cniVersion         = "v1.8.0"
+	flannelVersion     = "v0.27.0"
+	capiVersion        = "v1.12.4"
+	capzVersion        = "v1.23.0"
+	cloudVersion       = "v1.34.3"
+	knpVersion         = "v0.34.0"
+	ExternalDNSVersion = "v0.18.0"
 )
 
-const module134 = "kube134"
+const (
+	module134         = "kube134"
+	moduleExternalDNS = "externaldns"
+)
 
 // Programs lists every program, in the order in which they are built: what a
 // management cluster needs to start comes first.
@@ -65,7 +69,8 @@ func Programs() []Program {
 	for i := range programs {
 		programs[i].Module = module134
 	}
-	return programs
+	return append(programs, Program{Name: "external-dns", Module: moduleExternalDNS, Package: "sigs.k8s.io/external-dns",
+		Version: ExternalDNSVersion, LDFlags: set("sigs.k8s.io/external-dns/pkg/apis/externaldns.Version", ExternalDNSVersion)})
 }
 
 // set makes linker flags out of pairs of variable and value.

@@ -1,0 +1,263 @@
+// Package netpol turns the NetworkPolicies of a one-node cluster into a table of nftables. It is there because the
+// programs that do so ask the kernel to queue packets to them, which not every kernel can.
+package netpol
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Table is the nftables table that holds the rules, as "family name".
+const Table = "ip hypershift-policies"
+
+// Pod is what policies tell pods apart by. Pods of the host's network are none: policies do not concern them.
+type Pod struct {
+	Namespace string
+	Labels    labels.Set
+	IP        string
+	Ports     []corev1.ContainerPort
+}
+
+// State is what the rules are made of.
+type State struct {
+	Namespaces map[string]labels.Set
+	Pods       []Pod
+	Policies   []networkingv1.NetworkPolicy
+}
+
+// direction says which address of a packet is the pod that a policy is about.
+type direction struct {
+	kind             networkingv1.PolicyType
+	name             string
+	own, other       string
+	hook             string
+	portsAreOfTheOwn bool
+}
+
+var directions = []direction{
+	{networkingv1.PolicyTypeEgress, "egress", "saddr", "daddr", "filter + 10", false},
+	{networkingv1.PolicyTypeIngress, "ingress", "daddr", "saddr", "filter + 11", true},
+}
+
+// Rules is the table's whole content. Traffic of the node itself passes no hook of it: Kubernetes wants a node to reach its
+// pods. What is accepted in one direction is still looked at in the other, which has a hook of its own.
+func (s State) Rules() (string, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "table %[1]s {}\ndelete table %[1]s\ntable %[1]s {\n", Table)
+	for _, d := range directions {
+		if err := s.writeDirection(&text, d); err != nil {
+			return "", err
+		}
+	}
+	text.WriteString("}\n")
+	return text.String(), nil
+}
+
+// writeDirection writes a chain for each policy, one for each set of policies that a pod has, and the hook that leads there.
+func (s State) writeDirection(text *strings.Builder, d direction) error {
+	chainsOf := map[string][]string{} // address of a pod: the chains of its policies
+	for i, policy := range s.Policies {
+		if !slices.Contains(policy.Spec.PolicyTypes, d.kind) {
+			continue
+		}
+		selected, err := s.selected(policy.Namespace, &policy.Spec.PodSelector)
+		if err != nil {
+			return fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
+		}
+		if len(selected) == 0 {
+			continue
+		}
+		rules, err := s.rules(policy, d, selected)
+		if err != nil {
+			return fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
+		}
+		chain := fmt.Sprintf("%s-policy-%d", d.name, i)
+		fmt.Fprintf(text, "  chain %s {\n    comment \"%s/%s\"\n%s  }\n", chain, policy.Namespace, policy.Name, rules)
+		for _, pod := range selected {
+			chainsOf[pod.IP] = append(chainsOf[pod.IP], chain)
+		}
+	}
+	sets, elements := map[string]string{}, []string{}
+	for _, ip := range slices.Sorted(maps.Keys(chainsOf)) {
+		jumps := "    jump " + strings.Join(chainsOf[ip], "\n    jump ") + "\n"
+		if sets[jumps] == "" {
+			sets[jumps] = fmt.Sprintf("%s-pods-%d", d.name, len(sets))
+			fmt.Fprintf(text, "  chain %s {\n%s    reject\n  }\n", sets[jumps], jumps)
+		}
+		elements = append(elements, ip+" : goto "+sets[jumps])
+	}
+	if len(elements) > 0 {
+		fmt.Fprintf(text, "  chain %[1]s {\n    type filter hook forward priority %[2]s; policy accept;\n"+
+			"    ct state established,related accept\n    ip %[3]s vmap { %[4]s }\n  }\n", d.name, d.hook, d.own, strings.Join(elements, ", "))
+	}
+	return nil
+}
+
+// selected are the pods of a namespace that a selector means.
+func (s State) selected(namespace string, selector *metav1.LabelSelector) ([]Pod, error) {
+	return s.pods(func(ns string) bool { return ns == namespace }, selector)
+}
+
+func (s State) pods(inNamespace func(string) bool, selector *metav1.LabelSelector) ([]Pod, error) {
+	matches, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	var pods []Pod
+	for _, pod := range s.Pods {
+		if inNamespace(pod.Namespace) && matches.Matches(pod.Labels) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
+
+// rules accept what the policy allows in a direction, a line for each pair of a peer and a port.
+func (s State) rules(policy networkingv1.NetworkPolicy, d direction, selected []Pod) (string, error) {
+	type rule struct {
+		peers []networkingv1.NetworkPolicyPeer
+		ports []networkingv1.NetworkPolicyPort
+	}
+	var all []rule
+	for _, r := range policy.Spec.Ingress {
+		if d.portsAreOfTheOwn {
+			all = append(all, rule{r.From, r.Ports})
+		}
+	}
+	for _, r := range policy.Spec.Egress {
+		if !d.portsAreOfTheOwn {
+			all = append(all, rule{r.To, r.Ports})
+		}
+	}
+	var text strings.Builder
+	for _, r := range all {
+		peers, err := s.peers(policy.Namespace, d, r.peers)
+		if err != nil {
+			return "", err
+		}
+		for _, peer := range peers {
+			servers := peer.pods
+			if d.portsAreOfTheOwn {
+				servers = selected
+			}
+			for _, port := range portMatches(r.ports, servers) {
+				fmt.Fprintf(&text, "    %s\n", strings.Join(strings.Fields(peer.match+" "+port+" accept"), " "))
+			}
+		}
+	}
+	return text.String(), nil
+}
+
+// peer is a match of the other side's address and the pods it can be.
+type peer struct {
+	match string
+	pods  []Pod
+}
+
+// peers of a rule; a rule without any means everybody.
+func (s State) peers(namespace string, d direction, list []networkingv1.NetworkPolicyPeer) ([]peer, error) {
+	if len(list) == 0 {
+		return []peer{{pods: s.Pods}}, nil
+	}
+	var out []peer
+	for _, p := range list {
+		if p.IPBlock != nil {
+			if match := blockMatch(d.other, p.IPBlock); match != "" {
+				out = append(out, peer{match: match})
+			}
+			continue
+		}
+		inNamespace := func(ns string) bool { return ns == namespace }
+		if p.NamespaceSelector != nil {
+			matches, err := metav1.LabelSelectorAsSelector(p.NamespaceSelector)
+			if err != nil {
+				return nil, err
+			}
+			inNamespace = func(ns string) bool { return matches.Matches(s.Namespaces[ns]) }
+		}
+		selector := p.PodSelector
+		if selector == nil {
+			selector = &metav1.LabelSelector{}
+		}
+		pods, err := s.pods(inNamespace, selector)
+		if err != nil {
+			return nil, err
+		}
+		if len(pods) > 0 {
+			out = append(out, peer{"ip " + d.other + " " + addresses(pods), pods})
+		}
+	}
+	return out, nil
+}
+
+// blockMatch is a block of addresses without its exceptions; the cluster has no other family than IPv4.
+func blockMatch(side string, block *networkingv1.IPBlock) string {
+	if prefix, err := netip.ParsePrefix(block.CIDR); err != nil || !prefix.Addr().Is4() {
+		return ""
+	}
+	match := "ip " + side + " " + block.CIDR
+	for _, except := range block.Except {
+		match += " ip " + side + " != " + except
+	}
+	return match
+}
+
+func addresses(pods []Pod) string {
+	var list []string
+	for _, pod := range pods {
+		list = append(list, pod.IP)
+	}
+	slices.Sort(list)
+	return "{ " + strings.Join(slices.Compact(list), ", ") + " }"
+}
+
+// portMatches are the matches of a rule's ports, of which none means all. A port's name means what the servers call so.
+func portMatches(ports []networkingv1.NetworkPolicyPort, servers []Pod) []string {
+	if len(ports) == 0 {
+		return []string{""}
+	}
+	var matches []string
+	for _, p := range ports {
+		protocol := corev1.ProtocolTCP
+		if p.Protocol != nil {
+			protocol = *p.Protocol
+		}
+		name := strings.ToLower(string(protocol))
+		switch {
+		case p.Port == nil:
+			matches = append(matches, "meta l4proto "+name)
+		case p.Port.Type == intstr.String:
+			matches = append(matches, namedMatches(p.Port.StrVal, protocol, servers)...)
+		case p.EndPort != nil:
+			matches = append(matches, fmt.Sprintf("%s dport %d-%d", name, p.Port.IntVal, *p.EndPort))
+		default:
+			matches = append(matches, fmt.Sprintf("%s dport %d", name, p.Port.IntVal))
+		}
+	}
+	return matches
+}
+
+func namedMatches(name string, protocol corev1.Protocol, servers []Pod) []string {
+	byNumber := map[int32][]Pod{}
+	for _, pod := range servers {
+		for _, port := range pod.Ports {
+			if port.Name == name && port.Protocol == protocol {
+				byNumber[port.ContainerPort] = append(byNumber[port.ContainerPort], pod)
+			}
+		}
+	}
+	var matches []string
+	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
+		matches = append(matches, fmt.Sprintf("ip daddr %s %s dport %d", addresses(byNumber[number]), strings.ToLower(string(protocol)), number))
+	}
+	return matches
+}
