@@ -10,6 +10,7 @@ type Kind struct {
 	asyncDelete bool
 	createOK    bool // a creation answers 200, not 201
 	always201   bool
+	started     string // state that the answer to a creation shows while it is under way; "" is Creating
 	deleteBody  bool   // DELETE answers the last state
 	noState     bool   // no provisioningState
 	orphan      bool   // may exist without its parent

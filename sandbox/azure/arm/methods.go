@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -115,7 +116,7 @@ func (c *call) putReply(k *Kind, r *Resource, created bool) *reply {
 	done := c.startOperation(r.ID)
 	out := c.show(status, r)
 	if created {
-		wire.EnsureProps(out.body.(Doc))["provisioningState"] = "Creating"
+		wire.EnsureProps(out.body.(Doc))["provisioningState"] = cmp.Or(k.started, "Creating")
 	}
 	c.operationHeaders(out, done, false)
 	return out

@@ -50,7 +50,10 @@ func init() {
 		{"GET", "subscriptions/*/providers/microsoft.keyvault/locations/*/deletedvaults/*", (*call).deletedVault},
 		{"POST", "subscriptions/*/providers/microsoft.keyvault/locations/*/deletedvaults/*/purge", (*call).purgeVault},
 		{"POST", "subscriptions/*/providers/microsoft.keyvault/checknameavailability", (*call).vaultNameAvailable},
-		{"PUT", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*", (*call).noDeployments},
+		{"POST", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*/validate", (*call).validateDeployment},
+		{"POST", "subscriptions/*/providers/microsoft.resources/deployments/*/validate", (*call).validateDeployment},
+		{"GET", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*/operations", (*call).deploymentOperations},
+		{"GET", "subscriptions/*/providers/microsoft.resources/deployments/*/operations", (*call).deploymentOperations},
 	}
 }
 
@@ -78,10 +81,6 @@ func matches(pattern string, segs []string) bool {
 		}
 	}
 	return true
-}
-
-func (c *call) noDeployments() (*reply, error) {
-	return nil, failf(http.StatusNotImplemented, "TemplateDeploymentsNotSupported", "The embedded Azure does not run ARM templates. Create the resources one by one, for example with the SDK or with az commands that do not deploy a template.")
 }
 
 func (c *call) tenants() (*reply, error) {

@@ -59,6 +59,7 @@ type call struct {
 	body   Doc
 	caller entra.Principal
 
+	discard  bool             // a success is answered and nothing is kept
 	injected *fault.Operation // what goes wrong with the operation that the request starts, once somebody asked
 }
 
@@ -134,12 +135,20 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) 
 		err = s.store.Update(func(tx *store.Tx) error {
 			c.tx = tx
 			var err error
-			out, err = c.dispatch()
+			if out, err = c.dispatch(); err == nil && c.discard {
+				err = errDiscarded
+			}
 			return err
 		})
+		if errors.Is(err, errDiscarded) {
+			err = nil
+		}
 	}
 	return out, err
 }
+
+// errDiscarded ends the transaction of a request that only tries something out.
+var errDiscarded = errors.New("nothing is kept")
 
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (entra.Principal, error) {
 	raw, ok := wire.Bearer(r)

@@ -73,12 +73,12 @@ func folder(module string) string {
 
 func routes(dir string, lines map[string]bool) {
 	verbs := map[string]string{}
-	for _, text := range sources(dir + "/*_client.go") {
+	for _, text := range sources(dir + "/*client.go") {
 		for _, m := range requestRe.FindAllStringSubmatch(text, -1) {
 			verbs[m[1]+"."+strings.ToLower(m[2])] = strings.ToUpper(m[3])
 		}
 	}
-	for _, text := range sources(dir + "/fake/*_server.go") {
+	for _, text := range sources(dir + "/fake/*server.go") {
 		for _, m := range caseRe.FindAllStringSubmatch(text, -1) {
 			_, body, _ := strings.Cut(text, ") "+m[3]+"(")
 			body, _, _ = strings.Cut(body, "\n}\n")
