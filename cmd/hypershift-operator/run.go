@@ -103,7 +103,11 @@ func run(ctx context.Context, c config) error {
 		return fmt.Errorf("start the manager: %w", err)
 	}
 	if c.webhookPort != 0 {
-		if err := certificates.SetupWithManager(ctx, mgr); err != nil {
+		webhook, err := conversion.Handler(mgr.GetAPIReader(), mgr.GetRESTMapper())
+		if err != nil {
+			return err
+		}
+		if err := certificates.SetupWithManager(ctx, mgr, webhook); err != nil {
 			return err
 		}
 	}
@@ -118,16 +122,11 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 	if err != nil {
 		return err
 	}
-	// Images of nodes come from where the hosted cluster says, not from the mirrors of the management side.
-	if err := nodepool.SetupWithManager(mgr, nodepool.Options{Releases: options.Releases}); err != nil {
+	if err := hostedcluster.SetupWithManager(mgr, options); err != nil {
 		return err
 	}
-	overrides, err := release.ParseMirrors(c.registryOverrides)
-	if err != nil {
-		return fmt.Errorf("--registry-overrides: %w", err)
-	}
-	options.Releases = release.Overridden{Source: options.Releases, Registries: overrides}
-	if err := hostedcluster.SetupWithManager(mgr, options); err != nil {
+	// Of a payload this controller reads what nodes are, not which images they run: those come unchanged from the ignition server.
+	if err := nodepool.SetupWithManager(mgr, nodepool.Options{Releases: options.Releases}); err != nil {
 		return err
 	}
 	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.OperatorImage}); err != nil {
@@ -167,10 +166,24 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, err
 	}
+	mirrors, err := hostedcluster.ProbeMirrors(mgr.GetRESTMapper(), live)
+	if err != nil {
+		return hostedcluster.Options{}, err
+	}
+	overrides, err := release.ParseOverrides(c.registryOverrides)
+	if err != nil {
+		return hostedcluster.Options{}, fmt.Errorf("--registry-overrides: %w", err)
+	}
+	releases := release.Overridden{
+		Source:     release.Mirrored{Source: release.NewCache(release.Reader{Proxy: proxyFunc(proxy)}), Mirrors: mirrors.List},
+		Registries: overrides,
+	}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
-		Releases:                  release.NewCache(release.Reader{Proxy: proxyFunc(proxy)}),
+		Releases:                  releases,
+		Mirrors:                   mirrors,
+		RegistryOverrides:         c.registryOverrides,
 		Capabilities:              capabilities,
 		OperatorImage:             image,
 		ControlPlaneOperatorImage: c.controlPlaneOperatorImage,

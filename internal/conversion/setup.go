@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -47,22 +48,18 @@ func CacheOptions() cache.ByObject {
 }
 
 // SetupWithManager serves the webhook from the manager's server and keeps its certificates. The server must ask GetCertificate.
-func (c *Certificates) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	handle, err := Handler()
-	if err != nil {
-		return err
-	}
+func (c *Certificates) SetupWithManager(ctx context.Context, mgr ctrl.Manager, webhook http.Handler) error {
 	if err := c.bootstrap(ctx, mgr); err != nil {
 		return fmt.Errorf("make the certificate of the conversion webhook: %w", err)
 	}
-	mgr.GetWebhookServer().Register(wire.Path, handle)
+	mgr.GetWebhookServer().Register(wire.Path, webhook)
 	c.Client = mgr.GetClient()
 	key := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: ServingSecret}}}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return key })
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		return obj.GetNamespace() == c.Namespace && (obj.GetName() == AuthoritySecret || obj.GetName() == ServingSecret)
 	})
-	err = ctrl.NewControllerManagedBy(mgr).
+	err := ctrl.NewControllerManagedBy(mgr).
 		Named("conversion-certificates").
 		Watches(&corev1.Secret{}, all, builder.WithPredicates(ours)).
 		Watches(&apiextensionsv1.CustomResourceDefinition{}, all).

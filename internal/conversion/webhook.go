@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	addonsv1beta1 "sigs.k8s.io/cluster-api/api/addons/v1beta1"
 	addonsv1beta2 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	corev1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
@@ -15,11 +17,15 @@ import (
 	ipamv1alpha1 "sigs.k8s.io/cluster-api/api/ipam/v1alpha1"
 	ipamv1beta1 "sigs.k8s.io/cluster-api/api/ipam/v1beta1"
 	ipamv1beta2 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// Handler answers the API server's requests with Cluster API's own conversion functions.
-func Handler() (http.Handler, error) {
+// Handler answers the API server's requests with Cluster API's own conversion functions. Those look references up by one function
+// for the whole program, so there should be one handler.
+func Handler(live client.Reader, mapper meta.RESTMapper) (http.Handler, error) {
+	lookup := &references{live: live, mapper: mapper, known: map[schema.GroupKind]known{}}
+	corev1beta1.SetAPIVersionGetter(lookup.apiVersion)
 	scheme := runtime.NewScheme()
 	err := errors.Join(
 		corev1beta1.AddToScheme(scheme), corev1beta2.AddToScheme(scheme),

@@ -163,7 +163,7 @@ func (o *Options) externalDNS() []client.Object {
 	}
 	objs = append(objs, o.externalDNSDeployment())
 	if !o.NoMonitoring {
-		objs = append(objs, o.monitor("PodMonitor", externalDNSName, "podMetricsEndpoints"))
+		objs = append(objs, o.monitor("PodMonitor", externalDNSName, "podMetricsEndpoints", ""))
 	}
 	return objs
 }

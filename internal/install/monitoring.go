@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/config"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics"
 )
 
 const (
@@ -38,22 +39,27 @@ func (o *Options) monitoring() []client.Object {
 	if o.NoMonitoring {
 		return objs
 	}
-	objs = append(objs, o.monitor("ServiceMonitor", operatorName, "endpoints"), prometheusRule(o.Namespace, "metrics", config.Rules))
+	objs = append(objs, o.monitor("ServiceMonitor", operatorName, "endpoints", metrics.Keep(metrics.Set(o.MetricsSet))), prometheusRule(o.Namespace, "metrics", config.Rules))
 	if o.SLOAlerts {
 		objs = append(objs, prometheusRule(platformMonitoring, "alerts", config.Alerts))
 	}
 	return objs
 }
 
-// monitor is a ServiceMonitor or a PodMonitor of what is labelled with the name.
-func (o *Options) monitor(kind, name, endpoints string) client.Object {
+// monitor is a ServiceMonitor or a PodMonitor of what is labelled with the name; keep matches the series to keep, all when empty.
+func (o *Options) monitor(kind, name, endpoints, keep string) client.Object {
+	// The labels of a series name the hosted cluster that it is about, not the pod that tells of it.
+	endpoint := map[string]any{"port": "metrics", "interval": "30s", "honorLabels": true}
+	if keep != "" {
+		endpoint["metricRelabelings"] = []any{map[string]any{"action": "keep", "sourceLabels": []any{"__name__"}, "regex": keep}}
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": monitoringAPI, "kind": kind,
 		"metadata": map[string]any{"namespace": o.Namespace, "name": name},
 		"spec": map[string]any{
 			"jobLabel":          "component",
 			"selector":          map[string]any{"matchLabels": map[string]any{"name": name}},
-			endpoints:           []any{map[string]any{"port": "metrics", "interval": "30s"}},
+			endpoints:           []any{endpoint},
 			"namespaceSelector": map[string]any{"matchNames": []any{o.Namespace}},
 		},
 	}}

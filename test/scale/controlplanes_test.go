@@ -1,0 +1,227 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+)
+
+const (
+	// What a control plane of the sandbox keeps in its namespace beside what the operator reads.
+	foreignSecrets    = 40
+	foreignSecretSize = 4 << 10
+	foreignConfigMaps = 12
+	foreignConfigSize = 2 << 10
+
+	simulationWorkers = 8
+	clusterAPI        = "cluster.x-k8s.io/v1beta2"
+)
+
+// simulation stands in for the control planes and for Cluster API: what they would report is there as soon as they are asked for.
+type simulation struct {
+	client.Client
+	image string
+}
+
+func (s *simulation) setUp(mgr ctrl.Manager) error {
+	options := controller.Options{MaxConcurrentReconciles: simulationWorkers, SkipNameValidation: ptr.To(true)}
+	deployments := &unstructured.Unstructured{}
+	deployments.SetAPIVersion(clusterAPI)
+	deployments.SetKind("MachineDeployment")
+	return errors.Join(
+		ctrl.NewControllerManagedBy(mgr).Named("control-planes").For(&hyperv1.HostedControlPlane{}).WithOptions(options).
+			Complete(reconcile.Func(s.controlPlane)),
+		ctrl.NewControllerManagedBy(mgr).Named("machines").For(deployments).WithOptions(options).
+			Complete(reconcile.Func(s.machines)))
+}
+
+// controlPlane reports a control plane as available at once.
+func (s *simulation) controlPlane(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	hcp := &hyperv1.HostedControlPlane{}
+	if err := s.Get(ctx, request.NamespacedName, hcp); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if hcp.Status.Ready {
+		return reconcile.Result{}, nil
+	}
+	objects, err := inside(hcp.Namespace)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	for _, obj := range objects {
+		if err := s.create(ctx, obj); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	hcp.Status = s.available()
+	return reconcile.Result{}, s.Status().Update(ctx, hcp)
+}
+
+func (s *simulation) available() hyperv1.HostedControlPlaneStatus {
+	now := metav1.Now()
+	status := hyperv1.HostedControlPlaneStatus{
+		Ready: true, Initialized: true,
+		ControlPlaneEndpoint: hyperv1.APIEndpoint{Host: "198.18.16.1", Port: 7443},
+		KubeConfig:           &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: "kubeconfig"},
+		VersionStatus: &hyperv1.ClusterVersionStatus{
+			Desired:          hyperv1.VersionRelease{Version: release, Image: s.image},
+			History:          []hyperv1.UpdateHistory{{State: hyperv1.CompletedUpdate, Version: release, Image: s.image, StartedTime: now, CompletionTime: &now}},
+			AvailableUpdates: []hyperv1.VersionRelease{},
+		},
+	}
+	for _, kind := range []string{
+		hyperv1.HostedControlPlaneAvailable, hyperv1.InfrastructureReady, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable,
+		hyperv1.ExternalDNSReachable, hyperv1.ValidReleaseInfo, hyperv1.ValidHostedControlPlaneConfig, hyperv1.ClusterVersionSucceeding,
+		hyperv1.ClusterVersionAvailable, hyperv1.ClusterVersionReleaseAccepted, hyperv1.ConfigOperatorReconcileSucceeded,
+		hyperv1.DataPlaneConnectionAvailable, hyperv1.ControlPlaneConnectionAvailable,
+	} {
+		status.Conditions = append(status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: hyperv1.AsExpectedReason, Message: "Simulated.", LastTransitionTime: now,
+		})
+	}
+	return status
+}
+
+// inside is what a control plane makes in its namespace and the operator reads.
+func inside(namespace string) ([]client.Object, error) {
+	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	route := object("route.openshift.io/v1", "Route", namespace, "ignition-server")
+	route.Object["spec"] = map[string]any{"to": map[string]any{"kind": "Service", "name": "ignition-server"}}
+	route.Object["status"] = map[string]any{"ingress": []any{map[string]any{
+		"host": "ignition-" + namespace + ".apps.test", "conditions": []any{map[string]any{"type": "Admitted", "status": "True"}},
+	}}}
+	server := &appsv1.Deployment{ObjectMeta: at("ignition-server")}
+	server.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "ignition-server"}}
+	server.Spec.Template.Labels = server.Spec.Selector.MatchLabels
+	server.Spec.Template.Spec.Containers = []corev1.Container{{Name: "ignition-server", Image: "quay.io/ignition"}}
+	server.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "Simulated"}}
+	objects := []client.Object{
+		&corev1.Secret{ObjectMeta: at("admin-kubeconfig"), Data: map[string][]byte{"kubeconfig": []byte("simulated")}},
+		&corev1.Secret{ObjectMeta: at("ignition-server-ca-cert"), Data: map[string][]byte{corev1.TLSCertKey: []byte("simulated")}},
+		route, server,
+	}
+	core, err := ignition.CoreConfigMaps(namespace, "ssh-ed25519 AAAA")
+	if err != nil {
+		return nil, fmt.Errorf("the configurations of every node: %w", err)
+	}
+	for _, configMap := range core {
+		objects = append(objects, configMap)
+	}
+	return objects, nil
+}
+
+// foreign is what else a control plane makes in its namespace: the operator sees it and has no business with it.
+func foreign(namespace string) []client.Object {
+	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+	var objects []client.Object
+	for i := range foreignSecrets {
+		objects = append(objects, &corev1.Secret{
+			ObjectMeta: at(fmt.Sprintf("certificate-%d", i)), Data: map[string][]byte{corev1.TLSPrivateKeyKey: []byte(strings.Repeat("x", foreignSecretSize))},
+		})
+	}
+	for i := range foreignConfigMaps {
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: at(fmt.Sprintf("config-%d", i)), Data: map[string]string{"config": strings.Repeat("x", foreignConfigSize)}})
+	}
+	return objects
+}
+
+// create creates an object and then its status, unless it is there.
+func (s *simulation) create(ctx context.Context, obj client.Object) error {
+	reported, _ := obj.DeepCopyObject().(client.Object)
+	err := s.Create(ctx, obj)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create %T %s: %w", obj, obj.GetName(), err)
+	}
+	_, hasStatus := obj.(*appsv1.Deployment)
+	if u, ok := reported.(*unstructured.Unstructured); ok {
+		_, hasStatus = u.Object["status"]
+	}
+	if !hasStatus {
+		return nil
+	}
+	reported.SetResourceVersion(obj.GetResourceVersion())
+	if err := s.Status().Update(ctx, reported); err != nil {
+		return fmt.Errorf("report %T %s: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
+
+// machines rolls a MachineDeployment out: its Machines are there and have healthy nodes.
+func (s *simulation) machines(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	deployment := object(clusterAPI, "MachineDeployment", request.Namespace, request.Name)
+	if err := s.Get(ctx, request.NamespacedName, deployment); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	observed, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")
+	if observed == deployment.GetGeneration() {
+		return reconcile.Result{}, nil
+	}
+	replicas, _, err := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	for i := range replicas {
+		if err := s.create(ctx, machine(deployment, i)); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	deployment.Object["status"] = map[string]any{
+		"observedGeneration": deployment.GetGeneration(), "replicas": replicas, "availableReplicas": replicas, "upToDateReplicas": replicas,
+		"conditions": []any{good("Available")},
+	}
+	return reconcile.Result{}, s.Status().Update(ctx, deployment)
+}
+
+func machine(deployment *unstructured.Unstructured, index int64) *unstructured.Unstructured {
+	m := object(clusterAPI, "Machine", deployment.GetNamespace(), fmt.Sprintf("%s-%d", deployment.GetName(), index))
+	labels, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "template", "metadata", "labels")
+	annotations, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "template", "metadata", "annotations")
+	m.SetLabels(labels)
+	m.SetAnnotations(annotations)
+	template, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
+	_ = unstructured.SetNestedField(template, "AzureMachine", "infrastructureRef", "kind")
+	m.Object["spec"] = template
+	m.Object["status"] = map[string]any{
+		"phase": "Running", "nodeRef": map[string]any{"name": m.GetName()},
+		"nodeInfo": map[string]any{
+			"machineID": "m", "systemUUID": "s", "bootID": "b", "kernelVersion": "6.1", "osImage": "Simulated", "containerRuntimeVersion": "containerd://2",
+			"kubeletVersion": "v1.34.2", "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64",
+		},
+		"conditions": []any{good("Ready"), good("InfrastructureReady"), good("NodeHealthy"), good("NodeReady")},
+	}
+	return m
+}
+
+func good(kind string) map[string]any {
+	return map[string]any{
+		"type": kind, "status": "True", "reason": "Simulated", "message": "", "lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
+	}
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
