@@ -80,6 +80,7 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
 	f.azureFlags.add(cmd)
 	// validate asks for it in its place: the name and the pull secret come first.
 	delete(cmd.Flag("azure-creds").Annotations, cobra.BashCompOneRequiredFlag)
+	f.addPlan(cmd)
 	f.addGeneral(cmd.Flags())
 	f.addSpec(cmd.Flags())
 	f.addNetworking(cmd.Flags())
@@ -114,7 +115,6 @@ func (f *clusterFlags) addGeneral(flags *pflag.FlagSet) {
 	flags.StringVar(&f.infraJSON, "infra-json", "", "output of `create infra azure` to use instead of creating infrastructure")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the cluster is available and its nodes are there")
 	flags.DurationVar(&f.timeout, "timeout", 0, "bound for the whole command; none when 0")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be done and write nothing")
 	flags.BoolVar(&f.render, "render", false, "print the manifests instead of applying them, without Secrets")
 	flags.BoolVar(&f.renderSensitive, "render-sensitive", false, "include Secrets in the rendering")
 	flags.StringVar(&f.renderInto, "render-into", "", "file to render to; implies --render")
@@ -158,9 +158,7 @@ func (f *clusterFlags) addAzure(flags *pflag.FlagSet) {
 	i, p := &f.infra, &f.cluster.Publishing
 	flags.StringVar(&i.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
 	flags.StringToStringVarP(&i.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
-	flags.StringVar(&i.VNetID, "vnet-id", "", "existing virtual network")
-	flags.StringVar(&i.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
-	flags.StringVar(&i.NSGID, "network-security-group-id", "", "existing network security group")
+	addBroughtFlags(flags, i)
 	flags.StringVar(&i.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
 	flags.BoolVar(&i.AssignRoles, "assign-service-principal-roles", false, "give the identities their roles")
 	flags.BoolVar(&i.AssignRoles, "auto-assign-roles", false, "alias of --assign-service-principal-roles")
@@ -259,23 +257,20 @@ func (c *clusterCreator) askManagementCluster(ctx context.Context) error {
 // plan prints what would be created, in Azure and on the management cluster.
 func (c *clusterCreator) plan(ctx context.Context, session *azure.Session) error {
 	f := c.flags
+	var steps []stack.Step
+	var err error
 	if f.infraJSON != "" {
-		if err := c.infrastructure(ctx, session); err != nil {
-			return err
-		}
+		err = c.infrastructure(ctx, session)
 	} else {
-		steps, err := provision.PlanInfra(ctx, session, f.infra)
-		if err != nil {
-			return err
-		}
-		if err := f.printPlan(c.cmd.OutOrStdout(), steps); err != nil {
-			return err
-		}
+		steps, err = provision.PlanInfra(ctx, session, f.infra)
+	}
+	if err != nil {
+		return err
 	}
 	for _, obj := range f.cluster.Objects() {
-		fmt.Fprintf(c.cmd.OutOrStdout(), "apply %s %s\n", obj.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(obj))
+		steps = append(steps, stack.Step{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Name: client.ObjectKeyFromObject(obj).String(), Action: "apply"})
 	}
-	return nil
+	return f.printPlan(c.cmd.OutOrStdout(), steps)
 }
 
 // infrastructure makes it, or takes it from --infra-json.
@@ -295,6 +290,7 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 		if f.render {
 			c.say("warning: without --infra-json rendering creates the infrastructure; use --dry-run to see what that is")
 		}
+		warnUnguarded(f.infra, c.say)
 		c.say("infrastructure id %s", f.infra.InfraID)
 		out, err = c.makeInfra(ctx, session)
 	}

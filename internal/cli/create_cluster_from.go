@@ -34,21 +34,29 @@ func (f *clusterFlags) takeHandoff(cmd *cobra.Command) error {
 	if from := h.Identities; from != nil && f.workloadIdentities == "" {
 		f.infra.Identities = from.Clients
 	}
-	if from := h.DNS; from != nil {
-		orElse(&f.cluster.Publishing.ExternalDNSDomain, from.Zone)
+	if f.infraJSON == "" {
+		f.takeInfraHandoff(h)
 	}
-	if f.infraJSON != "" {
-		return nil
+	if from := h.DNS; from != nil && f.cluster.Publishing.ExternalDNSDomain == "" {
+		f.cluster.Publishing.ExternalDNSDomain = from.Zone
+		if err := f.validateDomain(); err != nil {
+			f.cluster.Publishing.ExternalDNSDomain = ""
+			fmt.Fprintf(cmd.ErrOrStderr(), "warning: the endpoints are not published beneath the zone of the hand-off: %v\n", err)
+		}
 	}
-	// Roles are given by the stack that made the infrastructure; run again, it makes nothing twice.
+	return nil
+}
+
+// takeInfraHandoff uses infrastructure that is complete, and goes on with one that is not. Roles are given by the stack that makes the
+// infrastructure; run again, it makes nothing twice.
+func (f *clusterFlags) takeInfraHandoff(h *provision.Handoff) {
 	if from := h.Infra; from != nil && !f.infra.AssignRoles {
 		f.fromInfra, f.infraJSON = from, f.handoff.path
 		orElse(&f.infra.BaseDomain, from.BaseDomain)
-		return nil
+		return
 	}
 	f.infra.Name = f.cluster.Name
 	h.ContinueInfra(&f.infra)
-	return nil
 }
 
 // makeInfra runs the stack and keeps the record of it: in the hand-off file, where there is one, and for the Secret beside the

@@ -276,7 +276,7 @@ func TestInfraJSON(t *testing.T) {
 		"vnetID":"V","subnetID":"S","privateZoneID":"/x/privateDnsZones/demo.example.com"}`
 	for _, tc := range []struct{ name, content, args, want, cue string }{
 		{"used", complete, "--render", "location: westus", ""},
-		{"dry run", complete, "--dry-run --render", "apply HostedCluster clusters/demo", ""},
+		{"dry run", complete, "--dry-run --render", "HostedCluster  clusters/demo", ""},
 		{"incomplete", `{"infraID":"demo-abcde"}`, "--render", "", "has no region"},
 		{"another id", complete, "--render --infra-id other", "", "differs from infraID"},
 		{"another prefix", complete, "--render --base-domain-prefix other", "", "private zone of --infra-json is demo.example.com"},

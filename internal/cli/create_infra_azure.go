@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
@@ -43,6 +44,7 @@ func newCreateInfraAzureCommand() *cobra.Command {
 			if err := o.Validate(); err != nil {
 				return err
 			}
+			warnUnguarded(o, progressLine(cmd))
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return provision.PlanInfra(ctx, s, o)
@@ -71,15 +73,30 @@ func newCreateInfraAzureCommand() *cobra.Command {
 	f.StringVar(&o.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
 	f.StringToStringVarP(&o.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
-	f.StringVar(&o.VNetID, "vnet-id", "", "existing virtual network")
-	f.StringVar(&o.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
-	f.StringVar(&o.NSGID, "network-security-group-id", "", "existing network security group")
+	addBroughtFlags(f, &o)
 	f.StringVar(&identities, "workload-identities-file", "", "client ids written by create iam azure")
 	f.BoolVar(&o.AssignRoles, "assign-identity-roles", false, "give the identities their roles")
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
 	f.StringVar(&outputFile, "output-file", "", "file to write the result to (mode 0600)")
 	handoff.addWritten(cmd)
 	return cmd
+}
+
+// addBroughtFlags name the user's own resources: they are used, and neither changed nor deleted.
+func addBroughtFlags(f *pflag.FlagSet, o *provision.InfraOptions) {
+	f.StringVar(&o.VNetID, "vnet-id", "", "existing virtual network")
+	f.StringVar(&o.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
+	f.StringVar(&o.NSGID, "network-security-group-id", "", "existing network security group")
+	f.StringVar(&o.PrivateZoneID, "private-dns-zone-id", "", "existing private DNS zone of the cluster's domain; it is linked to the virtual network")
+	f.StringVar(&o.PublicIPID, "public-ip-id", "", "existing Standard public IP by which the workers reach the world")
+	f.StringVar(&o.LoadBalancerID, "load-balancer-id", "", "existing Standard load balancer, named as --infra-id in --resource-group-name, that has the address, outbound rule and backend pool")
+}
+
+// warnUnguarded says that a security group of ours guards nothing in a network of the user's, which is not changed.
+func warnUnguarded(o provision.InfraOptions, say func(string, ...any)) {
+	if o.VNetID != "" && o.NSGID == "" {
+		say("warning: the network security group that is made is not attached to %s, for that is yours; attach it, or give yours with --network-security-group-id", o.SubnetID)
+	}
 }
 
 // infraIdentities are those of the file, or of the hand-off.

@@ -91,8 +91,12 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 		issuer, err = provision.CreateIssuer(ctx, s, o, h.journal(issuerStack, stackProgress(cmd)))
 	}
 	if err == nil {
-		h.Issuer = &provision.IssuerHandoff{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
-			Shared: o.Shared, PrivateKeyPath: issuer.PrivateKeyPath, PublicKeyPath: issuer.PublicKeyPath}
+		h.Issuer = issuerHandoff(o, issuer)
 	}
 	return issuer, h.save(err)
+}
+
+func issuerHandoff(o provision.IssuerOptions, issuer provision.Issuer) *provision.IssuerHandoff {
+	return &provision.IssuerHandoff{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
+		Shared: o.Shared, PrivateKeyPath: issuer.PrivateKeyPath, PublicKeyPath: issuer.PublicKeyPath}
 }

@@ -77,7 +77,7 @@ func NewRoot() *cobra.Command {
 
 func newCreateCommand() *cobra.Command {
 	return parent("create", "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs",
-		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateDNSCommand(), newCreateInfraCommand(), newCreateClusterCommand(), newCreateNodePoolCommand(), newCreateKubeconfigCommand())
+		newCreateOIDCIssuerCommand(), newCreateIAMCommand(), newCreateDNSCommand(), newCreateInfraCommand(), newCreatePrerequisitesCommand(), newCreateClusterCommand(), newCreateNodePoolCommand(), newCreateKubeconfigCommand())
 }
 
 func newDestroyCommand() *cobra.Command {

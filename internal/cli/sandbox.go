@@ -61,6 +61,7 @@ func sandboxUp(dir *string) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.AzureOnly, "azure-only", false, "start only the embedded Azure; needs no root")
+	cmd.Flags().StringVar(&o.Management, "management", "", "kind of the management cluster: openshift (the default), or plain, which has neither Routes nor config.openshift.io")
 	cmd.Flags().DurationVar(&timeout, "timeout", 60*time.Minute, "give up after this time, compiling included")
 	cmd.Flags().StringVar(&o.Cache, "cache", "", "directory of built parts (default $HYPERSHIFT_CACHE or the user's cache)")
 	outputFlag(cmd, &output)

@@ -20,6 +20,8 @@ type DestroyOptions struct {
 	DNSZoneGroup          string
 	VNetID, NSGID         string
 	PrivateZoneID         string
+	PublicIPID            string // the user's, where it was brought
+	LoadBalancerID        string
 	Inventory             []string                               // ids on record as ours, where a hand-off has them
 	Show                  func(group string, resources []string) // told what an adoption deletes, before it does; nil is silent
 }
@@ -76,6 +78,9 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.Adopt {
+		o.disown(i)
+	}
 	roles, err := leftRoles(ctx, s, o.InfraID, i.scopes(o.DNSZoneGroup))
 	if err != nil {
 		return nil, nil, err
@@ -85,6 +90,22 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 		d.recorded[strings.ToLower(id)] = true
 	}
 	return d, append(roles, d.recordedRoles(roles)...), nil
+}
+
+// disown takes what has the names of a stack for no property of the user: the HostedCluster names it as it names what he brought.
+func (o *DestroyOptions) disown(i *infra) {
+	for _, f := range []struct {
+		id   *string
+		name string
+	}{{&o.VNetID, o.Name + "-" + o.InfraID}, {&o.NSGID, o.Name + "-" + o.InfraID + "-nsg"}} {
+		if strings.EqualFold(lastSegment(*f.id), f.name) {
+			*f.id = ""
+		}
+	}
+	zone, err := azure.ParseID(o.PrivateZoneID)
+	if err == nil && strings.EqualFold(zone.ResourceGroup, i.main) && namedAsZone(zone.Name, o.Name) {
+		o.PrivateZoneID = ""
+	}
 }
 
 // assignmentInID is what stands between the scope and the name in the id of a role assignment.
@@ -245,14 +266,18 @@ func (d *demolition) showAdopted() {
 	}
 }
 
-// holdsBrought tells whether the user's own network is in the group: then the group must not go.
+// holdsBrought tells whether something of the user's own is in the group: then the group must not go.
 func (d *demolition) holdsBrought(ctx context.Context, group string) (bool, error) {
-	for _, id := range []string{d.VNetID, d.NSGID} {
+	for _, id := range []string{d.VNetID, d.NSGID, d.PublicIPID, d.LoadBalancerID, d.PrivateZoneID} {
 		parsed, err := azure.ParseID(id)
 		if err != nil || !strings.EqualFold(parsed.ResourceGroup, group) {
 			continue
 		}
-		found, err := d.s.Get(ctx, id, apiNetwork)
+		api := apiNetwork
+		if id == d.PrivateZoneID {
+			api = apiPrivateDNS
+		}
+		found, err := d.s.Get(ctx, id, api)
 		if err != nil && !azure.IsNotFound(err) {
 			return false, err
 		}

@@ -87,6 +87,11 @@ func (d *demolition) marked(r *azure.Resource) bool {
 	return d.recorded[strings.ToLower(r.ID)] || r.Tags[ownerTag(d.InfraID)] == "owned" || r.Tags["sigs.k8s.io_cluster-api-provider-azure_cluster_"+d.InfraID] == "owned"
 }
 
+// namedAsZone tells whether a private zone has the name that this or the former command gives to a cluster's.
+func namedAsZone(zone, cluster string) bool {
+	return strings.HasPrefix(zone, cluster+".") || strings.HasPrefix(zone, cluster+"-azurecluster.")
+}
+
 // owns compares whole words of the name, so that a short infra id does not hit a foreign resource.
 func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
 	if d.marked(r) {
@@ -95,13 +100,17 @@ func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
 	if tagOnly {
 		return false
 	}
-	for _, theirs := range []string{d.VNetID, d.NSGID} {
+	for _, theirs := range []string{d.VNetID, d.NSGID, d.PublicIPID, d.LoadBalancerID} {
 		if theirs != "" && strings.EqualFold(r.ID, theirs) {
 			return false
 		}
 	}
-	if kindOf(r) == "privatednszones" && (strings.HasPrefix(r.Name, d.Name+".") || strings.HasPrefix(r.Name, d.Name+"-azurecluster.")) {
+	if kindOf(r) == "privatednszones" && namedAsZone(r.Name, d.Name) {
 		return true
+	}
+	// The stack names its address and its load balancer so, and marks them; without the mark they are the user's.
+	if r.Name == d.InfraID && !d.Adopt {
+		return false
 	}
 	name := "-" + r.Name + "-"
 	return strings.Contains(name, "-"+d.InfraID+"-") || strings.Contains(name, "-"+d.InfraID+"_")

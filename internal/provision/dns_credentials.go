@@ -46,20 +46,27 @@ func readExternalDNSFile(path string) (externalDNSFile, error) {
 
 // settingsNode writes the file for ExternalDNS by workload identity; it holds no secret.
 func (d *dnsStack) settingsNode() *stack.Node {
-	want := d.settings()
-	want.WorkloadIdentity = true
+	want := func() externalDNSFile {
+		f := d.settings()
+		f.ClientID, f.WorkloadIdentity = d.client(), true // known once the identity is there
+		return f
+	}
 	return &stack.Node{ID: "file", Kind: "file", Name: d.CredentialsPath, DependsOn: []string{"identity"},
 		Observe: func(context.Context) (stack.State, error) {
 			f, err := readExternalDNSFile(d.CredentialsPath)
+			nameless := want()
+			nameless.ClientID = ""
 			switch {
 			case errors.Is(err, os.ErrNotExist):
 				return stack.Missing, nil
-			case err == nil && f != want:
+			case err == nil && f == nameless:
+				return stack.Drifted, nil
+			case err == nil && f != want():
 				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
 			}
 			return stack.Current, err
 		},
-		Apply: func(context.Context) error { return want.write(d.CredentialsPath) }}
+		Apply: func(context.Context) error { return want().write(d.CredentialsPath) }}
 }
 
 // applicationNode makes the application, and a secret when the credentials file has none of it: Azure shows a secret only once.

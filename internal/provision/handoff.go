@@ -36,6 +36,8 @@ type Handoff struct {
 	Infra          *InfraOutput       `json:"infra,omitempty"`
 	// InfraUnderWay is what a run that has not come to its end was making.
 	InfraUnderWay *InfraOutput `json:"infraUnderWay,omitempty"`
+	// Brought are the user's own resources beside the network, by which destroy knows that they stay.
+	Brought *BroughtHandoff `json:"brought,omitempty"`
 	// RolesDNSZoneGroup is set when `create infra azure` gave the identities their roles: the group of the public zone, or "none".
 	RolesDNSZoneGroup string `json:"rolesDNSZoneGroup,omitempty"`
 	Inventory         []Made `json:"inventory,omitempty"`
@@ -69,6 +71,13 @@ type DNSHandoff struct {
 	ManagementURL   string   `json:"managementIssuerURL,omitempty"`
 	Application     string   `json:"application,omitempty"`
 	CredentialsPath string   `json:"credentialsPath,omitempty"`
+}
+
+// BroughtHandoff names resources that neither the HostedCluster nor their names tell to be the user's.
+type BroughtHandoff struct {
+	PrivateZoneID  string `json:"privateZoneID,omitempty"`
+	PublicIPID     string `json:"publicIPID,omitempty"`
+	LoadBalancerID string `json:"loadBalancerID,omitempty"`
 }
 
 // Made is a resource that one of our stacks has made, or had begun to make when it was stopped, so that it is ours to remove.

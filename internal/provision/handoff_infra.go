@@ -12,10 +12,14 @@ const InfraStack = "infra"
 // BeginInfra notes what a run is about to make: a later one goes on from it, and destroy knows what the user has brought.
 func (h *Handoff) BeginInfra(s *azure.Session, o InfraOptions) error {
 	i, err := newInfra(s, o)
-	if err == nil {
-		h.InfraUnderWay = i.out
+	if err != nil {
+		return err
 	}
-	return err
+	h.InfraUnderWay = i.out
+	if b := (BroughtHandoff{o.PrivateZoneID, o.PublicIPID, o.LoadBalancerID}); b != (BroughtHandoff{}) {
+		h.Brought = &b
+	}
+	return nil
 }
 
 // EndInfra makes a complete infrastructure part of the hand-off.
@@ -31,7 +35,7 @@ func (h *Handoff) EndInfra(o InfraOptions, out *InfraOutput) {
 
 // InfraGone takes the infrastructure out of the hand-off.
 func (h *Handoff) InfraGone() {
-	h.Infra, h.InfraUnderWay, h.RolesDNSZoneGroup = nil, nil, ""
+	h.Infra, h.InfraUnderWay, h.Brought, h.RolesDNSZoneGroup = nil, nil, nil, ""
 	h.Forget(InfraStack)
 }
 
@@ -68,6 +72,11 @@ func (h *Handoff) ContinueInfra(o *InfraOptions) {
 	if !strings.EqualFold(lastSegment(from.SecurityGroupID), o.Name+"-"+o.InfraID+"-nsg") {
 		orElse(&o.NSGID, from.SecurityGroupID)
 	}
+	if b := h.Brought; b != nil {
+		orElse(&o.PrivateZoneID, b.PrivateZoneID)
+		orElse(&o.PublicIPID, b.PublicIPID)
+		orElse(&o.LoadBalancerID, b.LoadBalancerID)
+	}
 }
 
 // Demolish fills what was not given with what the hand-off knows of the infrastructure.
@@ -83,6 +92,10 @@ func (h *Handoff) Demolish(o *DestroyOptions) {
 		orElse(&o.VNetID, from.VNetID)
 		orElse(&o.NSGID, from.SecurityGroupID)
 		orElse(&o.PrivateZoneID, from.PrivateZoneID)
+	}
+	if b := h.Brought; b != nil {
+		orElse(&o.PublicIPID, b.PublicIPID)
+		orElse(&o.LoadBalancerID, b.LoadBalancerID)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // Journal keeps the inventory of a hand-off, and the file it is in, true while a stack runs: what a step is about to make is on
 // record before it begins, so that a run that is killed leaves nothing unknown behind.
 type Journal struct {
-	stackName, path string // no path: the inventory is only kept in memory
+	stackName, path string // no name: the first part of a node's id tells it; no path: the inventory is only kept in memory
 	next            stack.Progress
 
 	mu      sync.Mutex // guards the hand-off and noted
@@ -46,7 +46,7 @@ func (j *Journal) note(e stack.Event) int {
 	switch {
 	case e.Node.Resource == "" || e.Node.Delete == nil: // what no stack removes, such as the persistent group, is not for the inventory
 	case (e.Phase == stack.Applying || e.Phase == stack.Applied) && e.Missing:
-		changed = j.handoff.add(Made{Stack: j.stackName, Kind: e.Node.Kind, ID: e.Node.Resource})
+		changed = j.handoff.add(Made{Stack: j.stackOf(e.Node), Kind: e.Node.Kind, ID: e.Node.Resource})
 	case e.Phase == stack.Deleted:
 		changed = j.handoff.drop(e.Node.Resource)
 	}
@@ -55,6 +55,14 @@ func (j *Journal) note(e stack.Event) int {
 	}
 	j.noted++
 	return j.noted
+}
+
+func (j *Journal) stackOf(n *stack.Node) string {
+	if j.stackName != "" {
+		return j.stackName
+	}
+	name, _, _ := strings.Cut(n.ID, "/")
+	return name
 }
 
 // commit has the change in the file before it returns. Of several steps that wait, one writes for all. A file that cannot be written

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -21,6 +22,9 @@ type InfraOptions struct {
 	ResourceGroup                       string  // existing group for everything; "" makes the default ones
 	Tags                                map[string]string
 	VNetID, SubnetID, NSGID             string
+	PrivateZoneID                       string // existing zone of the cluster's domain
+	PublicIPID                          string // existing address by which the workers reach the world
+	LoadBalancerID                      string // existing load balancer that has it
 	Identities                          *WorkloadIdentities
 	AssignRoles                         bool
 	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
@@ -38,6 +42,7 @@ func (o InfraOptions) Validate() error {
 	}
 	for _, f := range []struct{ flag, id string }{
 		{"--vnet-id", o.VNetID}, {"--subnet-id", o.SubnetID}, {"--network-security-group-id", o.NSGID},
+		{"--private-dns-zone-id", o.PrivateZoneID}, {"--public-ip-id", o.PublicIPID}, {"--load-balancer-id", o.LoadBalancerID},
 	} {
 		if f.id == "" {
 			continue
@@ -45,6 +50,9 @@ func (o InfraOptions) Validate() error {
 		if _, err := azure.ParseID(f.id); err != nil {
 			return fmt.Errorf("%s: %w", f.flag, err)
 		}
+	}
+	if err := o.validateBrought(); err != nil {
+		return err
 	}
 	switch {
 	case o.VNetID != "" && o.SubnetID == "":
@@ -55,6 +63,28 @@ func (o InfraOptions) Validate() error {
 		return errors.New("--subnet-id is not a subnet of --vnet-id")
 	case o.AssignRoles && o.Identities == nil:
 		return errors.New("assigning roles needs --workload-identities-file")
+	}
+	return nil
+}
+
+// validateBrought refuses what the controllers of the cluster would not find.
+func (o InfraOptions) validateBrought() error {
+	if id, err := azure.ParseID(o.PrivateZoneID); err == nil && !strings.EqualFold(id.Name, o.clusterDomain()) {
+		return fmt.Errorf("--private-dns-zone-id: the zone is %s, the cluster's domain is %s", id.Name, o.clusterDomain())
+	}
+	if o.LoadBalancerID == "" {
+		return nil
+	}
+	id, err := azure.ParseID(o.LoadBalancerID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--load-balancer-id: %w", err)
+	case o.ResourceGroup == "" || !strings.EqualFold(id.ResourceGroup, o.ResourceGroup):
+		return errors.New("--load-balancer-id needs --resource-group-name with the group it is in: the cloud provider looks for it there")
+	case id.Name != o.InfraID:
+		return fmt.Errorf("--load-balancer-id: the load balancer is named %s; the cloud provider looks for one that is named as --infra-id, %s", id.Name, o.InfraID)
+	case o.PublicIPID != "":
+		return errors.New("--public-ip-id is for the load balancer that is made; the one of --load-balancer-id has its own")
 	}
 	return nil
 }
@@ -90,7 +120,7 @@ func (o *InfraOutput) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode the infrastructure: %w", err)
 	}
-	return os.WriteFile(path, raw, 0o600)
+	return replaceFile(path, raw, 0o600)
 }
 
 // ReadInfraOutput reads such a file, YAML or JSON, keys without regard to case.
@@ -131,7 +161,9 @@ func newInfra(s *azure.Session, o InfraOptions) (*infra, error) {
 		i.out.VNetID = s.ResourceID(i.vnetGroup(), typeVNet, o.Name+"-"+o.InfraID)
 		i.out.SubnetID = i.out.VNetID + "/subnets/default"
 	}
-	i.out.PrivateZoneID = s.ResourceID(i.main, typePrivateDNS, i.clusterDomain())
+	if i.out.PrivateZoneID = o.PrivateZoneID; i.out.PrivateZoneID == "" {
+		i.out.PrivateZoneID = s.ResourceID(i.main, typePrivateDNS, i.clusterDomain())
+	}
 	return i, nil
 }
 
@@ -152,15 +184,15 @@ func (i *infra) groupOf(id, byDefault string) string {
 	return byDefault
 }
 
-func (i *infra) clusterDomain() string {
-	prefix := i.Name
-	if i.BaseDomainPrefix != nil {
-		prefix = *i.BaseDomainPrefix
+func (o InfraOptions) clusterDomain() string {
+	prefix := o.Name
+	if o.BaseDomainPrefix != nil {
+		prefix = *o.BaseDomainPrefix
 	}
 	if prefix == "" {
-		return i.BaseDomain
+		return o.BaseDomain
 	}
-	return prefix + "." + i.BaseDomain
+	return prefix + "." + o.BaseDomain
 }
 
 // CreateInfra makes what is missing and returns the output. Run again, it changes nothing.
@@ -222,19 +254,39 @@ func (i *infra) nodes() []*stack.Node {
 	return i.nodesFor(holders(i.s, i.Identities))
 }
 
-// nodesFor gives the holders their roles. Nothing is written before the public zone has been found.
+// nodesFor gives the holders their roles.
 func (i *infra) nodesFor(who map[string]holder) []*stack.Node {
 	nodes := i.groupNodes()
 	nodes = append(nodes, i.networkNodes()...)
 	nodes = append(nodes, i.privateDNSNodes()...)
 	nodes = append(nodes, i.egressNodes()...)
 	nodes = append(nodes, i.roleNodes(who)...)
+	nodes = append(nodes, i.publicZoneNode())
+	gate(nodes)
+	return nodes
+}
+
+// gate has what is there already found before anything is written: with a resource missing that the user names, nothing is made.
+func gate(nodes []*stack.Node) {
+	brought := map[string]bool{}
+	var gates []string
 	for _, n := range nodes {
-		if len(n.DependsOn) == 0 {
-			n.DependsOn, n.Ahead = []string{publicZoneNode}, true
+		brought[n.ID] = n.Brought
+		if n.Brought && len(n.DependsOn) == 0 {
+			gates = append(gates, n.ID)
 		}
 	}
-	return append(nodes, i.publicZoneNode())
+	for _, n := range nodes {
+		if n.Brought || slices.ContainsFunc(n.DependsOn, func(id string) bool { return !brought[id] }) {
+			continue
+		}
+		n.Ahead = len(n.DependsOn) == 0
+		for _, id := range gates {
+			if !slices.Contains(n.DependsOn, id) {
+				n.DependsOn = append(n.DependsOn, id)
+			}
+		}
+	}
 }
 
 const publicZoneNode, dnsGroupNode = "publiczone", "group/dns"
@@ -349,6 +401,9 @@ func (i *infra) privateDNSNodes() []*stack.Node {
 	zone := resource{session: i.s, id: i.out.PrivateZoneID, api: apiPrivateDNS,
 		body: func() azure.Resource { return azure.Resource{Location: "global", Tags: i.tags()} },
 	}.node("privatezone", "private DNS zone", domain, "group/main")
+	if i.PrivateZoneID != "" {
+		zone = brought(i.s, "privatezone", "private DNS zone", i.PrivateZoneID, apiPrivateDNS, nil)
+	}
 	link := resource{session: i.s, id: i.out.PrivateZoneID + "/virtualNetworkLinks/" + i.Name + "-" + i.InfraID, api: apiPrivateDNS,
 		body: func() azure.Resource {
 			return azure.Resource{Location: "global", Tags: i.tags(), Properties: map[string]any{
@@ -364,12 +419,21 @@ func (i *infra) privateDNSNodes() []*stack.Node {
 // egressNodes are the public address and the load balancer through which the workers reach the world; the cloud provider
 // and the machine provider look for them by the infra id.
 func (i *infra) egressNodes() []*stack.Node {
+	if i.LoadBalancerID != "" {
+		return []*stack.Node{brought(i.s, "loadbalancer", "load balancer", i.LoadBalancerID, apiNetwork, nil)}
+	}
 	ipID := i.s.ResourceID(i.main, typePublicIP, i.InfraID)
+	if i.PublicIPID != "" {
+		ipID = i.PublicIPID
+	}
 	lbID := i.s.ResourceID(i.main, typeLB, i.InfraID)
 	ip := resource{session: i.s, id: ipID, api: apiNetwork, body: func() azure.Resource {
 		return azure.Resource{Location: i.Location, Tags: i.tags(), SKU: map[string]any{"name": "Standard"}, Properties: map[string]any{
 			"publicIPAddressVersion": "IPv4", "publicIPAllocationMethod": "Static", "idleTimeoutInMinutes": 4}}
 	}}.node("publicip", "public IP", i.InfraID, "group/main")
+	if i.PublicIPID != "" {
+		ip = brought(i.s, "publicip", "public IP", i.PublicIPID, apiNetwork, nil)
+	}
 	lb := resource{session: i.s, id: lbID, api: apiNetwork, body: func() azure.Resource {
 		ref := func(kind string) map[string]any { return map[string]any{"id": lbID + "/" + kind + "/" + i.InfraID} }
 		named := func(properties map[string]any) []any {

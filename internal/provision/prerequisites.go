@@ -2,7 +2,6 @@ package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,8 +37,12 @@ func (o PrerequisitesOptions) Validate() error {
 			return err
 		}
 	}
-	if o.Issuer.ResourceGroup != o.IAM.ResourceGroup || o.DNS.Zone != "" && o.DNS.ResourceGroup != o.IAM.ResourceGroup {
-		return errors.New("the issuer, the identities and the zone are made in one persistent group")
+	if o.DNS.Zone == "" {
+		return nil
+	}
+	if strings.HasSuffix("."+strings.ToLower(o.Infra.BaseDomain), "."+strings.ToLower(o.DNS.Zone)) {
+		return fmt.Errorf("--dns-zone-name %s is above the domains of the clusters in --base-domain %s, whose private zones would hide its records; use a zone beside them",
+			o.DNS.Zone, o.Infra.BaseDomain)
 	}
 	return nil
 }
@@ -117,7 +120,13 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 		p.add(DNSStack, zone)
 		first = append(first, zone[0].DependsOn...) // its persistent group's
 	}
-	return p, p.join(first, o)
+	// Nothing is written before the zones that the user must have are found.
+	for _, n := range p.nodes {
+		if n.ID == sharedGroup {
+			n.DependsOn, n.Ahead = first, true
+		}
+	}
+	return p, stack.Validate(p.nodes)
 }
 
 // add puts the nodes of a stack into the graph under its name, so that a node's id tells of which stack it is.
@@ -142,22 +151,4 @@ func (p *prerequisites) add(stackName string, nodes []*stack.Node) {
 			p.nodes = append(p.nodes, n)
 		}
 	}
-}
-
-// join has nothing written before the zones that the user must have are found. A base domain that this run makes is waited for.
-func (p *prerequisites) join(first []string, o PrerequisitesOptions) error {
-	at := func(id string) *stack.Node {
-		return p.nodes[slices.IndexFunc(p.nodes, func(n *stack.Node) bool { return n.ID == id })]
-	}
-	if strings.EqualFold(o.DNS.Zone, o.Infra.BaseDomain) {
-		zone := at(InfraStack + "/" + publicZoneNode)
-		zone.DependsOn = []string{DNSStack + "/zone"}
-		first = first[1:]
-	}
-	group := at(sharedGroup)
-	group.DependsOn, group.Ahead = first, true
-	if err := stack.Validate(p.nodes); err != nil {
-		return fmt.Errorf("the stacks do not fit together: %w", err)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -72,6 +73,32 @@ func untag(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
+// put is the script command: put ID API-VERSION BODY makes a resource of the user's.
+func put(ts *testscript.TestScript, _ bool, args []string) {
+	session, err := ts.Value(worldKey{}).(*world).signIn()
+	ts.Check(err)
+	var body azure.Resource
+	ts.Check(json.Unmarshal([]byte(args[2]), &body))
+	_, err = session.Put(context.Background(), args[0], args[1], body)
+	ts.Check(err)
+}
+
+// there is the script command: there ID API-VERSION fails unless the resource exists.
+func there(ts *testscript.TestScript, _ bool, args []string) {
+	session, err := ts.Value(worldKey{}).(*world).signIn()
+	ts.Check(err)
+	_, err = session.Get(context.Background(), args[0], args[1])
+	ts.Check(err)
+}
+
+// line is exec whose arguments are split at blanks, so that a variable may hold a part of a command line.
+func line(ts *testscript.TestScript, neg bool, args []string) {
+	words := strings.Fields(strings.Join(args, " "))
+	if err := ts.Exec(words[0], words[1:]...); (err != nil) != neg {
+		ts.Fatalf("%s: %v", strings.Join(words, " "), err)
+	}
+}
+
 // signIn is a session of the user's service principal.
 func (w *world) signIn() (*azure.Session, error) {
 	ca, err := os.ReadFile(w.ca)
@@ -83,4 +110,34 @@ func (w *world) signIn() (*azure.Session, error) {
 	proxy := &url.URL{Scheme: "http", Host: w.server.ProxyAddr()}
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	return azure.NewSession(azure.Credentials{SubscriptionID: subscription, TenantID: tenant, ClientID: clientID, ClientSecret: secret}, "", azure.WithHTTPClient(client))
+}
+
+// shell runs commands in a folder, as a person does who has pointed his shell at the embedded Azure.
+type shell struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func (w *world) shell(t *testing.T, dir string, env ...string) shell {
+	return shell{t: t, dir: dir, env: append(append(os.Environ(), "HTTPS_PROXY=http://"+w.server.ProxyAddr(), "SSL_CERT_FILE="+w.ca, "CREDS="+w.credentials), env...)}
+}
+
+// try runs a command that may fail.
+func (s shell) try(args ...string) (stdout, stderr string, err error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	var out, messages strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	err = cmd.Run()
+	return out.String(), messages.String(), err
+}
+
+func (s shell) run(args ...string) (stdout, stderr string) {
+	s.t.Helper()
+	stdout, stderr, err := s.try(args...)
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+	}
+	return stdout, stderr
 }

@@ -135,6 +135,9 @@ func TestScripts(t *testing.T) {
 			"fault":  injectFault,
 			"killed": killed,
 			"untag":  untag,
+			"put":    put,
+			"there":  there,
+			"line":   line,
 			// newkey FILE makes a signing key pair, so that no script waits for one of full size.
 			"newkey": func(ts *testscript.TestScript, _ bool, args []string) {
 				raw, err := newSigner()

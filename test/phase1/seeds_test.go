@@ -36,30 +36,17 @@ func TestSeedsByHand(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(work, "serviceaccount-signer.private"), key, 0o600))
 
-	run := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = work
-		cmd.Env = append(os.Environ(), "HTTPS_PROXY=http://"+w.server.ProxyAddr(), "SSL_CERT_FILE="+w.ca, "REQUESTS_CA_BUNDLE="+w.ca, "PYTHONPATH="+filepath.Join(dir, "azcli"),
-			"AZURE_CONFIG_DIR="+filepath.Join(dir, "azure-config"), "AZURE_CORE_COLLECT_TELEMETRY=no", "CREDS="+w.credentials, "SUBSCRIPTION="+subscription, "TENANT="+tenant,
-			"CLIENT_ID="+clientID, "CLIENT_SECRET_FILE="+secretFile)
-		var errText strings.Builder
-		cmd.Stderr = &errText
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out, errText.String())
-		}
-		return string(out)
-	}
-	run("bash", script)
+	sh := w.shell(t, work, "REQUESTS_CA_BUNDLE="+w.ca, "PYTHONPATH="+filepath.Join(dir, "azcli"), "AZURE_CONFIG_DIR="+filepath.Join(dir, "azure-config"),
+		"AZURE_CORE_COLLECT_TELEMETRY=no", "SUBSCRIPTION="+subscription, "TENANT="+tenant, "CLIENT_ID="+clientID, "CLIENT_SECRET_FILE="+secretFile)
+	sh.run("bash", script)
 	issuer := strings.TrimSpace(string(mustRead(t, filepath.Join(work, "issuer-url"))))
 	phase1 := []string{"--azure-creds", w.credentials, "--oidc-issuer-url", issuer, "--sa-token-issuer-private-key-path", "serviceaccount-signer.private",
 		"--workload-identities-file", "workload-identities.json"}
-	checks := run(append([]string{"hypershift", "verify", "azure"}, phase1...)...)
+	checks, _ := sh.run(append([]string{"hypershift", "verify", "azure"}, phase1...)...)
 	if got := strings.Count(checks, "pass    token"); got != 12 {
 		t.Errorf("%d tokens were exchanged, want 12:\n%s", got, checks)
 	}
-	manifests := run(append([]string{"hypershift", "create", "cluster", "azure", "--name", "byhand", "--infra-id", "byhand-1", "--base-domain", "example.com", "--pull-secret", pullSecret,
+	manifests, _ := sh.run(append([]string{"hypershift", "create", "cluster", "azure", "--name", "byhand", "--infra-id", "byhand-1", "--base-domain", "example.com", "--pull-secret", pullSecret,
 		"--release-image", "quay.io/ocp:4.21", "--assign-service-principal-roles", "--dns-zone-rg-name", "parent", "--render"}, phase1...)...)
 	if !strings.Contains(manifests, "issuerURL: "+issuer) {
 		t.Errorf("the issuer is missing:\n%s", manifests)
