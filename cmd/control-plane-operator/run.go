@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ const guestTimeout = 10 * time.Second
 type config struct {
 	namespace, deploymentName string
 	metricsAddr, healthAddr   string
+	// registryOverrides and imageOverrides change images of the management side; the hosted cluster's side keeps the payload's.
+	registryOverrides, imageOverrides string
 }
 
 func runCommand() *cobra.Command {
@@ -48,6 +51,8 @@ func runCommand() *cobra.Command {
 	flags.StringVar(&c.deploymentName, "deployment-name", "control-plane-operator", "Deployment this process runs in")
 	flags.StringVar(&c.metricsAddr, "metrics-addr", "0", "address of the metrics listener, 0 for none")
 	flags.StringVar(&c.healthAddr, "health-addr", ":6060", "address of the health listener, 0 for none")
+	flags.StringVar(&c.registryOverrides, "registry-overrides", "", "source=destination,...: prefixes of images that the management side pulls from elsewhere")
+	flags.StringVar(&c.imageOverrides, "image-overrides", "", "component=image,...: images that replace the payload's on the management side")
 	return cmd
 }
 
@@ -78,7 +83,7 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return fmt.Errorf("reach the management cluster: %w", err)
 	}
-	reconciler, err := newReconciler(manager.GetClient(), scheme)
+	reconciler, err := newReconciler(manager.GetClient(), scheme, c)
 	if err != nil {
 		return err
 	}
@@ -88,8 +93,12 @@ func run(ctx context.Context, c config) error {
 	return manager.Start(ctx)
 }
 
-func newReconciler(c client.Client, scheme *runtime.Scheme) (*controlplane.Reconciler, error) {
+func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*controlplane.Reconciler, error) {
 	policy, err := certificatePolicy()
+	if err != nil {
+		return nil, err
+	}
+	releases, err := managementView(options)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +113,13 @@ func newReconciler(c client.Client, scheme *runtime.Scheme) (*controlplane.Recon
 		}
 		settings.UID = &uid
 	}
+	// Where this process reads payloads from, those of the hosted cluster's side find them too.
+	settings.ReleaseMirrors = strings.Trim(options.registryOverrides+","+os.Getenv(release.MirrorsEnv), ",")
 	proxy := proxyenv.FromEnvironment(os.Getenv)
 	settings.Cloud = func(template *corev1.PodTemplateSpec) { proxyenv.Stamp(&template.Spec, proxy) }
 	return &controlplane.Reconciler{
 		Client:        c,
-		Releases:      release.NewProvider(),
+		Releases:      releases,
 		Settings:      settings,
 		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),
 		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
@@ -123,6 +134,23 @@ func newReconciler(c client.Client, scheme *runtime.Scheme) (*controlplane.Recon
 			return client.New(config, client.Options{Scheme: scheme})
 		},
 	}, nil
+}
+
+// managementView reads releases for what runs on the management side.
+func managementView(options config) (release.Provider, error) {
+	source, err := release.FromEnvironment(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	registries, err := release.ParseOverrides(options.registryOverrides)
+	if err != nil {
+		return nil, fmt.Errorf("--registry-overrides: %w", err)
+	}
+	images, err := release.ParseImages(options.imageOverrides)
+	if err != nil {
+		return nil, fmt.Errorf("--image-overrides: %w", err)
+	}
+	return release.Overridden{Source: source, Registries: registries, Images: images}, nil
 }
 
 // certificatePolicy reads how long certificates live: CERTIFICATE_VALIDITY is a duration, CERTIFICATE_RENEWAL the fraction of it

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // APIServer is the component nearly everything depends on.
@@ -90,8 +91,18 @@ type Settings struct {
 	Image string
 	// UID is what pods run as on a management cluster without SecurityContextConstraints; nil leaves it to the cluster.
 	UID *int64
+	// ReleaseMirrors, when set, tells programs that read release payloads where they may lie (release.MirrorsEnv).
+	ReleaseMirrors string
 	// Cloud stamps proxy and trust on components that reach the cloud; nil stamps nothing.
 	Cloud Decorator
+}
+
+// ReleaseEnv is the environment of programs that read release payloads.
+func (s Settings) ReleaseEnv() []corev1.EnvVar {
+	if s.ReleaseMirrors == "" {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: release.MirrorsEnv, Value: s.ReleaseMirrors}}
 }
 
 // Context is what a component sees of one reconcile pass.

@@ -110,6 +110,7 @@ func (p *pass) readRelease(ctx context.Context) error {
 	defer cancel()
 	p.release, err = p.Releases.Lookup(limited, managementRelease(p.hcp), release.Access{
 		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+		Mirrors: release.ContentSources(p.hcp.Spec.ImageContentSources),
 	})
 	return err
 }

@@ -156,6 +156,7 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 	}
 	payload, err := r.releases.Lookup(ctx, hcp.Spec.ReleaseImage, release.Access{
 		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+		Mirrors: release.ContentSources(hcp.Spec.ImageContentSources),
 	})
 	if err != nil {
 		return nil, err

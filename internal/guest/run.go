@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -83,7 +84,11 @@ func Run(ctx context.Context, options Options) error {
 	if err := manager.Add(management); err != nil {
 		return fmt.Errorf("hosted-cluster-config-operator: %w", err)
 	}
-	if err := setupControllers(manager, management, release.NewProvider(), options); err != nil {
+	releases, err := release.FromEnvironment(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := setupControllers(manager, management, releases, options); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

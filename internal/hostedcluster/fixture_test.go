@@ -56,6 +56,8 @@ type fixture struct {
 	image      string
 	writes     atomic.Int64
 	config     *rest.Config
+	// operatorConfig has the operator's rights.
+	operatorConfig *rest.Config
 }
 
 // newFixture is the place of the HostedCluster of this name, which no other test has.
@@ -106,6 +108,7 @@ func (f *fixture) asOperator(t *testing.T, scheme *runtime.Scheme) client.WithWa
 		UserName: "system:serviceaccount:hypershift:operator",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:hypershift", "system:authenticated"},
 	}
+	f.operatorConfig = impersonated
 	operator, err := client.NewWithWatch(impersonated, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
@@ -264,4 +267,18 @@ func (f *fixture) ignitionDeployment() *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// pool is a node pool of the cluster, as small as the API allows.
+func (f *fixture) pool(namespace, cluster string) *hyperv1.NodePool {
+	np := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cluster + "-pool"}}
+	np.Spec.ClusterName = cluster
+	np.Spec.Release.Image = f.image
+	np.Spec.Management.UpgradeType = hyperv1.UpgradeTypeReplace
+	np.Spec.Platform = hyperv1.NodePoolPlatform{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzureNodePoolPlatform{
+		VMSize: "Standard_D4s_v3", OSDisk: hyperv1.AzureNodePoolOSDisk{SizeGiB: 120},
+		Image:    hyperv1.AzureVMImage{Type: hyperv1.AzureMarketplaceImage, AzureMarketplace: &hyperv1.AzureMarketplaceSpec{ImageGeneration: "Gen2"}},
+		SubnetID: "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/vnet/subnets/default",
+	}}
+	return np
 }

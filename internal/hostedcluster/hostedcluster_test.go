@@ -39,6 +39,8 @@ func TestLife(t *testing.T) {
 	f.checkPublished(t)
 	f.checkAdmission(t)
 
+	// That the cluster once was available is written down a pass later.
+	f.reconcile(t)
 	f.writes.Store(0)
 	f.reconcile(t)
 	if writes := f.writes.Load(); writes != 0 {
@@ -229,7 +231,7 @@ func (f *fixture) checkDeletion(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			break
 		}
-		if c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterDestroyed); c == nil || c.Reason != hyperv1.DeletingNamespaceReason {
+		if c := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.HostedClusterDestroyed); c == nil || !strings.HasPrefix(c.Reason, "Deleting") || !strings.Contains(c.Message, "since") {
 			t.Fatalf("while deleting: %+v", c)
 		}
 		f.playNamespaceController(t)

@@ -58,12 +58,8 @@ func (p *pass) controlPlaneOperatorDeployment() *appsv1.Deployment {
 	}
 	operator := corev1.Container{
 		Name: controlPlaneOperatorName, Image: p.helperImage,
-		Command: []string{component.Binary, "run"},
-		Args: []string{
-			"--namespace", "$(MY_NAMESPACE)",
-			"--deployment-name", controlPlaneOperatorName,
-			"--metrics-addr", "0.0.0.0:8080",
-		},
+		Command:        []string{component.Binary, "run"},
+		Args:           p.controlPlaneOperatorArgs(),
 		Env:            p.controlPlaneOperatorEnv(),
 		Ports:          []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080}, {Name: "healthz", ContainerPort: operatorHealthPort}},
 		LivenessProbe:  probe("/healthz"),
@@ -71,6 +67,21 @@ func (p *pass) controlPlaneOperatorDeployment() *appsv1.Deployment {
 		Resources:      component.Requests("10m", "80Mi"),
 	}
 	return p.deployment(controlPlaneOperatorName, corev1.PodSpec{Containers: []corev1.Container{operator}})
+}
+
+func (p *pass) controlPlaneOperatorArgs() []string {
+	args := []string{
+		"--namespace", "$(MY_NAMESPACE)",
+		"--deployment-name", controlPlaneOperatorName,
+		"--metrics-addr", "0.0.0.0:8080",
+	}
+	if p.RegistryOverrides != "" {
+		args = append(args, "--registry-overrides", p.RegistryOverrides)
+	}
+	if images := p.hc.Annotations[hyperv1.ImageOverridesAnnotation]; images != "" {
+		args = append(args, "--image-overrides", images)
+	}
+	return args
 }
 
 // controlPlaneOperatorEnv tells the operator which images to run and which release it is responsible for: an object of another
@@ -90,11 +101,12 @@ func (p *pass) controlPlaneOperatorEnv() []corev1.EnvVar {
 		"CERTIFICATE_RENEWAL":  p.hc.Annotations[hyperv1.CertificateRenewalAnnotation],
 		// Routes without a hostname get theirs below this domain.
 		"DEFAULT_INGRESS_DOMAIN": p.IngressDomain,
+		release.MirrorsEnv:       p.mirrors,
 	}
 	if p.userID != nil {
 		optional["DEFAULT_SECURITY_CONTEXT_UID"] = strconv.FormatInt(*p.userID, 10)
 	}
-	for _, name := range []string{"CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID"} {
+	for _, name := range []string{"CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", release.MirrorsEnv} {
 		if optional[name] != "" {
 			env = append(env, corev1.EnvVar{Name: name, Value: optional[name]})
 		}

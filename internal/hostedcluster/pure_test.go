@@ -9,12 +9,10 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 func TestInfraID(t *testing.T) {
@@ -109,74 +107,6 @@ func TestPause(t *testing.T) {
 		if paused != want.paused || condition.Reason != want.reason || p.again != want.again {
 			t.Errorf("%q: paused %t reason %s again %s", value, paused, condition.Reason, p.again)
 		}
-	}
-}
-
-func TestInvalidRelease(t *testing.T) {
-	images := map[string]string{}
-	for _, key := range release.RequiredKeys {
-		images[key] = "x"
-	}
-	without := map[string]string{"hypershift": "x"}
-	completed := func(version string) *hyperv1.ClusterVersionStatus {
-		return &hyperv1.ClusterVersionStatus{History: []hyperv1.UpdateHistory{{State: hyperv1.PartialUpdate, Version: "9.9.9"}, {State: hyperv1.CompletedUpdate, Version: version}}}
-	}
-	for _, c := range []struct {
-		title, version string
-		images         map[string]string
-		annotations    map[string]string
-		current        *hyperv1.ClusterVersionStatus
-		want           string
-	}{
-		{title: "fine", version: "4.21.0", images: images},
-		{title: "newest", version: "5.1.3", images: images},
-		{title: "z-stream back", version: "4.21.0", images: images, current: completed("4.21.3")},
-		{title: "no version", version: "latest", images: images, want: "semantic"},
-		{title: "too old", version: "4.13.9", images: images, want: "4.14 to 5.1"},
-		{title: "too new", version: "5.2.0", images: images, want: "not supported"},
-		{title: "skipped", version: "5.2.0", images: images, annotations: map[string]string{hyperv1.SkipReleaseImageValidation: ""}},
-		{title: "minor back", version: "4.20.9", images: images, current: completed("4.21.0"), want: "taken back"},
-		{title: "images", version: "4.21.0", images: without, want: "etcd"},
-	} {
-		p := newPass(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}, Status: hyperv1.HostedClusterStatus{Version: c.current}})
-		err := p.invalidRelease(&release.Release{Version: c.version, Images: c.images})
-		if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v", c.title, err)
-		}
-	}
-}
-
-func TestGateUpgrade(t *testing.T) {
-	blocked := []metav1.Condition{{Type: hyperv1.ClusterVersionUpgradeable, Status: metav1.ConditionFalse, Message: "an operator says no"}}
-	for title, c := range map[string]struct {
-		wanted      string
-		conditions  []metav1.Condition
-		annotations map[string]string
-		allowed     bool
-	}{
-		"upgradeable":     {wanted: "4.22.0", allowed: true},
-		"z-stream":        {wanted: "4.21.1", conditions: blocked, allowed: true},
-		"minor":           {wanted: "4.22.0", conditions: blocked},
-		"forced":          {wanted: "4.22.0", conditions: blocked, annotations: map[string]string{hyperv1.ForceUpgradeToAnnotation: "new"}, allowed: true},
-		"forced to other": {wanted: "4.21.1", conditions: blocked, annotations: map[string]string{hyperv1.ForceUpgradeToAnnotation: "other"}},
-	} {
-		p := newPass(&hyperv1.HostedCluster{
-			ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations},
-			Spec:       hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: "new"}},
-			Status: hyperv1.HostedClusterStatus{Conditions: c.conditions, Version: &hyperv1.ClusterVersionStatus{
-				Desired: hyperv1.VersionRelease{Image: "old"}, History: []hyperv1.UpdateHistory{{State: hyperv1.CompletedUpdate, Version: "4.21.0"}}}},
-		})
-		p.release = &release.Release{Version: c.wanted}
-		if err := p.gateUpgrade(t.Context()); (err == nil) != c.allowed {
-			t.Errorf("%s: %v", title, err)
-		}
-	}
-}
-
-func TestSupportedMinors(t *testing.T) {
-	minors := supportedMinors()
-	if got := strings.Join(minors[:4], " "); got != "5.1 5.0 4.23 4.22" || minors[len(minors)-1] != "4.14" {
-		t.Errorf("minors %v", minors)
 	}
 }
 

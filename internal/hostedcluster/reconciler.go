@@ -37,8 +37,12 @@ type Capabilities struct {
 
 // Options of the controller.
 type Options struct {
-	Releases     release.Provider
-	Capabilities Capabilities
+	Releases release.Provider
+	// Mirrors of image repositories that the management cluster knows; nil means none.
+	Mirrors *Mirrors
+	// RegistryOverrides is the operator's flag, for the control planes' own operators.
+	RegistryOverrides string
+	Capabilities      Capabilities
 	// OperatorImage is this operator's own image: it runs a control plane whose payload has no `hypershift` image.
 	OperatorImage string
 	// ControlPlaneOperatorImage, when set, replaces the payload's image for every cluster.
@@ -77,6 +81,8 @@ type pass struct {
 	// hcp is nil until it exists.
 	hcp        *hyperv1.HostedControlPlane
 	pullSecret []byte
+	// mirrors are those of the management cluster, as release.FormatMirrors writes them.
+	mirrors string
 	// inputs are the user's objects that the HostedCluster names.
 	inputs  []input
 	release *release.Release

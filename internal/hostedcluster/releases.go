@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -80,7 +81,19 @@ func (p *pass) releaseAccess(ctx context.Context) (release.Access, error) {
 	if err != nil {
 		return release.Access{}, fmt.Errorf("spec.pullSecret: %w", err)
 	}
-	access := release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey], Mirrors: release.ContentSources(p.hc.Spec.ImageContentSources)}
+	if p.Mirrors != nil {
+		known, err := p.Mirrors.List(ctx)
+		if err != nil {
+			return release.Access{}, fmt.Errorf("read the management cluster's mirrors: %w", err)
+		}
+		p.mirrors = release.FormatMirrors(known)
+	}
+	before := kube.Find(p.hc.Status.Conditions, hyperv1.ValidReleaseImage)
+	access := release.Access{
+		PullSecret: secret.Data[hyperv1.PullSecretKey],
+		Mirrors:    release.ContentSources(p.hc.Spec.ImageContentSources),
+		Recheck:    before != nil && before.Status == metav1.ConditionFalse,
+	}
 	if p.hc.Spec.AdditionalTrustBundle == nil {
 		return access, nil
 	}

@@ -44,7 +44,7 @@ func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*I
 			return nil, err
 		}
 	}
-	access := release.Access{PullSecret: input.PullSecret, TrustBundle: []byte(input.TrustBundle)}
+	access := release.Access{PullSecret: input.PullSecret, TrustBundle: []byte(input.TrustBundle), Mirrors: input.Mirrors}
 	payload, err := r.releases.Lookup(ctx, string(secret.Data[TokenReleaseKey]), access)
 	if err != nil {
 		return nil, releaseError(err)
@@ -71,6 +71,7 @@ func (r *tokenReconciler) gatherCluster(ctx context.Context, input *Input) error
 		return errNoControlPlane
 	}
 	input.ServiceCIDR, input.Proxy = clusterFacts(&planes.Items[0])
+	input.Mirrors = release.ContentSources(planes.Items[0].Spec.ImageContentSources)
 	return nil
 }
 

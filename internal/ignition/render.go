@@ -11,6 +11,8 @@ import (
 
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
+
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 var (
@@ -46,6 +48,8 @@ type Input struct {
 	NodePool string
 	// Images maps payload keys to pull specs, as the node sees them.
 	Images map[string]string
+	// Mirrors are where release payloads may lie, too.
+	Mirrors []release.Mirror
 	// ServiceCIDR is the first service network.
 	ServiceCIDR string
 	// BootstrapKubeconfig, KubeletClientCA, PullSecret and CloudConfig come from the control-plane namespace.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -73,7 +74,11 @@ func RunServer(ctx context.Context, options ServerOptions) error {
 	if err != nil {
 		return fmt.Errorf("ignition server: %w", err)
 	}
-	if err := setupServer(manager, release.NewProvider(), options); err != nil {
+	releases, err := release.FromEnvironment(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := setupServer(manager, releases, options); err != nil {
 		return err
 	}
 	return manager.Start(ctx)

@@ -35,7 +35,11 @@ func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
 	if err := r.client.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: p.hc.Spec.PullSecret.Name}, secret); err != nil {
 		return fmt.Errorf("read pull secret %q: %w", p.hc.Spec.PullSecret.Name, err)
 	}
-	p.access = release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey], Mirrors: release.ContentSources(p.hc.Spec.ImageContentSources)}
+	p.access = release.Access{
+		PullSecret: secret.Data[hyperv1.PullSecretKey],
+		Mirrors:    release.ContentSources(p.hc.Spec.ImageContentSources),
+		Recheck:    p.condition(hyperv1.NodePoolValidReleaseImage).Status == corev1.ConditionFalse,
+	}
 	if bundle := p.hc.Spec.AdditionalTrustBundle; bundle != nil {
 		config := &corev1.ConfigMap{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: p.hc.Namespace, Name: bundle.Name}, config)

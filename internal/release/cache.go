@@ -59,7 +59,7 @@ func NewProvider() Provider { return NewCache(Reader{}) }
 // Lookup implements Provider.
 func (c *Cache) Lookup(ctx context.Context, image string, access Access) (*Release, error) {
 	key := cacheKey(image, access)
-	known, fresh := c.get(key)
+	known, fresh := c.get(key, access.Recheck)
 	if fresh {
 		return known, nil
 	}
@@ -105,8 +105,8 @@ func (c *Cache) expiry(image string) time.Time {
 	return c.now().Add(tagLifetime)
 }
 
-// get returns what is known and whether it can be used without asking again.
-func (c *Cache) get(key string) (known *Release, fresh bool) {
+// get returns what is known and whether it can be used without asking again. What a digest names never changes.
+func (c *Cache) get(key string, recheck bool) (known *Release, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	element, ok := c.entries[key]
@@ -115,7 +115,7 @@ func (c *Cache) get(key string) (known *Release, fresh bool) {
 	}
 	entry := element.Value.(*cacheEntry)
 	c.recent.MoveToFront(element)
-	return entry.release, entry.expires.IsZero() || !c.now().After(entry.expires)
+	return entry.release, entry.expires.IsZero() || (!recheck && !c.now().After(entry.expires))
 }
 
 func (c *Cache) put(key string, release *Release, expires time.Time) {

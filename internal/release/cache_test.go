@@ -57,6 +57,15 @@ func TestCache(t *testing.T) {
 		t.Error("other mirrors must not use the source's answer")
 	}
 	source.calls["tag"] = 1
+	for _, image := range []string{"tag", "digest@sha256:1"} {
+		if _, err := cache.Lookup(t.Context(), image, Access{PullSecret: []byte("a"), Recheck: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if source.calls["tag"] != 2 || source.calls["digest@sha256:1"] != 1 {
+		t.Errorf("asked to look again: %v", source.calls)
+	}
+	source.calls["tag"] = 1
 	look("tag", "b")
 	if source.calls["tag"] != 2 {
 		t.Error("another pull secret must not use the first one's answer")

@@ -141,6 +141,15 @@ func (m Mirrored) Lookup(ctx context.Context, image string, access Access) (*Rel
 	return m.Source.Lookup(ctx, image, access)
 }
 
+// FromEnvironment is what the programs of a control plane read releases with: proxies and mirrors are in the environment.
+func FromEnvironment(getenv func(string) string) (Provider, error) {
+	mirrors, err := ParseMirrors(getenv(MirrorsEnv))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", MirrorsEnv, err)
+	}
+	return Mirrored{Source: NewProvider(), Mirrors: func(context.Context) ([]Mirror, error) { return mirrors, nil }}, nil
+}
+
 // Overridden is the view of the management side: payloads and component images come from where the operator's administrator says.
 // What runs in hosted clusters must use the view below it.
 type Overridden struct {

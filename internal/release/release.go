@@ -86,6 +86,8 @@ type Access struct {
 	TrustBundle []byte
 	// Mirrors are tried before the registry the image names.
 	Mirrors []Mirror
+	// Recheck asks the registry about a tag although the answer is known, because what it named last was of no use.
+	Recheck bool
 }
 
 // Provider looks releases up. Errors are *Error.

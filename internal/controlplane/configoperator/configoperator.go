@@ -64,7 +64,7 @@ func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Dep
 					"--namespace=" + ctx.Namespace(), "--target-kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig",
 					"--konnectivity-address=" + endpoints.Konnectivity.Host,
 					fmt.Sprintf("--konnectivity-port=%d", endpoints.Konnectivity.Port)},
-				Env: []corev1.EnvVar{{Name: "OPERATE_ON_RELEASE_IMAGE", Value: ctx.HCP.Spec.ReleaseImage}},
+				Env: append([]corev1.EnvVar{{Name: "OPERATE_ON_RELEASE_IMAGE", Value: ctx.HCP.Spec.ReleaseImage}}, ctx.Settings.ReleaseEnv()...),
 				Ports: []corev1.ContainerPort{
 					{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {Name: "health", ContainerPort: 6060, Protocol: corev1.ProtocolTCP},
 				},

@@ -51,6 +51,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				Name: Name, Image: ctx.Settings.Image,
 				Command: []string{component.Binary, "ignition-server", "--namespace=" + ctx.Namespace(),
 					"--cert-file=" + certDir + "/tls.crt", "--key-file=" + certDir + "/tls.key"},
+				Env: ctx.Settings.ReleaseEnv(),
 				Ports: []corev1.ContainerPort{
 					{Name: "https", ContainerPort: publish.IgnitionPort, Protocol: corev1.ProtocolTCP},
 					{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},

@@ -63,6 +63,8 @@ func (s *Server) Config(t testing.TB) *rest.Config {
 		ControlPlaneStartTimeout: time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
+	// No kube-proxy answers here: webhooks are reached by the endpoints of their Service.
+	environment.ControlPlane.GetAPIServer().Configure().Set("enable-aggregator-routing", "true")
 	restConfig, err := environment.Start()
 	if err != nil {
 		t.Fatalf("start the API server: %v", errors.Join(err, environment.Stop()))

@@ -1,0 +1,192 @@
+package router
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	helloTimeout = 10 * time.Second
+	dialTimeout  = 5 * time.Second
+	keepAlive    = 30 * time.Second
+)
+
+// Proxy passes connections through.
+type Proxy struct {
+	// Endpoints is where EndpointSlices are read, a cache.
+	Endpoints client.Reader
+	Table     *Table
+	// Drain is how long connections may live on when the proxy ends.
+	Drain time.Duration
+
+	open sync.WaitGroup
+}
+
+// Serve accepts until the context ends, then waits for the connections that are open, but not for ever.
+func (p *Proxy) Serve(ctx context.Context, listener net.Listener) error {
+	// Connections outlive the context by the drain.
+	serving, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			return fmt.Errorf("accept a connection: %w", err)
+		}
+		p.open.Go(func() { p.serve(serving, conn) })
+	}
+	drained := make(chan struct{})
+	go func() {
+		p.open.Wait()
+		close(drained)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(p.Drain):
+		cut()
+		<-drained
+	}
+	return nil
+}
+
+// serve passes one connection through.
+func (p *Proxy) serve(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
+	host, hello, err := serverName(conn)
+	if err != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	target, ok := p.Table.lookup(strings.ToLower(host))
+	if !ok {
+		return
+	}
+	backend, err := p.dial(ctx, target)
+	if err != nil {
+		slog.Warn("nobody answers behind a Route", "host", host, "service", target.Namespace+"/"+target.Service, "error", err)
+		return
+	}
+	defer backend.Close()
+	defer context.AfterFunc(ctx, func() { _ = backend.Close() })()
+	if _, err := backend.Write(hello); err != nil {
+		return
+	}
+	splice(conn, backend)
+}
+
+// dial tries the ready endpoints in a random order: one may be gone without anybody having said so yet.
+func (p *Proxy) dial(ctx context.Context, target Target) (net.Conn, error) {
+	addresses, err := p.addresses(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	err = errNoEndpoints
+	for _, address := range addresses {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, "tcp", address); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+var errNoEndpoints = errors.New("the Service has no ready endpoint with the Route's port")
+
+func (p *Proxy) addresses(ctx context.Context, target Target) ([]string, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	selector := client.MatchingLabels{discoveryv1.LabelServiceName: target.Service}
+	if err := p.Endpoints.List(ctx, list, client.InNamespace(target.Namespace), selector); err != nil {
+		return nil, fmt.Errorf("read the endpoints: %w", err)
+	}
+	var found []string
+	for _, slice := range list.Items {
+		port, ok := choose(slice.Ports, target.Port)
+		if !ok {
+			continue
+		}
+		for _, endpoint := range slice.Endpoints {
+			// Nothing said means ready.
+			if ready := endpoint.Conditions.Ready; (ready != nil && !*ready) || len(endpoint.Addresses) == 0 {
+				continue
+			}
+			found = append(found, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(port))))
+		}
+	}
+	return found, nil
+}
+
+// choose finds the pods' port by the name or the number that a Route gives.
+func choose(ports []discoveryv1.EndpointPort, wanted string) (int32, bool) {
+	for _, port := range ports {
+		if port.Port == nil {
+			continue
+		}
+		if wanted == "" || strconv.Itoa(int(*port.Port)) == wanted || (port.Name != nil && *port.Name == wanted) {
+			return *port.Port, true
+		}
+	}
+	return 0, false
+}
+
+// splice copies both ways until both are done; TCP copies within the kernel.
+func splice(a, b net.Conn) {
+	var wg sync.WaitGroup
+	oneWay := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		if half, ok := to.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}
+	wg.Go(func() { oneWay(a, b) })
+	wg.Go(func() { oneWay(b, a) })
+	wg.Wait()
+}
+
+var errHelloRead = errors.New("client hello is read")
+
+// serverName reads the name that a TLS client asks for, and returns what it read.
+func serverName(conn net.Conn) (string, []byte, error) {
+	var read bytes.Buffer
+	name := ""
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		name = hello.ServerName
+		return nil, errHelloRead
+	}}
+	err := tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &read)}, config).Handshake()
+	if !errors.Is(err, errHelloRead) || name == "" {
+		return "", nil, fmt.Errorf("no TLS server name: %w", err)
+	}
+	return name, read.Bytes(), nil
+}
+
+// mute is a connection to a client that must not get an answer: whoever is behind the Route gives it.
+type mute struct {
+	net.Conn
+	reader io.Reader
+}
+
+func (m mute) Read(p []byte) (int, error)  { return m.reader.Read(p) }
+func (m mute) Write(p []byte) (int, error) { return len(p), nil }
+func (m mute) Close() error                { return nil }
