@@ -29,7 +29,9 @@ type Options struct {
 	Dir       string // "" is DefaultDir
 	Cache     string // "" is the parts' default cache
 	AzureOnly bool
-	Version   string // of the operator's image
+	// Management is the kind of the management cluster, OpenShift or Plain; "" is what it was, OpenShift at first.
+	Management string
+	Version    string // of the operator's image
 	// Step is told what begins and, with the time it took, what ended.
 	Step func(Step)
 }
@@ -70,7 +72,10 @@ func config(dir string) (cluster.Config, error) {
 	if err != nil {
 		return cluster.Config{}, err
 	}
-	return cluster.Config{Dir: dir, Self: self}, nil
+	c := cluster.Config{Dir: dir, Self: self}
+	kind, err := readManagement(c)
+	c.Plain = kind == Plain
+	return c, err
 }
 
 // lockDir lets one Up or Down work at a time.
@@ -127,8 +132,10 @@ func GetStatus(ctx context.Context, dir string) (Status, error) {
 	status.Endpoints = []Endpoint{{"Azure (HTTPS proxy)", cluster.LocalProxyURL}}
 	if state.Mode == modeFull {
 		status.Endpoints = append(status.Endpoints, Endpoint{"Azure (HTTPS proxy for pods)", cluster.ProxyURL},
-			Endpoint{"management API server", cluster.APIURL}, Endpoint{"registry (quay.io)", "https://" + cluster.RegistryAddr},
-			Endpoint{"routes", "https://*." + cluster.AppsDomain})
+			Endpoint{"management API server", cluster.APIURL}, Endpoint{"registry (quay.io)", "https://" + cluster.RegistryAddr})
+	}
+	if state.Mode == modeFull && !c.Plain {
+		status.Endpoints = append(status.Endpoints, Endpoint{"routes", "https://*." + cluster.AppsDomain})
 	}
 	return status, nil
 }

@@ -46,6 +46,11 @@ func Up(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
 	}
+	if !o.AzureOnly {
+		if err := chooseManagement(&c, o.Management); err != nil {
+			return err
+		}
+	}
 	unlock, err := lockDir(c.Dir)
 	if err != nil {
 		return err

@@ -51,14 +51,11 @@ func azureObjects() []armObject {
 	zone := func(group, name string) armObject {
 		return armObject{groupID(group) + "/providers/Microsoft.Network/dnsZones/" + name, apiDNS, object{"location": "global"}}
 	}
-	management := zone(ManagementGroup, ManagementDomain)
-	apps := strings.TrimSuffix(AppsDomain, "."+ManagementDomain)
 	return []armObject{
 		{groupID(ManagementGroup), apiResource, object{"location": Location}},
 		{groupID(BaseDomainGroup), apiResource, object{"location": Location}},
 		zone(BaseDomainGroup, BaseDomain),
-		management,
-		{management.id + "/A/*." + apps, apiDNS, object{"properties": object{"TTL": 30, "ARecords": []any{object{"ipv4Address": RouterIP}}}}},
+		zone(ManagementGroup, ManagementDomain),
 		{networkID("networkSecurityGroups", nsgName), apiNetwork, object{"location": Location, "properties": object{}}},
 		{networkID("virtualNetworks", vnetName), apiNetwork, object{"location": Location, "properties": object{
 			"addressSpace": object{"addressPrefixes": []string{EdgeIP[:strings.LastIndex(EdgeIP, ".")] + ".0" + EdgePrefix}},
@@ -83,6 +80,13 @@ func azureObjects() []armObject {
 	}
 }
 
+// appsRecord leads the names of Routes to their router.
+func appsRecord() armObject {
+	apps := strings.TrimSuffix(AppsDomain, "."+ManagementDomain)
+	return armObject{networkID("dnsZones", ManagementDomain) + "/A/*." + apps, apiDNS,
+		object{"properties": object{"TTL": 30, "ARecords": []any{object{"ipv4Address": RouterIP}}}}}
+}
+
 // baseObjects are those that exist without a management cluster.
 func baseObjects() []armObject { return azureObjects()[:3] }
 
@@ -92,6 +96,9 @@ func BootstrapAzure(ctx context.Context, c Config, withCluster bool) error {
 	objects := baseObjects()
 	if withCluster {
 		objects = append(azureObjects(), issuerObjects()...)
+		if !c.Plain {
+			objects = append(objects, appsRecord())
+		}
 	}
 	client, err := newARM(ctx, c, armScope)
 	if err != nil {

@@ -58,6 +58,8 @@ type Config struct {
 	Bin    string // built parts
 	Debian string // containerd and runc, unpacked from Debian's packages
 	Self   string // this program
+	// Plain leaves out what only OpenShift has: its APIs, the router of Routes, the injected trust bundle.
+	Plain bool
 }
 
 func (c Config) path(elements ...string) string {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"text/template"
 	"time"
@@ -24,6 +25,9 @@ import (
 
 //go:embed manifests/*.yaml
 var manifests embed.FS
+
+// openShiftManifests are those that a plain Kubernetes does not have.
+var openShiftManifests = []string{"manifests/10-crds.yaml", "manifests/20-openshift.yaml"}
 
 const fieldOwner = "hypershift-sandbox"
 
@@ -112,6 +116,9 @@ func (c Config) render(images map[string]string) ([]*unstructured.Unstructured, 
 		return nil, err
 	}
 	for _, name := range names {
+		if c.Plain && slices.Contains(openShiftManifests, name) {
+			continue
+		}
 		t, err := template.ParseFS(manifests, name)
 		if err != nil {
 			return nil, err
@@ -152,16 +159,20 @@ func (c Config) fileObjects() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	objects := []*unstructured.Unstructured{
+		{Object: object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "pull-secret", "namespace": "kube-system"},
+			"type": "kubernetes.io/dockerconfigjson", "stringData": object{".dockerconfigjson": string(pullSecret)}}},
+	}
+	if c.Plain {
+		return objects, nil
+	}
 	ca, err := os.ReadFile(c.CA())
 	if err != nil {
 		return nil, err
 	}
-	return []*unstructured.Unstructured{
-		{Object: object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "pull-secret", "namespace": "kube-system"},
-			"type": "kubernetes.io/dockerconfigjson", "stringData": object{".dockerconfigjson": string(pullSecret)}}},
-		{Object: object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "user-ca-bundle", "namespace": "openshift-config"},
-			"data": object{"ca-bundle.crt": string(ca)}}},
-	}, nil
+	return append(objects, &unstructured.Unstructured{
+		Object: object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "user-ca-bundle", "namespace": "openshift-config"},
+			"data": object{"ca-bundle.crt": string(ca)}}}), nil
 }
 
 func decode(text io.Reader) ([]*unstructured.Unstructured, error) {

@@ -116,7 +116,7 @@ func (c Config) Parts() []supervise.Part {
 // kubernetesParts are the clients of the API server.
 func (c Config) kubernetesParts() []supervise.Part {
 	healthy := func(url string) supervise.Probe { return supervise.Probe{URL: url} }
-	return []supervise.Part{
+	parts := []supervise.Part{
 		{
 			Name: controllerManager, Argv: c.controllerManagerArgs(), After: []string{APIServer},
 			Ready: supervise.Probe{TCP: "127.0.0.1:10257"},
@@ -136,10 +136,6 @@ func (c Config) kubernetesParts() []supervise.Part {
 			After: []string{APIServer}, Ready: healthy("http://127.0.0.1:10249/healthz"),
 		},
 		{
-			Name: Router, Argv: c.self(Router), Env: c.selfEnv(), After: []string{APIServer}, AfterFile: c.appliedMarker(),
-			Ready: supervise.Probe{TCP: RouterIP + ":443"}, Address: "https://*." + AppsDomain,
-		},
-		{
 			Name: Policies, Argv: c.self(Policies), Env: c.selfEnv(), After: []string{APIServer}, AfterFile: c.appliedMarker(),
 		},
 		{
@@ -147,6 +143,13 @@ func (c Config) kubernetesParts() []supervise.Part {
 			Argv: c.cloudControllerArgs(), Ready: supervise.Probe{TCP: "127.0.0.1:10258"},
 		},
 	}
+	if c.Plain {
+		return parts
+	}
+	return append(parts, supervise.Part{
+		Name: Router, Argv: c.self(Router), Env: c.selfEnv(), After: []string{APIServer}, AfterFile: c.appliedMarker(),
+		Ready: supervise.Probe{TCP: RouterIP + ":443"}, Address: "https://*." + AppsDomain,
+	})
 }
 
 func (c Config) etcdArgs() []string {

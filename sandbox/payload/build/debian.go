@@ -100,18 +100,11 @@ func fetchDebian(ctx context.Context, cache, dir string, t *tally) error {
 		}
 	}
 	t.state("debian", Waiting, "downloading "+strings.Join(debianPackages, ", "))
-	if err := aptDownload(ctx, cache, archives, t); err != nil {
+	if err := aptDownload(ctx, cache, archives, debianPackages, t); err != nil {
 		return err
 	}
-	found, err := filepath.Glob(filepath.Join(archives, "*.deb"))
-	if err != nil {
+	if err := unpackDebian(ctx, archives, root, t); err != nil {
 		return err
-	}
-	for _, archive := range found {
-		t.state("debian", Waiting, "unpacking "+filepath.Base(archive))
-		if _, err := run(ctx, "", nil, "dpkg-deb", "-x", archive, root); err != nil {
-			return err
-		}
 	}
 	for _, program := range debianPrograms {
 		if err := linkDebian(root, program); err != nil {
@@ -122,6 +115,20 @@ func fetchDebian(ctx context.Context, cache, dir string, t *tally) error {
 		return err
 	}
 	return os.Rename(root, dir)
+}
+
+func unpackDebian(ctx context.Context, archives, root string, t *tally) error {
+	found, err := filepath.Glob(filepath.Join(archives, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, archive := range found {
+		t.state("debian", Waiting, "unpacking "+filepath.Base(archive))
+		if _, err := run(ctx, "", nil, "dpkg-deb", "-x", archive, root); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // linkDebian makes bin/<program> a relative link, unless the file is there.
@@ -141,8 +148,8 @@ func linkDebian(root, program string) error {
 // aptDownload fetches the packages into dir. Where the system has no package
 // lists, or old ones, it makes lists of its own in the cache: the system's
 // are left alone.
-func aptDownload(ctx context.Context, cache, dir string, t *tally) error {
-	download := append([]string{"download"}, debianPackages...)
+func aptDownload(ctx context.Context, cache, dir string, packages []string, t *tally) error {
+	download := append([]string{"download"}, packages...)
 	_, first := run(ctx, dir, nil, "apt-get", append(aptNetwork, download...)...)
 	if first == nil || ctx.Err() != nil {
 		return first
@@ -156,10 +163,10 @@ func aptDownload(ctx context.Context, cache, dir string, t *tally) error {
 	options := append([]string{"-o", "Dir::State=" + private, "-o", "Dir::State::status=/var/lib/dpkg/status", "-o", "Dir::Cache=" + filepath.Join(private, "cache")}, aptNetwork...)
 	t.state("debian", Waiting, "fetching package lists")
 	if _, err := run(ctx, "", nil, "apt-get", append(options, "update")...); err != nil {
-		return fmt.Errorf("packages %s: no package lists: check the network and /etc/apt/sources.list: %w", strings.Join(debianPackages, ", "), err)
+		return fmt.Errorf("packages %s: no package lists: check the network and /etc/apt/sources.list: %w", strings.Join(packages, ", "), err)
 	}
 	if _, err := run(ctx, dir, nil, "apt-get", append(options, download...)...); err != nil {
-		return fmt.Errorf("packages %s cannot be downloaded: check the network and /etc/apt/sources.list: %w", strings.Join(debianPackages, ", "), err)
+		return fmt.Errorf("packages %s cannot be downloaded: check the network and /etc/apt/sources.list: %w", strings.Join(packages, ", "), err)
 	}
 	return nil
 }
