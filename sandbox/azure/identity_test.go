@@ -119,6 +119,13 @@ func (i issuer) token(t *testing.T, subject, audience string, expiry time.Time) 
 	return raw
 }
 
+func newKey(t *testing.T) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	must(t, err)
+	return key
+}
+
 func (s *sandbox) workload(clientID, token string) azcore.TokenCredential {
 	s.t.Helper()
 	file := filepath.Join(s.t.TempDir(), "token")
@@ -141,8 +148,7 @@ func TestWorkloadIdentity(t *testing.T) {
 	_, err = s.federations().CreateOrUpdate(t.Context(), "rg", "capz", "fic", federation(iss.url, subject), nil)
 	must(t, err)
 	other := iss
-	other.key, err = rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
+	other.key = newKey(t)
 	for number, c := range map[string]struct{ id, token string }{
 		"700016": {uuid.NewString(), iss.token(t, subject, "openshift", soon)},
 		"700213": {id, iss.token(t, subject+"x", "openshift", soon)},
@@ -254,8 +260,7 @@ func TestClientSecretAndCertificate(t *testing.T) {
 		wantAADSTS(t, err, number)
 	}
 
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
+	key := newKey(t)
 	tmpl := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "sp"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
 	must(t, err)
@@ -267,9 +272,7 @@ func TestClientSecretAndCertificate(t *testing.T) {
 	must(t, err)
 	_, err = cred.GetToken(t.Context(), managementScope())
 	must(t, err)
-	wrong, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
-	forged, err := azidentity.NewClientCertificateCredential(tenant, app["appId"].(string), []*x509.Certificate{cert}, wrong, &azidentity.ClientCertificateCredentialOptions{ClientOptions: s.options()})
+	forged, err := azidentity.NewClientCertificateCredential(tenant, app["appId"].(string), []*x509.Certificate{cert}, newKey(t), &azidentity.ClientCertificateCredentialOptions{ClientOptions: s.options()})
 	if err == nil {
 		_, err = forged.GetToken(t.Context(), managementScope())
 	}

@@ -130,7 +130,7 @@ func TestPrivateZoneIsSeenFromLinkedNetworks(t *testing.T) {
 			{ID: "/subscriptions/" + subscription + "/resourceGroups/rg", Body: map[string]any{"location": location}},
 			{ID: network + "virtualNetworks/linked", Body: prefix},
 			{ID: network + "virtualNetworks/lonely", Body: prefix},
-			{ID: network + "privateDnsZones/hc.local", Body: map[string]any{}},
+			{ID: network + "privateDnsZones/hc.local", Body: map[string]any{"location": "global"}},
 			{ID: network + "privateDnsZones/hc.local/A/api", Body: map[string]any{"properties": map[string]any{"ttl": 5, "aRecords": []any{map[string]any{"ipv4Address": "10.0.0.9"}}}}},
 			{ID: network + "privateDnsZones/hc.local/virtualNetworkLinks/l", Body: map[string]any{"properties": map[string]any{"virtualNetwork": map[string]any{"id": network + "virtualNetworks/linked"}}}},
 		}

@@ -35,9 +35,17 @@ var computeKinds = []*Kind{
 func putVM(c *call, r *Resource, old Doc) error {
 	p := wire.EnsureProps(r.Body)
 	delete(p, "instanceView")
-	size := wire.Text(wire.Sub(p, "hardwareProfile"), "vmSize")
-	if _, ok := sizeOf(size); !ok {
-		return badRequest("InvalidParameter", "The value %s provided for the VM size is not valid. The valid sizes in the current region are those of the embedded Azure's SKU list.", size)
+	size, ok := sizeOf(vmSize(r))
+	if !ok {
+		return badRequest("InvalidParameter", "The value %s provided for the VM size is not valid. The valid sizes in the current region are those of the embedded Azure's SKU list.", vmSize(r))
+	}
+	if err := c.checkCapacity(r, size); err != nil {
+		return err
+	}
+	if old == nil {
+		if err := c.checkPlan(r); err != nil {
+			return err
+		}
 	}
 	nics := wire.Docs(wire.Sub(p, "networkProfile"), "networkInterfaces")
 	if len(nics) == 0 {

@@ -151,12 +151,17 @@ func (c *call) recordSets() (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	suffix := strings.ToLower(c.req.URL.Query().Get("$recordsetnamesuffix"))
 	out := []any{}
 	for _, r := range c.records(zone.ID) {
-		if strings.HasSuffix(strings.ToLower(r.Name), suffix) {
+		if c.nameFits(r) {
 			out = append(out, c.view(r))
 		}
 	}
 	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+// nameFits compares the end of the name of a record set with what a list asks for.
+func (c *call) nameFits(r *Resource) bool {
+	suffix := c.req.URL.Query().Get("$recordsetnamesuffix")
+	return suffix == "" || !isRecordType(r.Type) || strings.HasSuffix(strings.ToLower(r.Name), strings.ToLower(suffix))
 }

@@ -32,9 +32,6 @@ var identityKinds = []*Kind{
 
 func putResourceGroup(c *call, r *Resource, old Doc) error {
 	at := wire.Text(r.Body, "location")
-	if at == "" {
-		return badRequest("LocationRequired", "The location property is required for this definition.")
-	}
 	if old != nil && wire.Text(old, "location") != at {
 		return conflict("InvalidResourceGroupLocation", "Invalid resource group location '%s'. The Resource group already exists in location '%s'.", at, wire.Text(old, "location"))
 	}

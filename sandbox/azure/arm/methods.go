@@ -52,7 +52,7 @@ func (c *call) parentExists() error {
 		}
 		return notFound(p)
 	}
-	return failf(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the parent resource '%s' could not be found.", verbs[c.req.Method], c.path.Type, parent)
+	return failf(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the parent resource '%s' could not be found.", verbs[c.req.Method], c.path.Type[strings.Index(c.path.Type, "/")+1:], parent)
 }
 
 func (c *call) put() (*reply, error) {
@@ -81,6 +81,9 @@ func (c *call) put() (*reply, error) {
 		carry(k, oldBody, c.body)
 	}
 	normalizeLocation(c.body)
+	if err := c.checkLocation(k); err != nil {
+		return nil, err
+	}
 	r := c.save(c.canonicalID(c.path), k.typeName(c.path.Type), c.body)
 	props := wire.EnsureProps(c.body)
 	if !k.noState {
@@ -144,6 +147,9 @@ func (c *call) patch() (*reply, error) {
 		}
 		return nil, notFound(c.path)
 	}
+	if err := c.preconditions(r); err != nil {
+		return nil, err
+	}
 	for _, fixed := range []string{"id", "name", "type"} {
 		delete(c.body, fixed)
 	}
@@ -174,6 +180,9 @@ func (c *call) delete() (*reply, error) {
 		}
 		if strings.EqualFold(c.path.Type, typeResourceGroup) {
 			return nil, notFound(c.path)
+		}
+		if err := c.parentExists(); err != nil {
+			return nil, err
 		}
 		return answer(http.StatusNoContent, nil), nil
 	}
@@ -222,7 +231,7 @@ func (c *call) list() (*reply, error) {
 	match := parseFilter(c.req.URL.Query().Get("$filter"))
 	out := []any{}
 	for _, r := range c.within(scope, typ) {
-		if match(r) && (all || c.visible(r)) {
+		if match(r) && c.nameFits(r) && (all || c.visible(r)) {
 			d := c.view(r)
 			c.expand(r, d)
 			out = append(out, d)

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 
@@ -50,6 +51,7 @@ func init() {
 		{"GET", "subscriptions/*/providers/microsoft.keyvault/locations/*/deletedvaults/*", (*call).deletedVault},
 		{"POST", "subscriptions/*/providers/microsoft.keyvault/locations/*/deletedvaults/*/purge", (*call).purgeVault},
 		{"POST", "subscriptions/*/providers/microsoft.keyvault/checknameavailability", (*call).vaultNameAvailable},
+		{"GET", "subscriptions/*/providers/microsoft.marketplaceordering/offertypes/*/publishers/*/offers/*/plans/*/agreements/*", (*call).agreement},
 		{"POST", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*/validate", (*call).validateDeployment},
 		{"POST", "subscriptions/*/providers/microsoft.resources/deployments/*/validate", (*call).validateDeployment},
 		{"GET", "subscriptions/*/resourcegroups/*/providers/microsoft.resources/deployments/*/operations", (*call).deploymentOperations},
@@ -109,42 +111,17 @@ func (c *call) subscription() (*reply, error) {
 	return answer(http.StatusOK, c.subscriptionDoc()), nil
 }
 
-// regions that exist; zones are numbered 1 to 3 in each.
-var regions = map[string]string{
-	"eastus": "East US", "eastus2": "East US 2", "westus": "West US", "westus2": "West US 2", "westus3": "West US 3", "centralus": "Central US",
-	"northeurope": "North Europe", "westeurope": "West Europe", "uksouth": "UK South", "germanywestcentral": "Germany West Central",
-}
-
-func (c *call) regionNames() []string {
-	out := []string{c.Location}
-	for name := range regions {
-		if name != c.Location {
-			out = append(out, name)
-		}
-	}
-	sort.Strings(out[1:])
-	return out
-}
-
-func displayName(region string) string {
-	if d := regions[region]; d != "" {
-		return d
-	}
-	return region
-}
-
-func (c *call) locations() (*reply, error) {
-	var out []any
-	for _, name := range c.regionNames() {
-		out = append(out, Doc{"id": "/subscriptions/" + c.Subscription + "/locations/" + name, "name": name, "type": "Region",
-			"displayName": displayName(name), "regionalDisplayName": "(Sandbox) " + displayName(name),
-			"metadata":                 Doc{"regionType": "Physical", "regionCategory": "Recommended", "geographyGroup": "Sandbox", "pairedRegion": []any{}},
-			"availabilityZoneMappings": []any{Doc{"logicalZone": "1", "physicalZone": name + "-az1"}, Doc{"logicalZone": "2", "physicalZone": name + "-az2"}, Doc{"logicalZone": "3", "physicalZone": name + "-az3"}}})
-	}
-	return answer(http.StatusOK, Doc{"value": out}), nil
-}
-
+// namespaces that have kinds of their own here.
 var namespaces = []string{"Microsoft.Authorization", "Microsoft.Compute", "Microsoft.KeyVault", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Resources", "Microsoft.Storage"}
+
+// foreignNamespaces are Azure's too; their documents are kept as they are.
+var foreignNamespaces = []string{"Microsoft.ContainerRegistry", "Microsoft.ContainerService", "Microsoft.Features", "Microsoft.GuestConfiguration", "Microsoft.Insights",
+	"Microsoft.MarketplaceOrdering", "Microsoft.NetApp", "Microsoft.OperationalInsights", "Microsoft.PolicyInsights", "Microsoft.Quota", "Microsoft.RedHatOpenShift", "Microsoft.Security"}
+
+func knownNamespace(name string) bool {
+	is := func(ns string) bool { return strings.EqualFold(ns, name) }
+	return slices.ContainsFunc(namespaces, is) || slices.ContainsFunc(foreignNamespaces, is)
+}
 
 func (c *call) providers() (*reply, error) {
 	var out []any

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -92,6 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for k, v := range out.header {
 		h[k] = v
 	}
+	topOf(r, out)
 	if out.body == nil || r.Method == http.MethodHead {
 		w.WriteHeader(out.status)
 		return
@@ -104,12 +106,9 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.Query().Get("api-version") == "" {
-		return nil, badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
-	}
-	path, err := ParsePath(r.URL.Path)
+	path, err := s.target(r)
 	if err != nil {
-		return nil, failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
+		return nil, err
 	}
 	body, err := readBody(r)
 	if err != nil {
@@ -149,6 +148,33 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) 
 
 // errDiscarded ends the transaction of a request that only tries something out.
 var errDiscarded = errors.New("nothing is kept")
+
+var versionRe = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-[a-z]+)?$`)
+
+// target is what a request is about, as far as the gateway looks: before any provider is asked.
+func (s *Server) target(r *http.Request) (Path, error) {
+	switch version := r.URL.Query().Get("api-version"); {
+	case version == "":
+		return Path{}, badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+	case !versionRe.MatchString(version):
+		return Path{}, badRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid: it is a date such as 2024-03-01, or one with -preview behind it.", version)
+	}
+	path, err := ParsePath(r.URL.Path)
+	if err != nil {
+		return path, failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
+	}
+	segs := strings.Split(path.Raw[1:], "/")
+	if len(segs) > 1 && strings.EqualFold(segs[0], "subscriptions") && !strings.EqualFold(segs[1], s.Subscription) {
+		if uuid.Validate(segs[1]) != nil {
+			return path, badRequest("InvalidSubscriptionId", "The provided subscription identifier '%s' is malformed or invalid.", segs[1])
+		}
+		return path, failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
+	}
+	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && !knownNamespace(ns) {
+		return path, failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", ns)
+	}
+	return path, nil
+}
 
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (entra.Principal, error) {
 	raw, ok := wire.Bearer(r)

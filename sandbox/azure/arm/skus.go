@@ -3,6 +3,7 @@ package arm
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ type size struct {
 	vcpus        int
 	memoryMiB    int
 	arm64        bool
+	absent       []string // regions without it
 }
 
 // families of sizes, by name pattern: %d is the number of vCPUs.
@@ -22,26 +24,27 @@ var families = []struct {
 	gibPerVCPU      float64
 	vcpus           []int
 	arm64           bool
+	absent          []string
 }{
-	{"Standard_D%ds_v3", "standardDSv3Family", 4, []int{2, 4, 8, 16, 32}, false},
-	{"Standard_D%ds_v4", "standardDSv4Family", 4, []int{2, 4, 8, 16, 32}, false},
-	{"Standard_D%ds_v5", "standardDSv5Family", 4, []int{2, 4, 8, 16, 32}, false},
-	{"Standard_D%dds_v5", "standardDDSv5Family", 4, []int{2, 4, 8, 16, 32}, false},
-	{"Standard_D%das_v4", "standardDASv4Family", 4, []int{2, 4, 8, 16, 32}, false},
-	{"Standard_D%das_v5", "standardDASv5Family", 4, []int{2, 4, 8, 16, 32}, false},
-	{"Standard_D%dps_v5", "standardDPSv5Family", 4, []int{2, 4, 8, 16, 32}, true},
-	{"Standard_E%ds_v3", "standardESv3Family", 8, []int{2, 4, 8, 16}, false},
-	{"Standard_E%ds_v5", "standardESv5Family", 8, []int{2, 4, 8, 16}, false},
-	{"Standard_F%ds_v2", "standardFSv2Family", 2, []int{2, 4, 8, 16}, false},
-	{"Standard_B%dms", "standardBSFamily", 4, []int{2, 4, 8}, false},
-	{"Standard_B%ds", "standardBSFamily", 2, []int{2}, false},
+	{"Standard_D%ds_v3", "standardDSv3Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
+	{"Standard_D%ds_v4", "standardDSv4Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
+	{"Standard_D%ds_v5", "standardDSv5Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
+	{"Standard_D%dds_v5", "standardDDSv5Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
+	{"Standard_D%das_v4", "standardDASv4Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
+	{"Standard_D%das_v5", "standardDASv5Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
+	{"Standard_D%dps_v5", "standardDPSv5Family", 4, []int{2, 4, 8, 16, 32}, true, []string{"westus", "northcentralus"}},
+	{"Standard_E%ds_v3", "standardESv3Family", 8, []int{2, 4, 8, 16}, false, nil},
+	{"Standard_E%ds_v5", "standardESv5Family", 8, []int{2, 4, 8, 16}, false, nil},
+	{"Standard_F%ds_v2", "standardFSv2Family", 2, []int{2, 4, 8, 16}, false, nil},
+	{"Standard_B%dms", "standardBSFamily", 4, []int{2, 4, 8}, false, nil},
+	{"Standard_B%ds", "standardBSFamily", 2, []int{2}, false, nil},
 }
 
 var sizes = sync.OnceValue(func() map[string]size {
 	out := map[string]size{}
 	for _, f := range families {
 		for _, n := range f.vcpus {
-			s := size{name: fmt.Sprintf(f.pattern, n), family: f.family, vcpus: n, memoryMiB: int(f.gibPerVCPU * float64(n) * 1024), arm64: f.arm64}
+			s := size{name: fmt.Sprintf(f.pattern, n), family: f.family, vcpus: n, memoryMiB: int(f.gibPerVCPU * float64(n) * 1024), arm64: f.arm64, absent: f.absent}
 			out[strings.ToLower(s.name)] = s
 		}
 	}
@@ -101,8 +104,12 @@ func (s size) sku(at string) Doc {
 	if s.arm64 {
 		arch = "Arm64"
 	}
+	restrictions := []any{}
+	if slices.Contains(s.absent, at) {
+		restrictions = append(restrictions, Doc{"type": "Location", "values": []any{at}, "reasonCode": "NotAvailableForSubscription", "restrictionInfo": Doc{"locations": []any{at}}})
+	}
 	return Doc{"resourceType": "virtualMachines", "name": s.name, "tier": "Standard", "size": strings.TrimPrefix(s.name, "Standard_"), "family": s.family,
-		"locations": []any{at}, "restrictions": []any{},
+		"locations": []any{at}, "restrictions": restrictions,
 		"locationInfo": []any{Doc{"location": at, "zones": []any{"1", "2", "3"}, "zoneDetails": []any{}}},
 		"capabilities": capabilities("vCPUs", strconv.Itoa(s.vcpus), "vCPUsAvailable", strconv.Itoa(s.vcpus), "MemoryGB", strconv.FormatFloat(float64(s.memoryMiB)/1024, 'g', -1, 64),
 			"CpuArchitectureType", arch, "HyperVGenerations", "V1,V2", "PremiumIO", "True", "AcceleratedNetworkingEnabled", "True",
@@ -116,20 +123,4 @@ func (c *call) vmSizes() (*reply, error) {
 		out = append(out, Doc{"name": s.name, "numberOfCores": s.vcpus, "memoryInMB": s.memoryMiB, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": s.vcpus * 8192, "maxDataDiskCount": 2 * s.vcpus})
 	}
 	return answer(http.StatusOK, Doc{"value": out}), nil
-}
-
-// usages shows a quota that nothing in the sandbox reaches.
-func (c *call) usages() (*reply, error) {
-	cores, machines := 0, c.within("", typeVM)
-	for _, vm := range machines {
-		s, _ := sizeOf(vmSize(vm))
-		cores += s.vcpus
-	}
-	usage := func(name, text string, n, limit int) Doc {
-		return Doc{"unit": "Count", "currentValue": n, "limit": limit, "name": Doc{"value": name, "localizedValue": text}}
-	}
-	if strings.Contains(strings.ToLower(c.path.Raw), "microsoft.network") {
-		return answer(http.StatusOK, Doc{"value": []any{usage("PublicIPAddresses", "Public IP Addresses", len(c.within("", typePublicIP)), 1000)}}), nil
-	}
-	return answer(http.StatusOK, Doc{"value": []any{usage("cores", "Total Regional vCPUs", cores, 1000), usage("virtualMachines", "Virtual Machines", len(machines), 25000)}}), nil
 }

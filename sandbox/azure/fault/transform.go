@@ -25,6 +25,17 @@ func pageOf(r *http.Request, size int) (page, bool) {
 	return page{size: size}, size > 0
 }
 
+// NextLink is the address of the page of a list that begins after some entries. Wrap serves it whether or not a rule is in force.
+func NextLink(r *http.Request, size, after int) string {
+	u := *r.URL
+	u.Scheme, u.Host = "https", r.Host
+	values := u.Query()
+	values.Del("$top") // the token has the size
+	values.Set(tokenParameter, fmt.Sprintf("sandbox-%d-%d", size, after))
+	u.RawQuery = values.Encode()
+	return u.String()
+}
+
 // cut leaves one page of a list and says where the next one is.
 func (r *recorder) cut(plane string, q *http.Request, p page) {
 	doc, ok := r.document()
@@ -36,16 +47,11 @@ func (r *recorder) cut(plane string, q *http.Request, p page) {
 	to := min(from+p.size, len(list))
 	doc["value"] = list[from:to]
 	if to < len(list) {
-		u := *q.URL
-		u.Scheme, u.Host = "https", q.Host
-		values := u.Query()
-		values.Set(tokenParameter, fmt.Sprintf("sandbox-%d-%d", p.size, to))
-		u.RawQuery = values.Encode()
 		link := "nextLink"
 		if plane == Graph {
 			link = "@odata.nextLink"
 		}
-		doc[link] = u.String()
+		doc[link] = NextLink(q, p.size, to)
 	}
 	r.replace(doc)
 }

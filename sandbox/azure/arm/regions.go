@@ -1,0 +1,70 @@
+package arm
+
+import (
+	"net/http"
+	"sort"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// regions that exist; zones are numbered 1 to 3 in each.
+var regions = map[string]string{
+	"eastus": "East US", "eastus2": "East US 2", "southcentralus": "South Central US", "westus2": "West US 2", "westus3": "West US 3",
+	"australiaeast": "Australia East", "southeastasia": "Southeast Asia", "northeurope": "North Europe", "swedencentral": "Sweden Central",
+	"uksouth": "UK South", "westeurope": "West Europe", "centralus": "Central US", "southafricanorth": "South Africa North",
+	"centralindia": "Central India", "eastasia": "East Asia", "indonesiacentral": "Indonesia Central", "japaneast": "Japan East",
+	"japanwest": "Japan West", "koreacentral": "Korea Central", "malaysiawest": "Malaysia West", "newzealandnorth": "New Zealand North",
+	"canadacentral": "Canada Central", "francecentral": "France Central", "germanywestcentral": "Germany West Central", "italynorth": "Italy North",
+	"norwayeast": "Norway East", "polandcentral": "Poland Central", "spaincentral": "Spain Central", "switzerlandnorth": "Switzerland North",
+	"mexicocentral": "Mexico Central", "uaenorth": "UAE North", "brazilsouth": "Brazil South", "israelcentral": "Israel Central",
+	"qatarcentral": "Qatar Central", "northcentralus": "North Central US", "westus": "West US", "westcentralus": "West Central US",
+	"australiacentral": "Australia Central", "australiasoutheast": "Australia Southeast", "koreasouth": "Korea South", "southindia": "South India",
+	"westindia": "West India", "canadaeast": "Canada East", "ukwest": "UK West", "brazilsoutheast": "Brazil Southeast",
+}
+
+func (c *call) regionNames() []string {
+	out := []string{c.Location}
+	for name := range regions {
+		if name != c.Location {
+			out = append(out, name)
+		}
+	}
+	sort.Strings(out[1:])
+	return out
+}
+
+func displayName(region string) string {
+	if d := regions[region]; d != "" {
+		return d
+	}
+	return region
+}
+
+func (c *call) locations() (*reply, error) {
+	var out []any
+	for _, name := range c.regionNames() {
+		out = append(out, Doc{"id": "/subscriptions/" + c.Subscription + "/locations/" + name, "name": name, "type": "Region",
+			"displayName": displayName(name), "regionalDisplayName": "(Sandbox) " + displayName(name),
+			"metadata":                 Doc{"regionType": "Physical", "regionCategory": "Recommended", "geographyGroup": "Sandbox", "pairedRegion": []any{}},
+			"availabilityZoneMappings": []any{Doc{"logicalZone": "1", "physicalZone": name + "-az1"}, Doc{"logicalZone": "2", "physicalZone": name + "-az2"}, Doc{"logicalZone": "3", "physicalZone": name + "-az3"}}})
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
+}
+
+// checkLocation wants a region for what lives in one.
+func (c *call) checkLocation(k *Kind) error {
+	at := wire.Text(c.body, "location")
+	group := k.Type == typeResourceGroup
+	switch {
+	case !group && (k.Type == "" || strings.Count(k.Type, "/") != 1 || strings.HasPrefix(k.Type, "Microsoft.Authorization/") || k.Type == typeDeployment):
+		return nil
+	case at == "":
+		return badRequest("LocationRequired", "The location property is required for this definition.")
+	case at == "global" && !group, at == c.Location, regions[at] != "":
+		return nil
+	case group:
+		return badRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of available regions is '%s'.", at, strings.Join(c.regionNames(), ","))
+	}
+	return badRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.", at, k.Type, strings.Join(c.regionNames(), ","))
+}
