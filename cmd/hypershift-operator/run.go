@@ -27,6 +27,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion"
+	"github.com/hypershift-on-azure/hypershift/internal/events"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/metrics"
@@ -93,6 +94,8 @@ func run(ctx context.Context, c config) error {
 		WebhookServer: webhook.NewServer(webhook.Options{Port: c.webhookPort, TLSOpts: []func(*tls.Config){
 			func(config *tls.Config) { config.GetCertificate = certificates.GetCertificate },
 		}}),
+		// The objects of Cluster API and Routes are watched anyway.
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Cache: cache.Options{
 			// Nobody here reads managed fields, and they are a third of what a cache holds.
 			DefaultTransform: cache.TransformStripManagedFields(),
@@ -130,6 +133,9 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 		return err
 	}
 	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.OperatorImage}); err != nil {
+		return err
+	}
+	if err := events.SetupWithManager(mgr); err != nil {
 		return err
 	}
 	versions := &hostedcluster.SupportedVersions{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}

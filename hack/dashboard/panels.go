@@ -35,8 +35,8 @@ const (
 
 var rows = []row{
 	{"Fleet", []panel{
-		{title: "Hosted clusters", unit: number, legend: "{{platform}}", exprs: []string{"max by (platform) (hypershift_hostedclusters)"}, shape: "stat"},
-		{title: "Node pools", unit: number, legend: "{{platform}}", exprs: []string{"max by (platform) (hypershift_nodepools)"}, shape: "stat"},
+		{title: "Hosted clusters", unit: number, legend: "{{platform}}", exprs: []string{"platform:hypershift_hostedclusters:max"}, shape: "stat"},
+		{title: "Node pools", unit: number, legend: "{{platform}}", exprs: []string{"platform:hypershift_nodepools:max"}, shape: "stat"},
 		{title: "Operator", unit: number, legend: "{{version}} {{image}}", exprs: []string{"max by (version, image) (hypershift_operator_info)"}, shape: "table"},
 		{title: "Hosted clusters with a failed condition", unit: number, legend: "{{platform}} {{condition}}",
 			exprs: []string{"max by (platform, condition) (hypershift_hostedclusters_failure_conditions) > 0"}},
@@ -71,6 +71,8 @@ var rows = []row{
 	{"Ignition servers", []panel{
 		{title: "Configurations asked for", unit: "reqps", legend: "{{nodePool}}", exprs: []string{"sum by (nodePool) (rate(ign_server_get_request[5m]))"},
 			text: "Configurations that machines asked for, by node pool."},
+		{title: "Configurations built", unit: "ops", legend: "{{namespace}}", exprs: []string{"sum by (namespace) (rate(ign_server_payload_generation_seconds_count[5m]))"},
+			text: "Configurations that the ignition servers built."},
 		{title: "Unknown tokens", unit: "reqps", legend: "{{namespace}}", exprs: []string{"sum by (namespace) (rate(ign_server_payload_cache_miss_total[5m]))"},
 			text: "Requests with a token that opens nothing (yet)."},
 		{title: "Tokens", unit: number, legend: "{{namespace}}", exprs: []string{

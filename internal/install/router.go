@@ -91,8 +91,8 @@ func (o *Options) routerContainer() corev1.Container {
 			"--ingress-domain=" + o.IngressDomain,
 			"--listen-addr=:" + strconv.Itoa(routerTLSPort),
 			"--health-addr=:" + strconv.Itoa(healthPort),
-			// Ends before the kubelet kills it.
-			"--drain=" + strconv.Itoa(routerGrace-10) + "s",
+			// With what it lingers, it ends before the kubelet kills it.
+			"--drain=" + strconv.Itoa(routerGrace-15) + "s",
 		},
 		Ports: []corev1.ContainerPort{
 			{Name: "https", ContainerPort: routerTLSPort, Protocol: corev1.ProtocolTCP},

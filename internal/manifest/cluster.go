@@ -200,11 +200,16 @@ func (c *Cluster) secretEncryption() *hyperv1.SecretEncryptionSpec {
 			AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: etcdEncryptionName(c.Name)}},
 		}
 	}
-	return &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: "Azure", Azure: &hyperv1.AzureKMSSpec{
-		ActiveKey:        hyperv1.AzureKMSKey{KeyVaultName: c.KMS.VaultName, KeyName: c.KMS.KeyName, KeyVersion: c.KMS.KeyVersion},
-		KeyVaultType:     c.KMS.VaultType,
-		WorkloadIdentity: &hyperv1.WorkloadIdentity{ClientID: hyperv1.AzureClientID(c.KMS.ClientID)},
-	}}}
+	kms := &hyperv1.AzureKMSSpec{
+		ActiveKey:    hyperv1.AzureKMSKey{KeyVaultName: c.KMS.VaultName, KeyName: c.KMS.KeyName, KeyVersion: c.KMS.KeyVersion},
+		KeyVaultType: c.KMS.VaultType,
+	}
+	if c.KMS.CredentialsSecretName != "" {
+		kms.KMS = &hyperv1.ManagedIdentity{CredentialsSecretName: c.KMS.CredentialsSecretName, ObjectEncoding: "utf-8"}
+	} else {
+		kms.WorkloadIdentity = &hyperv1.WorkloadIdentity{ClientID: hyperv1.AzureClientID(c.KMS.ClientID)}
+	}
+	return &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: "Azure", Azure: kms}}
 }
 
 func (c *Cluster) platform() *hyperv1.AzurePlatformSpec {
@@ -221,6 +226,14 @@ func (c *Cluster) platform() *hyperv1.AzurePlatformSpec {
 			AzureAuthenticationConfigType: hyperv1.AzureWorkloadIdentities, WorkloadIdentities: c.Identity.WorkloadIdentities,
 		},
 		Topology: c.Publishing.EndpointAccess,
+	}
+	if managed := c.Identity.ManagedIdentities; managed != nil {
+		p.AzureAuthenticationConfig = hyperv1.AzureAuthenticationConfiguration{
+			AzureAuthenticationConfigType: hyperv1.AzureManagedIdentities, ManagedIdentities: managed,
+		}
+		if !c.private() {
+			p.Topology = "" // said only where workload identities are used
+		}
 	}
 	if c.private() {
 		p.Private = &hyperv1.AzurePrivateSpec{Type: "PrivateLink", PrivateLink: &hyperv1.AzurePrivateLinkSpec{

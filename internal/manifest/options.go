@@ -63,8 +63,10 @@ type Infra struct {
 // Identity is who the cluster is in Azure.
 type Identity struct {
 	SubscriptionID, TenantID string
-	WorkloadIdentities       *hyperv1.AzureWorkloadIdentitySet
-	IssuerURL                string
+	// WorkloadIdentities, or ManagedIdentities in the managed flavour.
+	WorkloadIdentities *hyperv1.AzureWorkloadIdentitySet
+	ManagedIdentities  *hyperv1.AzureResourceManagedIdentities
+	IssuerURL          string
 }
 
 // Secrets are the contents of the Secrets and ConfigMaps beside the HostedCluster; an empty one makes no object.
@@ -100,7 +102,9 @@ type KMS struct {
 	VaultName, KeyName, KeyVersion string
 	// VaultType is KeyVault or ManagedHSM.
 	VaultType string
-	ClientID  string
+	// ClientID of the workload identity, or CredentialsSecretName in the key vault in the managed flavour.
+	ClientID              string
+	CredentialsSecretName string
 }
 
 // NodePool is everything that one node pool is made from.

@@ -30,18 +30,23 @@ type Proxy struct {
 	// Endpoints is where EndpointSlices are read, a cache.
 	Endpoints client.Reader
 	Table     *Table
-	// Drain is how long connections may live on when the proxy ends.
+	// Linger is how long connections are still accepted when the proxy ends: load balancers need a while to learn that it does.
+	Linger time.Duration
+	// Drain is how long connections may live on after that.
 	Drain time.Duration
 
 	open sync.WaitGroup
 }
 
-// Serve accepts until the context ends, then waits for the connections that are open, but not for ever.
+// Serve accepts until the context ends and a little longer, then waits for the connections that are open, but not for ever.
 func (p *Proxy) Serve(ctx context.Context, listener net.Listener) error {
 	// Connections outlive the context by the drain.
 	serving, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	stop := context.AfterFunc(ctx, func() {
+		time.Sleep(p.Linger)
+		_ = listener.Close()
+	})
 	defer stop()
 	for {
 		conn, err := listener.Accept()

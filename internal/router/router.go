@@ -8,8 +8,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
 // Kind of what is served.
@@ -40,20 +42,21 @@ type Admitter struct {
 	// Domain is the ingress domain: of the router's own name and of Routes without one.
 	Domain string
 	Table  *Table
+
+	mu     sync.Mutex
+	filled bool
 }
 
 // SetupWithManager registers the controller. Every replica serves and admits: what one has written, the others find there.
-func (a *Admitter) SetupWithManager(mgr ctrl.Manager) error {
-	route := &unstructured.Unstructured{}
-	route.SetGroupVersionKind(Kind)
-	// EndpointSlices are read when somebody connects; asking here starts their cache, so that it is full when the router is ready.
-	if _, err := mgr.GetCache().GetInformer(context.Background(), &discoveryv1.EndpointSlice{}); err != nil {
+func (a *Admitter) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	// EndpointSlices are read when somebody connects; asking here starts their cache with the manager.
+	if _, err := mgr.GetCache().GetInformer(ctx, &discoveryv1.EndpointSlice{}); err != nil {
 		return fmt.Errorf("watch endpoints: %w", err)
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("router").
-		For(route).
-		Watches(route, handler.EnqueueRequestsFromMapFunc(a.rivals)).
+		For(newRoute()).
+		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
 		Complete(a)
 	if err != nil {
 		return fmt.Errorf("set the router up: %w", err)
@@ -61,46 +64,96 @@ func (a *Admitter) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// rivals are the other Routes of the same host name: one of them may get it, or lose it, now.
-func (a *Admitter) rivals(_ context.Context, obj client.Object) []reconcile.Request {
-	route, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil
-	}
-	var requests []reconcile.Request
-	for _, key := range a.Table.claimants(hostOf(route, a.Domain)) {
-		if key != client.ObjectKeyFromObject(obj) {
-			requests = append(requests, reconcile.Request{NamespacedName: key})
-		}
-	}
-	return requests
-}
-
-// Reconcile takes one Route into the table, or out of it, and writes its status.
-func (a *Admitter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+func newRoute() *unstructured.Unstructured {
 	route := &unstructured.Unstructured{}
 	route.SetGroupVersionKind(Kind)
-	err := a.Get(ctx, request.NamespacedName, route)
+	return route
+}
+
+// Fill takes all Routes into the table at once, the first time: one by one, a younger claim would be admitted until the older came.
+func (a *Admitter) Fill(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.filled {
+		return nil
+	}
+	routes := &unstructured.UnstructuredList{}
+	routes.SetGroupVersionKind(Kind.GroupVersion().WithKind(Kind.Kind + "List"))
+	if err := a.List(ctx, routes); err != nil {
+		return fmt.Errorf("list the Routes: %w", err)
+	}
+	for i := range routes.Items {
+		a.claim(&routes.Items[i])
+	}
+	a.filled = true
+	return nil
+}
+
+// Reconcile takes one Route into the table, or out of it, and writes its status and that of those that have or lose a host name by it.
+func (a *Admitter) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if err := a.Fill(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	route, err := a.read(ctx, request.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	var rivals []types.NamespacedName
+	if route == nil {
+		rivals = a.Table.remove(request.NamespacedName)
+	} else {
+		rivals = a.claim(route)
+		err = a.report(ctx, route)
+	}
+	errs := []error{err}
+	for _, key := range rivals {
+		rival, err := a.read(ctx, key)
+		if err == nil && rival != nil {
+			err = a.report(ctx, rival)
+		}
+		errs = append(errs, err)
+	}
+	return ctrl.Result{}, errors.Join(errs...)
+}
+
+// read returns nil for a Route that is not there.
+func (a *Admitter) read(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	route := newRoute()
+	err := a.Get(ctx, key, route)
 	if apierrors.IsNotFound(err) {
-		a.Table.remove(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("read Route %s: %w", request, err)
+		return nil, fmt.Errorf("read Route %s: %w", key, err)
 	}
-	if _, hosted := route.GetLabels()[hostedLabel]; hosted || !route.GetDeletionTimestamp().IsZero() {
-		a.Table.remove(request.NamespacedName)
-		return ctrl.Result{}, nil
+	return route, nil
+}
+
+// claim makes the table say what the Route says, and returns the other Routes of the host names that this touches.
+func (a *Admitter) claim(route *unstructured.Unstructured) []types.NamespacedName {
+	key := client.ObjectKeyFromObject(route)
+	if hosted(route) || !route.GetDeletionTimestamp().IsZero() || unserved(route) != nil {
+		return a.Table.remove(key)
+	}
+	return a.Table.set(key, hostOf(route, a.Domain), targetOf(route))
+}
+
+func hosted(route *unstructured.Unstructured) bool {
+	_, hosted := route.GetLabels()[hostedLabel]
+	return hosted
+}
+
+// report writes the status of a Route that is ours to serve.
+func (a *Admitter) report(ctx context.Context, route *unstructured.Unstructured) error {
+	if hosted(route) || !route.GetDeletionTimestamp().IsZero() {
+		return nil
 	}
 	host := hostOf(route, a.Domain)
 	problem := unserved(route)
-	if problem == nil && !a.Table.set(request.NamespacedName, host, targetOf(route)) {
+	if problem == nil && !a.Table.has(client.ObjectKeyFromObject(route), host) {
 		problem = &refusal{"HostAlreadyClaimed", "an older Route has the host name " + host}
 	}
-	if problem != nil && problem.reason != "HostAlreadyClaimed" {
-		a.Table.remove(request.NamespacedName)
-	}
-	return ctrl.Result{}, a.writeStatus(ctx, route, host, problem)
+	return a.writeStatus(ctx, route, host, problem)
 }
 
 // refusal is why a Route is not served.
@@ -135,8 +188,9 @@ func (a *Admitter) writeStatus(ctx context.Context, route *unstructured.Unstruct
 		return err
 	}
 	target := route.DeepCopy()
-	if err := a.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the status of Route %s/%s: %w", route.GetNamespace(), route.GetName(), err))
+	err = a.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of Route %s/%s: %w", route.GetNamespace(), route.GetName(), err)
 	}
 	return nil
 }

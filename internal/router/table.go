@@ -32,48 +32,59 @@ type claim struct {
 // NewTable is empty.
 func NewTable() *Table { return &Table{claims: map[string][]claim{}} }
 
-// set makes the Route claim the host name and no other, and tells whether it has it.
-func (t *Table) set(route types.NamespacedName, host string, target Target) bool {
+// set makes the Route claim the host name and no other. It returns the other claimants of the host names that this changes.
+func (t *Table) set(route types.NamespacedName, host string, target Target) []types.NamespacedName {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(route)
-	claims := append(slices.Clone(t.claims[host]), claim{route, target})
+	rivals := t.drop(route, host)
+	claims := slices.DeleteFunc(slices.Clone(t.claims[host]), func(c claim) bool { return c.route == route })
+	rivals = append(rivals, routes(claims)...)
+	claims = append(claims, claim{route, target})
 	slices.SortFunc(claims, func(a, b claim) int {
 		return cmp.Or(a.target.created.Compare(b.target.created), cmp.Compare(a.route.String(), b.route.String()))
 	})
 	t.claims[host] = claims
-	return claims[0].route == route
+	return rivals
 }
 
-func (t *Table) remove(route types.NamespacedName) {
+// remove forgets the Route. It returns the other claimants of its host names.
+func (t *Table) remove(route types.NamespacedName) []types.NamespacedName {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(route)
+	return t.drop(route, "")
 }
 
-func (t *Table) drop(route types.NamespacedName) {
+// drop removes the Route's claims but one.
+func (t *Table) drop(route types.NamespacedName, but string) []types.NamespacedName {
+	var rivals []types.NamespacedName
 	for host, claims := range t.claims {
-		if !slices.ContainsFunc(claims, func(c claim) bool { return c.route == route }) {
+		left := slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return c.route == route })
+		if host == but || len(left) == len(claims) {
 			continue
 		}
-		left := slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return c.route == route })
+		rivals = append(rivals, routes(left)...)
+		t.claims[host] = left
 		if len(left) == 0 {
 			delete(t.claims, host)
-			continue
 		}
-		t.claims[host] = left
 	}
+	return rivals
 }
 
-// claimants are all Routes that want the host name.
-func (t *Table) claimants(host string) []types.NamespacedName {
+func routes(claims []claim) []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, c := range claims {
+		out = append(out, c.route)
+	}
+	return out
+}
+
+// has tells whether the host name is the Route's.
+func (t *Table) has(route types.NamespacedName, host string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	var routes []types.NamespacedName
-	for _, c := range t.claims[host] {
-		routes = append(routes, c.route)
-	}
-	return routes
+	claims := t.claims[host]
+	return len(claims) > 0 && claims[0].route == route
 }
 
 // lookup finds where connections for the host name go.
