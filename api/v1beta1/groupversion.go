@@ -28,6 +28,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&NodePool{}, &NodePoolList{},
 		&HostedControlPlane{}, &HostedControlPlaneList{},
 		&ControlPlaneComponent{}, &ControlPlaneComponentList{},
+		&AzurePrivateLinkService{}, &AzurePrivateLinkServiceList{},
+		&CertificateSigningRequestApproval{}, &CertificateSigningRequestApprovalList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

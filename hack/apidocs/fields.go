@@ -37,7 +37,7 @@ type listing struct {
 func fields() (string, error) {
 	p := &page{listed: map[string]listing{}}
 	fmt.Fprintf(p, preamble, "hypershift.openshift.io/v1beta1")
-	for _, plural := range []string{"hostedclusters", "nodepools", "hostedcontrolplanes", "controlplanecomponents"} {
+	for _, plural := range []string{"hostedclusters", "nodepools", "hostedcontrolplanes", "controlplanecomponents", "azureprivatelinkservices", "certificatesigningrequestapprovals"} {
 		raw, err := os.ReadFile("config/crd/hypershift/hypershift.openshift.io_" + plural + ".yaml")
 		if err != nil {
 			return "", err

@@ -12,6 +12,8 @@ import (
 
 type HypershiftV1beta1Interface interface {
 	RESTClient() rest.Interface
+	AzurePrivateLinkServicesGetter
+	CertificateSigningRequestApprovalsGetter
 	ControlPlaneComponentsGetter
 	HostedClustersGetter
 	HostedControlPlanesGetter
@@ -21,6 +23,14 @@ type HypershiftV1beta1Interface interface {
 // HypershiftV1beta1Client is used to interact with features provided by the hypershift.openshift.io group.
 type HypershiftV1beta1Client struct {
 	restClient rest.Interface
+}
+
+func (c *HypershiftV1beta1Client) AzurePrivateLinkServices(namespace string) AzurePrivateLinkServiceInterface {
+	return newAzurePrivateLinkServices(c, namespace)
+}
+
+func (c *HypershiftV1beta1Client) CertificateSigningRequestApprovals(namespace string) CertificateSigningRequestApprovalInterface {
+	return newCertificateSigningRequestApprovals(c, namespace)
 }
 
 func (c *HypershiftV1beta1Client) ControlPlaneComponents(namespace string) ControlPlaneComponentInterface {

@@ -2,6 +2,10 @@
 
 package v1beta1
 
+type AzurePrivateLinkServiceExpansion interface{}
+
+type CertificateSigningRequestApprovalExpansion interface{}
+
 type ControlPlaneComponentExpansion interface{}
 
 type HostedClusterExpansion interface{}
