@@ -34,6 +34,7 @@ type clusterFlags struct {
 	releaseStream                                             string
 	pullSecret, sshKey, signingKey, trustBundle, imageSources string
 	workloadIdentities, encryptionKeyID                       string
+	managed                                                   managedFlags
 	baseDomainPrefix, etcdStorageSize, endpointAccess, oauth  string
 	controlPlanePolicy, infraPolicy, catalogPlacement         string
 	controlPlaneOperatorImage, networkType                    string
@@ -164,6 +165,8 @@ func (f *clusterFlags) addAzure(flags *pflag.FlagSet) {
 	flags.BoolVar(&i.AssignRoles, "auto-assign-roles", false, "alias of --assign-service-principal-roles")
 	_ = flags.MarkHidden("auto-assign-roles")
 	flags.StringVar(&f.workloadIdentities, "workload-identities-file", "", "client ids written by create iam azure")
+	f.managed.add(flags, i)
+	flags.StringVar(&f.managed.kmsSecret, "kms-credentials-secret-name", "", "managed flavour: secret of the key vault with the credentials for --encryption-key-id")
 	flags.StringVar(&f.cluster.Identity.IssuerURL, "oidc-issuer-url", "", "issuer of the cluster's service account tokens")
 	flags.StringVar(&f.signingKey, "sa-token-issuer-private-key-path", "", "private key of the issuer")
 	flags.StringVar(&f.encryptionKeyID, "encryption-key-id", "", "key that encrypts Secrets: https://VAULT.vault.azure.net/keys/NAME/VERSION")

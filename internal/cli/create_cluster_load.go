@@ -10,14 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
@@ -117,6 +116,13 @@ func newSSHKey() (public, private []byte, err error) {
 }
 
 func (f *clusterFlags) loadIdentities() error {
+	f.infra.NoImageRegistry = slices.Contains(f.cluster.DisabledCapabilities, imageRegistryCapability)
+	if f.infraJSON == "" {
+		if err := f.managed.load(&f.infra); err != nil || f.managed.given() {
+			f.infra.Identities = nil
+			return err
+		}
+	}
 	if f.workloadIdentities == "" {
 		return nil
 	}
@@ -132,6 +138,10 @@ func (f *clusterFlags) loadKMS() error {
 	kms, err := parseKeyID(f.encryptionKeyID)
 	if err != nil {
 		return err
+	}
+	if kms.CredentialsSecretName = f.managed.kmsSecret; kms.CredentialsSecretName != "" {
+		f.cluster.KMS = kms
+		return nil
 	}
 	if f.infra.Identities != nil {
 		kms.ClientID = f.infra.Identities.KMSClientID
@@ -305,84 +315,4 @@ func (f *clusterFlags) loadImageSources() error {
 		return fmt.Errorf("--image-content-sources %s is no list of {source, mirrors}: %w", f.imageSources, err)
 	}
 	return nil
-}
-
-// checkInfra refuses an output that does not fit the flags, or that is not one.
-func (f *clusterFlags) checkInfra(out *provision.InfraOutput) error {
-	for _, v := range []struct{ key, value string }{
-		{"infraID", out.InfraID}, {"region", out.Region}, {"resourceGroupName", out.ResourceGroupName}, {"baseDomain", out.BaseDomain},
-		{"vnetID", out.VNetID}, {"subnetID", out.SubnetID}, {"securityGroupID", out.SecurityGroupID},
-	} {
-		if v.value == "" {
-			return fmt.Errorf("--infra-json %s has no %s; give the output of `hypershift create infra azure`", f.infraJSON, v.key)
-		}
-	}
-	f.infra.BaseDomain = out.BaseDomain
-	zone := out.PrivateZoneID[strings.LastIndexByte(out.PrivateZoneID, '/')+1:]
-	if f.baseDomainPrefix != "" && zone != "" && !strings.EqualFold(zone, f.clusterDomain()) {
-		return fmt.Errorf("--base-domain-prefix %s makes the domain %s, but the private zone of --infra-json is %s", f.baseDomainPrefix, f.clusterDomain(), zone)
-	}
-	return f.validateDomain()
-}
-
-// takeInfra copies the infrastructure into the manifests' options.
-func (f *clusterFlags) takeInfra(out *provision.InfraOutput) error {
-	if f.infraJSON != "" {
-		if err := f.checkInfra(out); err != nil {
-			return err
-		}
-	}
-	f.cluster.Infra = manifest.Infra{
-		InfraID: out.InfraID, Location: out.Region, ResourceGroup: out.ResourceGroupName,
-		VNetID: out.VNetID, SubnetID: out.SubnetID, SecurityGroupID: out.SecurityGroupID,
-		BaseDomain: out.BaseDomain, PublicZoneID: out.PublicZoneID, PrivateZoneID: out.PrivateZoneID, BootImageID: out.BootImageID,
-	}
-	if f.cloud != "AzurePublicCloud" {
-		f.cluster.Infra.Cloud = f.cloud
-	}
-	identities := out.WorkloadIdentities
-	if identities == nil {
-		identities = f.infra.Identities
-	}
-	if identities == nil {
-		return errors.New("--infra-json holds no workloadIdentities; give --workload-identities-file")
-	}
-	f.cluster.Identity.WorkloadIdentities = identitySet(identities)
-	if kms := f.cluster.KMS; kms != nil {
-		if kms.ClientID == "" {
-			kms.ClientID = out.KMSClientID
-		}
-		if kms.ClientID == "" {
-			return errNoKMSIdentity
-		}
-	}
-	return nil
-}
-
-func identitySet(w *provision.WorkloadIdentities) *hyperv1.AzureWorkloadIdentitySet {
-	id := func(i provision.Identity) hyperv1.WorkloadIdentity {
-		return hyperv1.WorkloadIdentity{ClientID: hyperv1.AzureClientID(i.ClientID)}
-	}
-	set := &hyperv1.AzureWorkloadIdentitySet{
-		ImageRegistry: id(w.ImageRegistry), Ingress: id(w.Ingress), File: id(w.File), Disk: id(w.Disk),
-		NodePoolManagement: id(w.NodePoolManagement), CloudProvider: id(w.CloudProvider), Network: id(w.Network),
-	}
-	if w.ControlPlaneOperator != nil {
-		set.ControlPlaneOperator = new(id(*w.ControlPlaneOperator))
-	}
-	return set
-}
-
-var (
-	notNameChars = regexp.MustCompile(`[^A-Za-z0-9-]`)
-	manyDashes   = regexp.MustCompile(`-{2,}`)
-)
-
-// newInfraID derives an infrastructure id of at most 27 characters, so that names made from it fit Azure's limits.
-func newInfraID(name string) string {
-	base := manyDashes.ReplaceAllString(notNameChars.ReplaceAllString(name, "-"), "-")
-	if len(base) > 21 {
-		base = base[:21]
-	}
-	return strings.TrimRight(base, "-") + "-" + utilrand.String(5)
 }

@@ -114,6 +114,17 @@ func TestCreateClusterRefusals(t *testing.T) {
 		{"--name demo --annotations a/b/c=d", "invalid annotation"},
 		{"--name demo --oidc-issuer-url ftp://x", "--oidc-issuer-url"},
 		{"--name demo --vnet-id x", "--vnet-id"},
+		{"--name demo --managed-identities-file f --data-plane-identities-file g", "mutually exclusive"},
+		{"--name demo --data-plane-identities-file g", "mutually exclusive"},
+		{"--name demo --workload-identities-file= --data-plane-identities-file g", "--data-plane-identities-file requires"},
+		{"--name demo --workload-identities-file= --managed-identities-file f", "--managed-identities-file requires"},
+		{"--name demo --workload-identities-file= --managed-identities-file f --data-plane-identities-file g --oauth-publishing-strategy LoadBalancer", "is not supported for ARO HCP"},
+		{"--name demo --workload-identities-file= --managed-identities-file f --data-plane-identities-file g --encryption-key-id https://v.vault.azure.net/keys/a/b", "needs --kms-credentials-secret-name"},
+		{"--name demo --kms-credentials-secret-name s", "--kms-credentials-secret-name needs --encryption-key-id"},
+		{"--name demo --kms-credentials-secret-name s --encryption-key-id https://v.vault.azure.net/keys/a/b", "is for managed identities"},
+		{"--name demo --workload-identities-file= --managed-identities-file f --data-plane-identities-file g", "cannot read --managed-identities-file"},
+		{"--name demo --assign-custom-hcp-roles --infra-json f", "cannot be used with --infra-json"},
+		{"--name demo --default-dual --service-cidr 10.0.0.0/16", "default-dual service-cidr"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			_, err := createCluster(append(inputs(t), strings.Fields(tc.args+" --render")...)...)

@@ -24,7 +24,7 @@ func (f *clusterFlags) validate() error {
 	}
 	for _, check := range []func() error{
 		f.validateBasics, f.machines.validateArch, f.validateFeatureSet, f.validateCapabilities, f.validateAPIServerName, f.validateNetworking,
-		f.validateRoles, f.validatePublishing, f.validateDomain, f.validateZones, f.machines.validate,
+		f.validateRoles, f.validateFlavour, f.validatePublishing, f.validateDomain, f.validateZones, f.machines.validate,
 		f.validateInputs, f.validateNames, f.validateRanges, f.validateSpec,
 	} {
 		if err := check(); err != nil {
@@ -62,7 +62,7 @@ func (f *clusterFlags) validateInputs() error {
 		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
 	case f.sshKey != "" && f.generateSSH:
 		return errors.New("--ssh-key and --generate-ssh cannot be specified together")
-	case f.workloadIdentities == "" && f.infraJSON == "" && f.infra.Identities == nil:
+	case f.workloadIdentities == "" && f.infraJSON == "" && f.infra.Identities == nil && !f.managed.given():
 		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
 	case f.signingKey != "" && f.cluster.Identity.IssuerURL == "":
 		return errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url: the issuer whose documents publish the key")
@@ -109,7 +109,7 @@ func (f *clusterFlags) validateNames() error {
 	return nil
 }
 
-var capabilityNames = []string{"ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress"}
+var capabilityNames = []string{imageRegistryCapability, "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress"}
 
 func (f *clusterFlags) validateFeatureSet() error {
 	switch set := f.cluster.FeatureSet; set {
@@ -228,8 +228,24 @@ func (f *clusterFlags) validateRoles() error {
 	switch {
 	case i.NSGID != "" && i.ResourceGroup == "":
 		return errors.New("--resource-group-name is required when --network-security-group-id is given")
-	case i.AssignRoles && f.infraJSON != "":
+	case (i.AssignRoles || i.CustomRoles) && f.infraJSON != "":
 		return errors.New("--assign-service-principal-roles cannot be used with --infra-json; use `create infra azure --assign-identity-roles`")
+	}
+	return nil
+}
+
+// validateFlavour checks that the flags are of one of the two flavours of clusters.
+func (f *clusterFlags) validateFlavour() error {
+	if err := f.managed.check(f.workloadIdentities); err != nil {
+		return err
+	}
+	switch {
+	case f.managed.kmsSecret != "" && f.encryptionKeyID == "":
+		return errors.New("--kms-credentials-secret-name needs --encryption-key-id: the key that the credentials are for")
+	case f.managed.given() && f.encryptionKeyID != "" && f.managed.kmsSecret == "":
+		return errors.New("--encryption-key-id needs --kms-credentials-secret-name where managed identities are used")
+	case f.managed.kmsSecret != "" && !f.managed.given() && f.infraJSON == "":
+		return errors.New("--kms-credentials-secret-name is for managed identities; workload identities have kmsClientID in their file")
 	}
 	return nil
 }
@@ -240,6 +256,9 @@ func (f *clusterFlags) validatePublishing() error {
 	}
 	if f.oauth != "Route" && f.oauth != "LoadBalancer" {
 		return fmt.Errorf("--oauth-publishing-strategy must be either Route or LoadBalancer; it is %q", f.oauth)
+	}
+	if f.oauth == "LoadBalancer" && f.managed.given() {
+		return errors.New("--oauth-publishing-strategy LoadBalancer is not supported for ARO HCP, whose clusters use managed identities; use Route")
 	}
 	p := &f.cluster.Publishing
 	if id := p.NATSubnetID; id != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,8 @@ func newCreateInfraAzureCommand() *cobra.Command {
 	var o provision.InfraOptions
 	var handoff handoffFile
 	var identities, outputFile string
+	var managed managedFlags
+	var disabled []string
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Resource groups, network, private DNS zone, load balancer, role assignments",
@@ -38,9 +41,16 @@ func newCreateInfraAzureCommand() *cobra.Command {
 			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
 			handoff.ContinueInfra(&o)
 			o.Location = flags.location
+			if err := managed.check(identities); err != nil {
+				return err
+			}
+			if err := managed.load(&o); err != nil {
+				return err
+			}
 			if err := infraIdentities(&o, identities, handoff.Identities); err != nil {
 				return err
 			}
+			o.NoImageRegistry = slices.Contains(disabled, imageRegistryCapability)
 			if err := o.Validate(); err != nil {
 				return err
 			}
@@ -75,6 +85,8 @@ func newCreateInfraAzureCommand() *cobra.Command {
 	f.StringToStringVarP(&o.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
 	addBroughtFlags(f, &o)
 	f.StringVar(&identities, "workload-identities-file", "", "client ids written by create iam azure")
+	managed.add(f, &o)
+	f.StringSliceVar(&disabled, "disable-cluster-capabilities", nil, "parts that the cluster goes without; without ImageRegistry its identity needs no role")
 	f.BoolVar(&o.AssignRoles, "assign-identity-roles", false, "give the identities their roles")
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
 	f.StringVar(&outputFile, "output-file", "", "file to write the result to (mode 0600)")
@@ -101,6 +113,9 @@ func warnUnguarded(o provision.InfraOptions, say func(string, ...any)) {
 
 // infraIdentities are those of the file, or of the hand-off.
 func infraIdentities(o *provision.InfraOptions, path string, from *provision.IdentitiesHandoff) error {
+	if o.Managed != nil {
+		return nil
+	}
 	if path == "" && from != nil {
 		o.Identities = from.Clients
 		return nil

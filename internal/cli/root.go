@@ -71,7 +71,7 @@ func NewRoot() *cobra.Command {
 		RunE:             needSubcommand,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newInstallCommand(), newCreateCommand(), newDestroyCommand(), newRotateCommand(), newVerifyCommand(), newSandboxCommand(), newVersionCommand())
+	root.AddCommand(newInstallCommand(), newUninstallCommand(), newCreateCommand(), newDestroyCommand(), newRotateCommand(), newVerifyCommand(), newSandboxCommand(), newVersionCommand())
 	return root
 }
 

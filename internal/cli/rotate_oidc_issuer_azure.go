@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 func newRotateCommand() *cobra.Command {
@@ -43,9 +46,9 @@ point; run again, it goes on where it was.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.azureFlags.add(cmd)
+	f.addPlan(cmd)
 	addIssuerFlags(cmd, &f.Issuer)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.output, "output", "o", "", "print the result as json or yaml")
 	flags.DurationVar(&f.TokenLifetime, "token-lifetime", 24*time.Hour, "longest life of a token, with the time the API server takes to roll out")
 	flags.BoolVar(&f.NoWait, "no-wait", false, "do not wait for old tokens to end; print when to run --finish")
 	flags.BoolVar(&f.Finish, "finish", false, "only end a rotation that is under way")
@@ -81,20 +84,18 @@ func (f *rotateFlags) run(cmd *cobra.Command) error {
 			return updateSigningKey(ctx, c, key, private, oldPublic)
 		}
 	}
-	session, err := f.session()
-	if err != nil {
-		return err
-	}
 	f.Say = progressLine(cmd)
-	rotation, err := provision.RotateIssuer(cmd.Context(), session, f.RotateOptions)
-	if err != nil {
-		return err
-	}
-	if f.output != "" {
-		return printObject(cmd.OutOrStdout(), f.output, rotation)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", rotation.Phase, rotation.KeyID)
-	return err
+	return withPlan(cmd, &f.azureFlags,
+		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+			return provision.PlanRotateIssuer(ctx, s, f.RotateOptions)
+		},
+		func(ctx context.Context, s *azure.Session) (*provision.Rotation, error) {
+			return provision.RotateIssuer(ctx, s, f.RotateOptions)
+		},
+		func(w io.Writer, rotation *provision.Rotation) error {
+			_, err := fmt.Fprintf(w, "%s %s\n", rotation.Phase, rotation.KeyID)
+			return err
+		})
 }
 
 // updateSigningKey changes the Secret that the HostedCluster names.

@@ -109,8 +109,8 @@ func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
 		return true
 	}
 	// The stack names its address and its load balancer so, and marks them; without the mark they are the user's.
-	if r.Name == d.InfraID && !d.Adopt {
-		return false
+	if kind := kindOf(r); r.Name == d.InfraID && (kind == "loadbalancers" || kind == "publicipaddresses") {
+		return d.Adopt
 	}
 	name := "-" + r.Name + "-"
 	return strings.Contains(name, "-"+d.InfraID+"-") || strings.Contains(name, "-"+d.InfraID+"_")

@@ -149,6 +149,9 @@ func (w *WorkloadIdentities) validate() error {
 	if w.ControlPlaneOperator != nil && !azure.IsUUID(w.ControlPlaneOperator.ClientID) {
 		return errors.New("controlPlaneOperator.clientID must be a valid UUID")
 	}
+	if w.KMSClientID != "" && !azure.IsUUID(w.KMSClientID) {
+		return fmt.Errorf("kmsClientID must be a valid UUID, it is %q", w.KMSClientID)
+	}
 	return nil
 }
 

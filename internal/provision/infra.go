@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -26,6 +27,9 @@ type InfraOptions struct {
 	PublicIPID                          string // existing address by which the workers reach the world
 	LoadBalancerID                      string // existing load balancer that has it
 	Identities                          *WorkloadIdentities
+	Managed                             *hyperv1.AzureResourceManagedIdentities // the managed flavour, in place of Identities
+	CustomRoles                         bool                                    // in place of Contributor
+	NoImageRegistry                     bool                                    // the cluster has none, so its identity needs no role
 	AssignRoles                         bool
 	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
 	PublicZoneOptional                  bool   // without an external DNS domain the public zone may be missing
@@ -61,10 +65,10 @@ func (o InfraOptions) Validate() error {
 		return errors.New("--subnet-id needs --vnet-id: the virtual network the subnet belongs to")
 	case o.VNetID != "" && !strings.HasPrefix(strings.ToLower(o.SubnetID), strings.ToLower(o.VNetID)+"/subnets/"):
 		return errors.New("--subnet-id is not a subnet of --vnet-id")
-	case o.AssignRoles && o.Identities == nil:
+	case o.AssignRoles && o.Identities == nil && o.Managed == nil:
 		return errors.New("assigning roles needs --workload-identities-file")
 	}
-	return nil
+	return o.validateManaged()
 }
 
 // validateBrought refuses what the controllers of the cluster would not find.
@@ -91,28 +95,25 @@ func (o InfraOptions) validateBrought() error {
 
 // InfraOutput is the file that `create infra azure` writes and `create cluster azure --infra-json` reads.
 type InfraOutput struct {
-	BaseDomain          string              `json:"baseDomain"`
-	PublicZoneID        string              `json:"publicZoneID"`
-	PrivateZoneID       string              `json:"privateZoneID"`
-	Region              string              `json:"region"`
-	ResourceGroupName   string              `json:"resourceGroupName"`
-	VNetID              string              `json:"vnetID"`
-	SubnetID            string              `json:"subnetID"`
-	SecurityGroupID     string              `json:"securityGroupID"`
-	BootImageID         string              `json:"bootImageID"`
-	InfraID             string              `json:"infraID"`
-	ControlPlaneMIs     map[string]any      `json:"controlPlaneMIs"`
-	DataPlaneIdentities DataPlaneIdentities `json:"dataPlaneIdentities"`
-	WorkloadIdentities  *WorkloadIdentities `json:"workloadIdentities"`
-	KMSClientID         string              `json:"kmsClientID,omitempty"`
+	BaseDomain        string `json:"baseDomain"`
+	PublicZoneID      string `json:"publicZoneID"`
+	PrivateZoneID     string `json:"privateZoneID"`
+	Region            string `json:"region"`
+	ResourceGroupName string `json:"resourceGroupName"`
+	VNetID            string `json:"vnetID"`
+	SubnetID          string `json:"subnetID"`
+	SecurityGroupID   string `json:"securityGroupID"`
+	BootImageID       string `json:"bootImageID"`
+	InfraID           string `json:"infraID"`
+	// ControlPlaneMIs are the identities of the managed flavour, those of its data plane among them.
+	ControlPlaneMIs     *hyperv1.AzureResourceManagedIdentities `json:"controlPlaneMIs"`
+	DataPlaneIdentities DataPlaneIdentities                     `json:"dataPlaneIdentities"`
+	WorkloadIdentities  *WorkloadIdentities                     `json:"workloadIdentities"`
+	KMSClientID         string                                  `json:"kmsClientID,omitempty"`
 }
 
 // DataPlaneIdentities are empty on a self-managed cluster.
-type DataPlaneIdentities struct {
-	DiskMSIClientID          string `json:"diskMSIClientID"`
-	FileMSIClientID          string `json:"fileMSIClientID"`
-	ImageRegistryMSIClientID string `json:"imageRegistryMSIClientID"`
-}
+type DataPlaneIdentities hyperv1.DataPlaneManagedIdentities
 
 // Write writes the output as YAML that only the user can read.
 func (o *InfraOutput) Write(path string) error {
@@ -153,6 +154,9 @@ func newInfra(s *azure.Session, o InfraOptions) (*infra, error) {
 		VNetID: o.VNetID, SubnetID: o.SubnetID, SecurityGroupID: o.NSGID, WorkloadIdentities: o.Identities}
 	if o.Identities != nil {
 		i.out.KMSClientID = o.Identities.KMSClientID
+	}
+	if o.Managed != nil {
+		i.out.ControlPlaneMIs, i.out.DataPlaneIdentities = o.Managed, DataPlaneIdentities(o.Managed.DataPlane)
 	}
 	if i.out.SecurityGroupID == "" {
 		i.out.SecurityGroupID = s.ResourceID(i.nsgGroup(), typeNSG, o.Name+"-"+o.InfraID+"-nsg")
@@ -251,6 +255,9 @@ func (i *infra) nodes() []*stack.Node {
 	if !i.AssignRoles {
 		return i.nodesFor(nil)
 	}
+	if i.Managed != nil {
+		return i.nodesFor(managedHolders(i.s, i.Managed))
+	}
 	return i.nodesFor(holders(i.s, i.Identities))
 }
 
@@ -312,7 +319,7 @@ func (i *infra) roleNodes(who map[string]holder) []*stack.Node {
 		scopeMain: i.scope(i.main, "main", ""), scopeNSG: i.scope(i.nsgGroup(), "nsg", i.NSGID), scopeVNet: i.scope(i.vnetGroup(), "vnet", i.VNetID)}
 	if i.DNSZoneGroup != "" {
 		scopes[scopeDNS] = scope{group: func() string { return i.DNSZoneGroup }, label: i.DNSZoneGroup, node: publicZoneNode}
-		return roleNodes(i.s, i.InfraID, who, scopes)
+		return roleNodes(i.s, i.InfraID, i.grants(), who, scopes)
 	}
 	var found string
 	group := &stack.Node{ID: dnsGroupNode, Kind: "resource group", Name: "of the public DNS zone", Brought: true, DependsOn: []string{publicZoneNode},
@@ -325,7 +332,7 @@ func (i *infra) roleNodes(who map[string]holder) []*stack.Node {
 			return stack.Current, err
 		}}
 	scopes[scopeDNS] = scope{group: func() string { return found }, label: "the group of the public DNS zone", node: dnsGroupNode}
-	return append(roleNodes(i.s, i.InfraID, who, scopes), group)
+	return append(roleNodes(i.s, i.InfraID, i.grants(), who, scopes), group)
 }
 
 // scope is the group of a resource; where the resource is the user's, roles can be given once it has been found.

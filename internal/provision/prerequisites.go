@@ -40,9 +40,9 @@ func (o PrerequisitesOptions) Validate() error {
 	if o.DNS.Zone == "" {
 		return nil
 	}
-	if strings.HasSuffix("."+strings.ToLower(o.Infra.BaseDomain), "."+strings.ToLower(o.DNS.Zone)) {
-		return fmt.Errorf("--dns-zone-name %s is above the domains of the clusters in --base-domain %s, whose private zones would hide its records; use a zone beside them",
-			o.DNS.Zone, o.Infra.BaseDomain)
+	if domain := o.Infra.Name + "." + o.Infra.BaseDomain; strings.HasSuffix("."+strings.ToLower(domain), "."+strings.ToLower(o.DNS.Zone)) {
+		return fmt.Errorf("--dns-zone-name %s is not beside the cluster's domain %s but above it, where the cluster's private zone would hide its records; choose another zone",
+			o.DNS.Zone, domain)
 	}
 	return nil
 }

@@ -209,6 +209,14 @@ func TestOwnsHitsWholeWordsOnly(t *testing.T) {
 			t.Errorf("%s: taken without our tag", name)
 		}
 	}
+	for _, kind := range []string{typeLB, typePublicIP} {
+		if d.owns(&azure.Resource{Name: "demo-x", Type: kind}, false) {
+			t.Errorf("%s with the name of ours and without our tag is taken: it may be the user's", kind)
+		}
+		if !d.owns(&azure.Resource{Name: "demo-x-a1b2", Type: kind}, false) {
+			t.Errorf("%s of a Service of the cluster is left", kind)
+		}
+	}
 	tagged := azure.Resource{Name: "vm", Tags: map[string]string{ownerTag("demo-x"): "owned"}}
 	if !d.owns(&tagged, true) {
 		t.Error("our tag is not recognised")

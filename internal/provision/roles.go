@@ -23,20 +23,21 @@ type grant struct {
 	id, key  string
 	roleGUID string
 	scopes   []scopeName
+	roleName string // in place of roleGUID, where the id differs between tenants
 }
 
 const roleContributor = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 
 // grants in a fixed order; the GUIDs are Azure's built-in roles.
 var grants = []grant{
-	{"cloud-provider", "cloudProvider", "a1f96423-95ce-4224-ab27-4e3dc72facd4", []scopeName{scopeMain, scopeNSG, scopeVNet}},
-	{"ingress", "ingress", "0336e1d3-7a87-462b-b6db-342b63f7802c", []scopeName{scopeMain, scopeVNet, scopeDNS}},
-	{"azure-file", "file", "0d7aedc0-15fd-4a67-a412-efad370c947e", []scopeName{scopeMain, scopeNSG, scopeVNet}},
-	{"azure-disk", "disk", "5b7237c5-45e1-49d6-bc18-a1f62f400748", []scopeName{scopeMain}},
-	{"cncc", "network", "be7a6435-15ae-4171-8f30-4a343eff9e8f", []scopeName{scopeMain, scopeVNet}},
-	{"ciro", "imageRegistry", "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", []scopeName{scopeMain}},
-	{"capz", "nodePoolManagement", roleContributor, []scopeName{scopeMain, scopeVNet}},
-	{"cpo", "controlPlaneOperator", roleContributor, []scopeName{scopeMain, scopeNSG, scopeVNet}},
+	{id: "cloud-provider", key: "cloudProvider", roleGUID: "a1f96423-95ce-4224-ab27-4e3dc72facd4", scopes: []scopeName{scopeMain, scopeNSG, scopeVNet}},
+	{id: "ingress", key: "ingress", roleGUID: "0336e1d3-7a87-462b-b6db-342b63f7802c", scopes: []scopeName{scopeMain, scopeVNet, scopeDNS}},
+	{id: "azure-file", key: "file", roleGUID: "0d7aedc0-15fd-4a67-a412-efad370c947e", scopes: []scopeName{scopeMain, scopeNSG, scopeVNet}},
+	{id: "azure-disk", key: "disk", roleGUID: "5b7237c5-45e1-49d6-bc18-a1f62f400748", scopes: []scopeName{scopeMain}},
+	{id: "cncc", key: "network", roleGUID: "be7a6435-15ae-4171-8f30-4a343eff9e8f", scopes: []scopeName{scopeMain, scopeVNet}},
+	{id: "ciro", key: "imageRegistry", roleGUID: "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", scopes: []scopeName{scopeMain}},
+	{id: "capz", key: "nodePoolManagement", roleGUID: roleContributor, scopes: []scopeName{scopeMain, scopeVNet}},
+	{id: "cpo", key: "controlPlaneOperator", roleGUID: roleContributor, scopes: []scopeName{scopeMain, scopeNSG, scopeVNet}},
 }
 
 // groups of one cluster by their role; some may be the same group.
@@ -69,10 +70,10 @@ type scope struct {
 }
 
 // roleNodes are the assignments of all holders, each on every scope once.
-func roleNodes(s *azure.Session, infraID string, who map[string]holder, scopes map[scopeName]scope) []*stack.Node {
+func roleNodes(s *azure.Session, infraID string, wanted []grant, who map[string]holder, scopes map[scopeName]scope) []*stack.Node {
 	var nodes []*stack.Node
 	all := s.NewAssignments()
-	for _, r := range grants {
+	for _, r := range wanted {
 		h, ok := who[r.key]
 		if !ok {
 			continue
@@ -101,8 +102,12 @@ func roleNode(all *azure.Assignments, s *azure.Session, infraID string, r grant,
 	}
 	n := assignmentAmong(all, s, "role/"+r.id+"/"+at.label, r.id+" on "+at.label, func(ctx context.Context) (azure.Assignment, error) {
 		principal, err := h.principal(ctx)
+		if err != nil {
+			return azure.Assignment{}, err
+		}
+		role, err := r.role(ctx, s)
 		id := s.GroupID(at.group())
-		return azure.Assignment{Name: azure.AssignmentName(infraID, r.id, id), Scope: id, RoleGUID: r.roleGUID, PrincipalID: principal}, err
+		return azure.Assignment{Name: azure.AssignmentName(infraID, r.id, id), Scope: id, RoleGUID: role, PrincipalID: principal}, err
 	}, after...)
 	if group := at.group(); group != "" {
 		scope := s.GroupID(group)
@@ -148,7 +153,7 @@ func leftRoles(ctx context.Context, s *azure.Session, infraID string, known []st
 	}
 	seen := map[string]bool{}
 	for _, scope := range known {
-		for _, r := range grants {
+		for _, r := range allGrants() {
 			if a := (azure.Assignment{Name: azure.AssignmentName(infraID, r.id, scope), Scope: scope}); !seen[a.Name] {
 				seen[a.Name] = true
 				add(r.id, a)
@@ -161,7 +166,7 @@ func leftRoles(ctx context.Context, s *azure.Session, infraID string, known []st
 // componentOf is whose assignment this is, "" when it is none of the cluster's.
 func componentOf(infraID string, a azure.Assignment, scopes []string) string {
 	for _, scope := range scopes {
-		for _, r := range grants {
+		for _, r := range allGrants() {
 			if strings.EqualFold(scope, a.Scope) && strings.EqualFold(a.Name, azure.AssignmentName(infraID, r.id, scope)) {
 				return r.id
 			}

@@ -57,6 +57,14 @@ type rotation struct {
 // RotateIssuer changes the signing key without a moment in which a token is refused: publish both keys, switch, wait until no token
 // of the old key is left, retire it.
 func RotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) (*Rotation, error) {
+	r, err := newRotation(s, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {
 	if err := o.Issuer.Validate(); err != nil {
 		return nil, err
 	}
@@ -72,14 +80,17 @@ func RotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) (*Rota
 	file := func(name string) string { return filepath.Join(o.Issuer.KeyDirectory, "serviceaccount-signer."+name) }
 	r := &rotation{RotateOptions: o, s: s, issuer: o.Issuer.Resolve(s),
 		nextPrivate: file("next.private"), nextPublic: file("next.public"), oldPublic: file("old.public"), at: file("rotation")}
-	return r.run(ctx)
+	if o.Finish && !r.published() && !exists(r.nextPrivate) {
+		return nil, errors.New("there is no rotation to finish in " + o.Issuer.KeyDirectory)
+	}
+	return r, nil
 }
 
+// published tells whether the new pair has been published and has taken the old one's place.
+func (r *rotation) published() bool { return exists(r.oldPublic) && !exists(r.nextPrivate) }
+
 func (r *rotation) run(ctx context.Context) (*Rotation, error) {
-	if !exists(r.oldPublic) || exists(r.nextPrivate) {
-		if r.Finish && !exists(r.nextPrivate) {
-			return nil, errors.New("there is no rotation to finish in " + r.Issuer.KeyDirectory)
-		}
+	if !r.published() {
 		if err := r.publish(ctx); err != nil {
 			return nil, err
 		}
@@ -142,7 +153,7 @@ func (r *rotation) publish(ctx context.Context) error {
 
 // change replaces the published keys, unless they are as wanted, and reads them back as Entra will.
 func (r *rotation) change(ctx context.Context, edit func(*KeySet) (*KeySet, error)) error {
-	set, err := r.published(ctx)
+	set, err := r.publishedKeys(ctx)
 	if err != nil {
 		return err
 	}
@@ -157,14 +168,14 @@ func (r *rotation) change(ctx context.Context, edit func(*KeySet) (*KeySet, erro
 	if err := r.s.UploadBlob(ctx, r.issuer.StorageAccount, r.issuer.Container, keysPath, "application/json", raw); err != nil {
 		return err
 	}
-	after, err := r.published(ctx)
+	after, err := r.publishedKeys(ctx)
 	if err == nil && len(after.Keys) != len(wanted.Keys) {
 		err = fmt.Errorf("%s/%s does not show the new keys yet; run the command again", r.issuer.URL, keysPath)
 	}
 	return err
 }
 
-func (r *rotation) published(ctx context.Context) (*KeySet, error) {
+func (r *rotation) publishedKeys(ctx context.Context) (*KeySet, error) {
 	address := r.issuer.URL + "/" + keysPath
 	raw, status, err := r.s.ReadPublic(ctx, address)
 	if err != nil {

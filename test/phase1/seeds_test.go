@@ -1,12 +1,16 @@
 package phase1
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/azcli"
 )
 
@@ -18,16 +22,16 @@ func TestSeedsByHand(t *testing.T) {
 		}
 	}
 	if testing.Short() {
-		t.Skip("az needs a second for each of its 22 calls")
+		t.Skip("az needs a second for each of its 42 calls")
 	}
+	c, kubeconfig := management(t)
 	dir := t.TempDir()
 	w, stop, err := newWorld(dir)
 	must(t, err)
 	t.Cleanup(stop)
 	must(t, azcli.Install(filepath.Join(dir, "azcli")))
-	secretFile, pullSecret := filepath.Join(dir, "secret"), filepath.Join(dir, "pull-secret.json")
+	secretFile := filepath.Join(dir, "secret")
 	must(t, os.WriteFile(secretFile, []byte(secret), 0o600))
-	must(t, os.WriteFile(pullSecret, []byte(`{"auths":{}}`), 0o600))
 	work := filepath.Join(dir, "work")
 	must(t, os.MkdirAll(work, 0o755))
 	script, err := filepath.Abs("seeds.sh")
@@ -35,21 +39,42 @@ func TestSeedsByHand(t *testing.T) {
 	key, err := newSigner()
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(work, "serviceaccount-signer.private"), key, 0o600))
-
-	sh := w.shell(t, work, "REQUESTS_CA_BUNDLE="+w.ca, "PYTHONPATH="+filepath.Join(dir, "azcli"), "AZURE_CONFIG_DIR="+filepath.Join(dir, "azure-config"),
+	must(t, os.WriteFile(filepath.Join(work, "pull-secret.json"), []byte(`{"auths":{}}`), 0o600))
+	sh := w.shell(t, work, kubeconfig, "REQUESTS_CA_BUNDLE="+w.ca, "PYTHONPATH="+filepath.Join(dir, "azcli"), "AZURE_CONFIG_DIR="+filepath.Join(dir, "azure-config"),
 		"AZURE_CORE_COLLECT_TELEMETRY=no", "SUBSCRIPTION="+subscription, "TENANT="+tenant, "CLIENT_ID="+clientID, "CLIENT_SECRET_FILE="+secretFile)
 	sh.run("bash", script)
+
 	issuer := strings.TrimSpace(string(mustRead(t, filepath.Join(work, "issuer-url"))))
 	phase1 := []string{"--azure-creds", w.credentials, "--oidc-issuer-url", issuer, "--sa-token-issuer-private-key-path", "serviceaccount-signer.private",
-		"--workload-identities-file", "workload-identities.json"}
-	checks, _ := sh.run(append([]string{"hypershift", "verify", "azure"}, phase1...)...)
+		"--workload-identities-file", "./workload-identities.json"}
+	checks, _ := sh.run(append([]string{"hypershift", "verify", "azure", "--dns-zone-name", "byhand.example.com", "--dns-zone-rg-name", "os4-common", "--dns-resolver", w.server.DNSAddr()}, phase1...)...)
 	if got := strings.Count(checks, "pass    token"); got != 12 {
 		t.Errorf("%d tokens were exchanged, want 12:\n%s", got, checks)
 	}
-	manifests, _ := sh.run(append([]string{"hypershift", "create", "cluster", "azure", "--name", "byhand", "--infra-id", "byhand-1", "--base-domain", "example.com", "--pull-secret", pullSecret,
-		"--release-image", "quay.io/ocp:4.21", "--assign-service-principal-roles", "--dns-zone-rg-name", "parent", "--render"}, phase1...)...)
-	if !strings.Contains(manifests, "issuerURL: "+issuer) {
-		t.Errorf("the issuer is missing:\n%s", manifests)
+	network := strings.Fields(string(mustRead(t, filepath.Join(work, "network-ids"))))
+	_, messages := sh.run(append([]string{"hypershift", "create", "cluster", "azure", "--name", "byhand-hc", "--namespace", "clusters", "--location", "eastus", "--node-pool-replicas", "2",
+		"--base-domain", "example.com", "--pull-secret", "pull-secret.json", "--generate-ssh", "--release-image", "quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64",
+		"--external-dns-domain", "byhand.example.com", "--resource-group-name", "byhand-managed-rg", "--vnet-id", network[0], "--subnet-id", network[1],
+		"--network-security-group-id", network[2], "--dns-zone-rg-name", "os4-common", "--assign-service-principal-roles", "--diagnostics-storage-account-type", "Managed"}, phase1...)...)
+	if got := strings.Count(messages, "created  role assignment"); got != 15 {
+		t.Errorf("%d roles were given, want 15:\n%s", got, messages)
+	}
+	hc := &hyperv1.HostedCluster{}
+	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "byhand-hc"}, hc))
+	if hc.Spec.IssuerURL != issuer || hc.Spec.Platform.Azure.VnetID != network[0] {
+		t.Errorf("HostedCluster %+v", hc.Spec)
+	}
+
+	sh.run("hypershift", "destroy", "cluster", "azure", "--name", "byhand-hc", "--azure-creds", w.credentials, "--resource-group-name", "byhand-managed-rg")
+	s, err := w.signIn()
+	must(t, err)
+	left, err := s.List(context.Background(), s.GroupID("byhand-managed-rg")+"/resources", "2021-04-01", "")
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("left in the managed group: %+v", left)
+	}
+	if _, err := s.Get(context.Background(), network[0], "2023-11-01"); err != nil {
+		t.Errorf("the network is touched: %v", err)
 	}
 }
 

@@ -1,61 +1,114 @@
-// Command phase1 measures the administrator's phase with an injected latency.
+// Command phase1 measures the administrator's phase against an embedded Azure in which every call takes 100 ms longer: our command, a
+// serial client that makes the same calls one at a time, and the field's bash with az, interleaved in one run. hack/bench.sh calls it.
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
+	"flag"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
 	"time"
+)
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
-	"github.com/hypershift-on-azure/hypershift/internal/stack"
+// zone is made by the phase.
+const zone = "clusters." + parentZone
+
+// What the figures must reach.
+const (
+	mostOfPath    = 1.3
+	leastToSerial = 4.0
+	leastToAz     = 12.0
+	mostIdle      = 2 * time.Second
 )
 
 func main() {
-	key, err := newSigner()
-	if err != nil {
-		panic(err)
-	}
-	for range 3 {
-		one(key)
+	rounds := flag.Int("rounds", 5, "how often our side is measured")
+	program := flag.String("hypershift", "bin/hypershift", "the program")
+	withAz := flag.Bool("az", true, "measure the bash with az as well")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	if err := run(ctx, *program, *rounds, *withAz); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
 	}
 }
 
-func one(key []byte) {
-	w, err := newWorld(context.Background(), key)
+// side is one way to do the phase.
+type side struct {
+	took  []time.Duration
+	calls int
+}
+
+func (s *side) add(d time.Duration, calls int) { s.took, s.calls = append(s.took, d), calls }
+
+func (s *side) median() time.Duration {
+	sorted := slices.Clone(s.took)
+	slices.Sort(sorted)
+	return sorted[len(sorted)/2]
+}
+
+func (s *side) String() string { return fmt.Sprintf("%.2f s, %d calls", s.median().Seconds(), s.calls) }
+
+type sides struct{ ours, idle, apart, serial, az side }
+
+func run(ctx context.Context, program string, rounds int, withAz bool) error {
+	program, err := filepath.Abs(program)
 	if err != nil {
-		panic(err)
+		return err
 	}
-	defer w.stop()
-	raw, _ := os.ReadFile(w.path("ca.crt"))
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(raw)
-	for range 2 {
-		tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: w.server.ProxyAddr()}), TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 64, ForceAttemptHTTP2: true}
-		begin := time.Now()
-		s, err := azure.NewSession(azure.Credentials{SubscriptionID: subscription, TenantID: tenant, ClientID: clientID, ClientSecret: secret}, "", azure.WithHTTPClient(&http.Client{Transport: tr}))
-		if err != nil {
-			panic(err)
+	if _, err := exec.LookPath("az"); withAz && err != nil {
+		return fmt.Errorf("%w; install the Azure CLI (apt-get install azure-cli) or leave that side out with -az=false", err)
+	}
+	key, err := newSigner()
+	if err != nil {
+		return err
+	}
+	b := &bench{program: program, key: key}
+	var s sides
+	for round := range rounds {
+		steps := []func(context.Context, *sides) error{b.ours, b.serial}
+		if round == 0 {
+			steps = append(steps, b.apart)
 		}
-		_, err = provision.CreatePrerequisites(context.Background(), s, provision.PrerequisitesOptions{
-			Issuer: provision.IssuerOptions{Name: "demo", ResourceGroup: common, Location: location, KeyDirectory: w.path("keys")},
-			IAM:    provision.IAMOptions{Name: "demo", InfraID: "demo-x1", ResourceGroup: common, Location: location},
-			DNS:    provision.DNSOptions{Zone: "clusters.example.com", ResourceGroup: common, Location: location, ManagementURL: "https://issuer.mgmt.example.com", CredentialsPath: w.path("azure_mgmt.json"), Resolver: w.server.DNSAddr(), DelegationWait: time.Second},
-			Infra:  provision.InfraOptions{Name: "demo", InfraID: "demo-x1", BaseDomain: parentZone, Location: location, AssignRoles: true},
-		}, func(e stack.Event) {
-			if e.Phase != stack.Applying && len(os.Args) > 1 {
-				fmt.Printf("%.3f %s %s %s %v\n", time.Since(begin).Seconds(), e.Phase, e.Node.ID, e.Node.Name, e.Err)
+		if round == 0 && withAz {
+			steps = append(steps, b.az)
+		}
+		for _, step := range steps {
+			if err := step(ctx, &s); err != nil {
+				return err
 			}
-		})
-		fmt.Println(time.Since(begin), err)
-		if raw, err := os.ReadFile(w.path("azure/access.log")); err == nil {
-			os.WriteFile("/tmp/a1/access.log", raw, 0o644)
 		}
-		tr.CloseIdleConnections()
+		fmt.Printf("round: one command %.2fs, run again %.2fs, serial client %.2fs\n", s.ours.took[round].Seconds(), s.idle.took[round].Seconds(), s.serial.took[round].Seconds())
 	}
+	return s.report(withAz)
+}
+
+func (s *sides) report(withAz bool) error {
+	printPath(os.Stdout)
+	name, chain := criticalPath()
+	ours, path := s.ours.median(), least(chain)
+	var errs []error
+	row := func(what string, s *side, value, bar float64, atLeast bool) {
+		verdict := "reached"
+		if cmp.Compare(value, bar) == map[bool]int{true: -1, false: 1}[atLeast] {
+			verdict = "NOT reached"
+			errs = append(errs, fmt.Errorf("%s: %.2f, the bar is %.2f", what, value, bar))
+		}
+		fmt.Printf("%-62s %-20s %6.2f (bar %.1f, %s)\n", what, s, value, bar, verdict)
+	}
+	row("phase 1 in one command / its critical path ("+name+", "+path.String()+")", &s.ours, ours.Seconds()/path.Seconds(), mostOfPath, false)
+	row("serial client, same calls / one command", &s.serial, s.serial.median().Seconds()/ours.Seconds(), leastToSerial, true)
+	if withAz {
+		row("bash with az / one command", &s.az, s.az.median().Seconds()/ours.Seconds(), leastToAz, true)
+	}
+	row("nothing to do, reads only, in seconds", &s.idle, s.idle.median().Seconds(), mostIdle.Seconds(), false)
+	fmt.Printf("%-62s %s\n", "the four separate commands, one after the other", &s.apart)
+	return errors.Join(errs...)
 }
