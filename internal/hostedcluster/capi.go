@@ -87,6 +87,10 @@ func (p *pass) setCAPIPaused(ctx context.Context, paused bool) error {
 func (p *pass) readKind(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	obj := newObject(kind, p.namespace, name, nil)
 	err := p.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	if apierrors.IsNotFound(err) && !p.hc.DeletionTimestamp.IsZero() {
+		// A deletion must not skip what the cache does not show yet.
+		err = p.Live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	}
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}

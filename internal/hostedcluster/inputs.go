@@ -37,6 +37,8 @@ type input struct {
 	// data of the copy; nil when problem says why there is none.
 	data    map[string][]byte
 	problem error
+	// clashes: the name belongs to the control plane, to which it must therefore not be told as the user's.
+	clashes bool
 }
 
 // readInputs follows every reference of the HostedCluster, once per pass.
@@ -49,7 +51,14 @@ func (p *pass) readInputs(ctx context.Context) error {
 			in.data, in.problem = r.content(dataOf(in.source))
 		}
 		if in.problem == nil {
-			in.problem = errors.Join(p.checkTarget(ctx, r), checkServingCertificate(p.hc, in))
+			in.problem = checkServingCertificate(p.hc, in)
+		}
+		clash, clashErr := p.clashes(ctx, r)
+		switch {
+		case clashErr != nil:
+			in.problem = clashErr
+		case clash:
+			in.clashes, in.problem = true, r.clash()
 		}
 		p.inputs = append(p.inputs, in)
 	}
@@ -89,26 +98,20 @@ func dataOf(source client.Object) map[string][]byte {
 	return nil
 }
 
-// checkTarget refuses a copy that keeps its name when the control plane has, or will have, an object of that name.
-func (p *pass) checkTarget(ctx context.Context, r reference) error {
-	if r.copyAs != "" {
-		return nil
-	}
-	if reserved(r.kind, r.name, p.infraID) {
-		return r.clash()
+// clashes tells whether a copy that keeps its name would overwrite an object that the control plane has, or will have.
+func (p *pass) clashes(ctx context.Context, r reference) (bool, error) {
+	if r.copyAs != "" || reserved(r.kind, r.name, p.infraID) {
+		return r.copyAs == "", nil
 	}
 	existing := newOf(r.kind)
 	err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: r.name}, existing)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: read %s %s/%s: %w", r.field, r.kind, p.namespace, r.name, err)
+		return false, fmt.Errorf("%s: read %s %s/%s: %w", r.field, r.kind, p.namespace, r.name, err)
 	}
-	if !kube.AppliedBy(existing, fieldManager) {
-		return r.clash()
-	}
-	return nil
+	return !kube.AppliedBy(existing, fieldManager), nil
 }
 
 // checkReferences tells what is wrong with the user's objects. What is in order is brought on all the same.
@@ -162,12 +165,15 @@ func (p *pass) markReferenced(ctx context.Context) error {
 func (n names) referenceKey() string { return hyperv1.ReferencedResourcePrefix + "/" + n.cluster }
 
 // copyRequired brings over what the control plane must not be started without. One that went missing afterwards leaves the former
-// copy, with which the control plane goes on.
+// copy, with which the control plane goes on. A name that clashes must not even be handed down.
 func (p *pass) copyRequired(ctx context.Context) error {
 	if err := errors.Join(p.copyAll(ctx, true), p.ensureKMSConfig(ctx)); err != nil {
 		return err
 	}
 	for _, in := range p.inputs {
+		if in.clashes {
+			return &waiting{what: in.problem.Error()}
+		}
 		if !in.required || in.problem == nil {
 			continue
 		}

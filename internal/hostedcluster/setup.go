@@ -147,7 +147,8 @@ func byReferenceMark(obj client.Object) []reconcile.Request {
 // byReference finds who waits for an object that carries no mark yet: it was made after the HostedCluster that names it.
 func (r *Reconciler) byReference(ctx context.Context, kind string, obj client.Object) []reconcile.Request {
 	clusters := &hyperv1.HostedClusterList{}
-	if err := r.List(ctx, clusters, client.InNamespace(obj.GetNamespace())); err != nil {
+	// Only read, so not copied.
+	if err := r.List(ctx, clusters, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

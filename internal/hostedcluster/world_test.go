@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -105,6 +106,7 @@ func lastLines(text string, n int) string {
 
 // start runs a new operator, as a new pod would. With a limit it crashes after so many writes.
 func (w *world) start(t testing.TB, writes int64) {
+	w.crash(t)
 	w.left.Store(writes)
 	manager, err := ctrl.NewManager(w.operatorConfig, ctrl.Options{
 		Scheme: w.client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -198,6 +200,14 @@ func (w *world) play(ctx context.Context) {
 	for i := range planes.Items {
 		w.playPlane(ctx, &planes.Items[i])
 	}
+	clusters := &unstructured.UnstructuredList{}
+	clusters.SetGroupVersionKind(clusterKind)
+	if w.client.List(ctx, clusters) != nil {
+		return
+	}
+	for i := range clusters.Items {
+		w.playClusterAPI(ctx, &clusters.Items[i])
+	}
 	pools := &hyperv1.NodePoolList{}
 	if w.client.List(ctx, pools) != nil {
 		return
@@ -223,16 +233,8 @@ func (w *world) hold(ctx context.Context, obj client.Object, finalizer string, g
 	_ = w.client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// playPlane is the control-plane operator and Cluster API of one hosted cluster.
+// playPlane is the control-plane operator of one hosted cluster.
 func (w *world) playPlane(ctx context.Context, hcp *hyperv1.HostedControlPlane) {
-	cluster := newObject(clusterKind, hcp.Namespace, hcp.Spec.InfraID, nil)
-	if w.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster) == nil {
-		w.hold(ctx, cluster, clusterFinalizer, func() bool {
-			_ = w.client.Delete(ctx, hcp)
-			_ = w.client.Delete(ctx, newObject(azureClusterKind, hcp.Namespace, hcp.Name, nil))
-			return apierrors.IsNotFound(w.client.Get(ctx, client.ObjectKeyFromObject(hcp), &hyperv1.HostedControlPlane{}))
-		})
-	}
 	w.hold(ctx, hcp, hyperv1.Finalizer, nil)
 	if !hcp.DeletionTimestamp.IsZero() || hcp.Spec.PausedUntil != nil {
 		return
@@ -245,6 +247,17 @@ func (w *world) playPlane(ctx context.Context, hcp *hyperv1.HostedControlPlane) 
 		hcp.Status = status
 		_ = w.client.Status().Update(ctx, hcp)
 	}
+}
+
+// playClusterAPI is Cluster API: a Cluster ends after its control plane and its infrastructure.
+func (w *world) playClusterAPI(ctx context.Context, cluster *unstructured.Unstructured) {
+	name, _, _ := unstructured.NestedString(cluster.Object, "spec", "controlPlaneRef", "name")
+	w.hold(ctx, cluster, clusterFinalizer, func() bool {
+		hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.GetNamespace(), Name: name}}
+		_ = w.client.Delete(ctx, hcp)
+		_ = w.client.Delete(ctx, newObject(azureClusterKind, cluster.GetNamespace(), name, nil))
+		return apierrors.IsNotFound(w.client.Get(ctx, client.ObjectKeyFromObject(hcp), hcp))
+	})
 }
 
 func availableStatus(image string) hyperv1.HostedControlPlaneStatus {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -264,6 +266,13 @@ func (r *Reconciler) readToken(ctx context.Context, p *pass) (token *corev1.Secr
 func (r *Reconciler) platformConfig(_ context.Context, p *pass) (outcome, error) {
 	if p.np.Spec.Platform.Type == hyperv1.AzurePlatform && p.np.Spec.Platform.Azure == nil {
 		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "spec.platform.azure is missing; platform type Azure needs it")
+		return stop, nil
+	}
+	// The name begins those of machines, and a node is called like its machine's host: what is no host name never joins.
+	if problems := validation.IsDNS1123Label(p.np.Name); len(problems) > 0 {
+		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, fmt.Sprintf(
+			"nodes cannot be named after node pool %q: %s; create a node pool of another name, at most %d characters long and without dots",
+			p.np.Name, strings.Join(problems, ", "), validation.DNS1123LabelMaxLength))
 		return stop, nil
 	}
 	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid")

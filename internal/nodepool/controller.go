@@ -48,7 +48,9 @@ type Options struct {
 //  6. advance version and "current" annotations when the rollout is complete
 //  7. one patch of annotations and one of the status, each only when something changed
 type Reconciler struct {
-	client   client.Client
+	client client.Client
+	// live reads past the cache.
+	live     client.Reader
 	releases release.Provider
 	now      func() time.Time
 	newToken func() string
@@ -216,12 +218,12 @@ func (r *Reconciler) patchStatus(ctx context.Context, before, np *hyperv1.NodePo
 	return nil
 }
 
-func newReconciler(c client.Client, options Options) *Reconciler {
+func newReconciler(c client.Client, live client.Reader, options Options) *Reconciler {
 	releases := options.Releases
 	if releases == nil {
 		releases = release.NewProvider()
 	}
-	return &Reconciler{client: c, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost}
+	return &Reconciler{client: c, live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost}
 }
 
 // apply writes an object when its desired state changed.

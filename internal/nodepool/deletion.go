@@ -21,8 +21,9 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(p.np, hyperv1.Finalizer) {
 		return ctrl.Result{}, nil
 	}
+	// Read past the cache: an object that it does not show yet would be left behind.
 	for _, gvk := range []schema.GroupVersionKind{gvkMachineHealthCheck, gvkMachineDeployment, gvkMachineTemplate} {
-		items, err := r.poolObjects(ctx, p, gvk)
+		items, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return ctrl.Result{}, err
 		}
@@ -34,7 +35,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 	}
 	// The MachineDeployment goes last: while it is there it may still make a machine.
 	for _, gvk := range []schema.GroupVersionKind{gvkMachine, gvkMachineDeployment} {
-		left, err := r.poolObjects(ctx, p, gvk)
+		left, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return ctrl.Result{}, err
 		}

@@ -161,7 +161,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			},
 		}).Build()
 	w.Reconciler = &Reconciler{
-		client: schemed{c, pristine}, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
+		client: schemed{c, pristine}, live: c, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
 		newToken: func() string { return "3d2b8a0e-0000-4000-8000-000000000001" },
 		resolve:  func(context.Context, string) error { return nil },
 	}

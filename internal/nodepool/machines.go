@@ -175,7 +175,7 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) (outcome, error)
 		}
 		p.np.Status.Replicas = p.deployment.Status.AvailableReplicas
 	}
-	items, err := r.poolObjects(ctx, p, gvkMachine)
+	items, err := poolObjects(ctx, r.client, p, gvkMachine)
 	if err != nil {
 		p.set(hyperv1.NodePoolAllMachinesReady, corev1.ConditionUnknown, hyperv1.FailedToGetReason, err.Error())
 		return stop, err

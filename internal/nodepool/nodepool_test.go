@@ -167,6 +167,15 @@ func TestConditionsThatStop(t *testing.T) {
 			change: func(w *world, _ *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
 				w.releases = fixedReleases{err: errors.New("no")}
 			}},
+		"too new": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(w *world, _ *hyperv1.HostedCluster, _ *hyperv1.NodePool) { w.releases = versioned("5.2.0") }},
+		"too old": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(w *world, _ *hyperv1.HostedCluster, _ *hyperv1.NodePool) { w.releases = versioned("4.13.9") }},
+		"too new, and not asked": {condition: "ValidReleaseImage", status: "True", reason: "AsExpected", machines: true,
+			change: func(w *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
+				w.releases = versioned("5.2.0")
+				hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: ""}
+			}},
 		"downgrade": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
 			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Status.Version = "4.22.0" }},
 		"no endpoint": {condition: "IgnitionEndpointAvailable", status: "False", reason: "IgnitionEndpointMissing",
@@ -229,6 +238,13 @@ func TestConditionsThatStop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// versioned is a payload of another version.
+func versioned(version string) fixedReleases {
+	other := payload()
+	other.Version = version
+	return fixedReleases{release: other}
 }
 
 func TestPauseHoldsTheDeployment(t *testing.T) {

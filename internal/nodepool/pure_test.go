@@ -268,3 +268,18 @@ func TestNetworkConflict(t *testing.T) {
 		t.Errorf("%d characters", len(got))
 	}
 }
+
+func TestNamesThatCannotBecomeNodes(t *testing.T) {
+	for name, want := range map[string]outcome{
+		"workers": next, strings.Repeat("w", 63): next, strings.Repeat("w", 64): stop, "a.b": stop,
+	} {
+		np := nodePool()
+		np.Name = name
+		p := &pass{np: np}
+		got, err := (&Reconciler{}).platformConfig(t.Context(), p)
+		condition := p.condition(hyperv1.NodePoolValidPlatformConfig)
+		if err != nil || got != want || (condition.Status == "True") != (want == next) {
+			t.Errorf("%s: %v, %v, %+v", name, got, err, condition)
+		}
+	}
+}

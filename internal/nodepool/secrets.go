@@ -154,13 +154,14 @@ func (r *Reconciler) expireOldTokens(ctx context.Context, p *pass) error {
 // poolSecrets are the token and user-data secrets of a pool, of every configuration.
 func (r *Reconciler) poolSecrets(ctx context.Context, p *pass) ([]corev1.Secret, error) {
 	var list corev1.SecretList
-	if err := r.client.List(ctx, &list, client.InNamespace(p.namespace)); err != nil {
+	// All certificates of the control plane are among them: only what belongs to the pool is copied.
+	if err := r.client.List(ctx, &list, client.InNamespace(p.namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list secrets of the node pool: %w", err)
 	}
 	var out []corev1.Secret
 	for _, secret := range list.Items {
 		if secret.Annotations[hyperv1.NodePoolAnnotation] == reference(p.np) {
-			out = append(out, secret)
+			out = append(out, *secret.DeepCopy())
 		}
 	}
 	return out, nil

@@ -26,7 +26,7 @@ const defaultConcurrency = 10
 
 // SetupWithManager registers the controller. The Cluster API kinds must be installed in the management cluster.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
-	r := newReconciler(mgr.GetClient(), options)
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), options)
 	concurrency := options.Concurrency
 	if concurrency == 0 {
 		concurrency = defaultConcurrency
@@ -93,7 +93,8 @@ func (r *Reconciler) poolsOfConfigMap(ctx context.Context, obj client.Object) []
 
 func (r *Reconciler) pools(ctx context.Context, matches func(*hyperv1.NodePool) bool) []reconcile.Request {
 	var list hyperv1.NodePoolList
-	if err := r.client.List(ctx, &list); err != nil {
+	// Only read, so not copied: with many pools this is most of what an event costs.
+	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list node pools")
 		return nil
 	}

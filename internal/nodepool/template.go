@@ -190,7 +190,7 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) (outcome, err
 
 // sweepTemplates deletes the pool's other templates.
 func (r *Reconciler) sweepTemplates(ctx context.Context, p *pass) error {
-	templates, err := r.poolObjects(ctx, p, gvkMachineTemplate)
+	templates, err := poolObjects(ctx, r.client, p, gvkMachineTemplate)
 	if err != nil {
 		return err
 	}
@@ -206,9 +206,9 @@ func (r *Reconciler) sweepTemplates(ctx context.Context, p *pass) error {
 }
 
 // poolObjects lists the objects of a kind that carry the pool's annotation.
-func (r *Reconciler) poolObjects(ctx context.Context, p *pass, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+func poolObjects(ctx context.Context, from client.Reader, p *pass, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := newList(gvk)
-	if err := r.client.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
 		return nil, fmt.Errorf("list %s objects: %w", gvk.Kind, err)
 	}
 	var out []unstructured.Unstructured

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,9 @@ func TestOperator(t *testing.T) {
 			{clusters: 12, settle: time.Minute, memory: 100 << 20, cores: 0.05, rest: time.Minute},
 			{clusters: 200, settle: 2 * time.Minute, memory: 200 << 20, cores: 0.5, rest: time.Minute},
 		}
+	}
+	if n, err := strconv.Atoi(os.Getenv("G_N")); err == nil {
+		sizes = []limits{{clusters: n, settle: 2 * time.Minute, memory: 200 << 20, cores: 0.5, rest: 20 * time.Second}}
 	}
 	program := buildOperator(t)
 	for _, size := range sizes {
