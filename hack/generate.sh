@@ -12,4 +12,5 @@ module=$(go list -m)
 rm -rf client
 go tool -modfile=hack/tools/go.mod client-gen --clientset-name versioned --fake-clientset=false --go-header-file /dev/null \
   --input-base "" --input "$module/api/v1beta1" --output-dir client --output-pkg "$module/client"
+go run ./hack/dashboard
 go run ./hack/apidocs
