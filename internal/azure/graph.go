@@ -97,8 +97,11 @@ func (s *Session) EnsureApplication(ctx context.Context, displayName string) (*A
 	if len(principals.Value) > 0 {
 		return app, nil
 	}
-	err = s.graph(ctx, http.MethodPost, "servicePrincipals", nil, map[string]any{"appId": app.ClientID}, nil)
-	return app, directoryError("create the service principal", displayName, err)
+	err = directoryError("create the service principal", displayName, s.graph(ctx, http.MethodPost, "servicePrincipals", nil, map[string]any{"appId": app.ClientID}, nil))
+	if CodeOf(err) == "Request_MultipleObjectsWithSameKeyValue" {
+		err = nil // another run has just made it
+	}
+	return app, err
 }
 
 // AddPassword makes a client secret for the application; Azure shows it only here.

@@ -30,6 +30,7 @@ var computeKinds = []*Kind{
 	{Type: "Microsoft.Compute/diskEncryptionSets", async: true, createOK: true},
 	{Type: "Microsoft.Compute/availabilitySets", createOK: true},
 	{Type: "Microsoft.Compute/virtualMachineScaleSets", async: true},
+	{Type: typeAgreement, orphan: true, noState: true, createOK: true},
 }
 
 func putVM(c *call, r *Resource, old Doc) error {

@@ -22,7 +22,7 @@ const sdk = "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/"
 
 // modules of go.mod, and others with the version to look at.
 var modules = []string{"resources/armresources", "msi/armmsi", "authorization/armauthorization/v2", "network/armnetwork/v6", "dns/armdns",
-	"privatedns/armprivatedns", "storage/armstorage", "compute/armcompute/v6", "keyvault/armkeyvault@v1.5.0", "resources/armpolicy@v0.10.0"}
+	"privatedns/armprivatedns", "storage/armstorage", "compute/armcompute/v6", "keyvault/armkeyvault@v1.5.0", "resources/armpolicy@v0.10.0", "marketplaceordering/armmarketplaceordering@v1.2.0"}
 
 var (
 	requestRe  = regexp.MustCompile(`(?s)func \(client \*(\w+)\) (\w+?)CreateRequest\(.*?http\.Method(\w+)`)

@@ -1,0 +1,108 @@
+package template
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func surroundings() Surroundings {
+	return Surroundings{Name: "d", Subscription: "sub", Tenant: "ten", ResourceGroup: Doc{"id": "/subscriptions/sub/resourceGroups/rg", "name": "rg", "location": "eastus"},
+		Reference: func(id string) (Doc, bool) {
+			return Doc{"id": id, "properties": Doc{"port": 443.0}}, !strings.HasSuffix(id, "missing")
+		}}
+}
+
+func TestExpressions(t *testing.T) {
+	s := &scope{Surroundings: surroundings(), parameters: Doc{"Name": "demo", "list": []any{"a", "b"}, "n": 3.0}, variables: Doc{"twice": "[concat(parameters('name'), '-', parameters('name'))]"},
+		copies: []copied{{"c", 4}}}
+	for text, want := range map[string]string{
+		"plain":                          `"plain"`,
+		"[[escaped]":                     `"[escaped]"`,
+		"[concat('it''s ', 'x')]":        `"it's x"`,
+		"[variables('twice')]":           `"demo-demo"`,
+		"[parameters('list')[1]]":        `"b"`,
+		"[last(parameters('list'))]":     `"b"`,
+		"[length(parameters('list'))]":   `2`,
+		"[add(parameters('n'), 1)]":      `4`,
+		"[mod(7, 4)]":                    `3`,
+		"[less(2, 10)]":                  `true`,
+		"[if(false(), div(1, 0), 'ok')]": `"ok"`,
+		"[and(equals('A', 'a'), not(empty('x')), or(false(), true()))]": `true`,
+		"[toUpper(substring('abcdef', 1, 3))]":                          `"BCD"`,
+		"[join(split('a,b', ','), '+')]":                                `"a+b"`,
+		"[json('{\"a\":[1]}').a[0]]":                                    `1`,
+		"[createObject('k', createArray(1, 'x'))]":                      `{"k":[1,"x"]}`,
+		"[union(createArray('a'), createArray('A', 'b'))]":              `["a","b"]`,
+		"[contains(parameters('list'), 'B')]":                           `true`,
+		"[coalesce(null(), 'x')]":                                       `"x"`,
+		"[range(2, 3)]":                                                 `[2,3,4]`,
+		"[copyIndex(1)]":                                                `5`,
+		"[format('{0}:{1}', resourceGroup().name, 7)]":                  `"rg:7"`,
+		"[resourceId('A.B/c/d', 'x', 'y')]":                             `"/subscriptions/sub/resourceGroups/rg/providers/A.B/c/x/d/y"`,
+		"[resourceId('other', 'A.B/c', 'x')]":                           `"/subscriptions/sub/resourceGroups/other/providers/A.B/c/x"`,
+		"[extensionResourceId(resourceGroup().id, 'A.B/c', 'x')]":       `"/subscriptions/sub/resourceGroups/rg/providers/A.B/c/x"`,
+		"[subscriptionResourceId('A.B/c', 'x')]":                        `"/subscriptions/sub/providers/A.B/c/x"`,
+		"[tenantResourceId('A.B/c', 'x')]":                              `"/providers/A.B/c/x"`,
+		"[reference('/x').port]":                                        `443`,
+		"[length(uniqueString('a'))]":                                   `13`,
+		"[base64('a')]":                                                 `"YQ=="`,
+	} {
+		v, err := s.evaluate(text)
+		if got, _ := json.Marshal(v); err != nil || string(got) != want {
+			t.Errorf("%s gave %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"[]", "[concat(]", "[concat('a']", "[concat('a) ]", "[nonsense()]", "[substring('a', 2)]", "[div(1, 0)]", "[parameters('none')]", "[parameters('list')[2]]",
+		"[resourceGroup().none]", "[resourceId('A.B/c')]", "[reference('/missing')]", "[concat('a') 'b']", "[int('x')]", "[toLower('a', 'b')]"} {
+		if v, err := s.evaluate(text); err == nil {
+			t.Errorf("%s gave %v", text, v)
+		}
+	}
+}
+
+func TestOrderOfDeployment(t *testing.T) {
+	var doc Doc
+	if err := json.Unmarshal([]byte(`{"$schema":"s","contentVersion":"1","resources":[
+		{"type":"N.S/lb","apiVersion":"1","name":"last","tags":{"v":"[reference('mid').port]"}},
+		{"type":"N.S/lb","apiVersion":"1","name":"mid","dependsOn":["[resourceId('N.S/net','first')]"]},
+		{"type":"N.S/net","apiVersion":"1","name":"first","resources":[{"type":"sub","apiVersion":"1","name":"child"}]},
+		{"type":"N.S/lb","apiVersion":"1","name":"none","condition":false}]}`), &doc); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := Parse(doc, nil, surroundings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	if _, err := plan.Deploy(func(r *Resource, body Doc) error {
+		order = append(order, strings.TrimPrefix(r.ID, "/subscriptions/sub/resourceGroups/rg/providers/N.S/"))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(order); got != "[net/first net/first/sub/child lb/mid lb/last]" && got != "[net/first lb/mid net/first/sub/child lb/last]" {
+		t.Errorf("order %s", got)
+	}
+}
+
+func FuzzTemplate(f *testing.F) {
+	f.Add(`{"$schema":"s","contentVersion":"1","parameters":{"p":{"type":"string","defaultValue":"[concat('a','b')]"}},"resources":[{"type":"A.B/c","apiVersion":"1","name":"[parameters('p')]","copy":{"name":"l","count":2}}]}`)
+	f.Add(`{"$schema":"s","contentVersion":"1","resources":[{"type":"A.B/c","apiVersion":"1","name":"[if(equals(1,2)]","dependsOn":["x"]}],"outputs":{"o":{"value":"[range(1,900)]"}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var doc Doc
+		if json.Unmarshal([]byte(text), &doc) != nil {
+			return
+		}
+		plan, err := Parse(doc, nil, surroundings())
+		var wrong *Error
+		if err == nil {
+			_, err = plan.Deploy(func(*Resource, Doc) error { return nil })
+		}
+		if err != nil && !errors.As(err, &wrong) {
+			t.Fatalf("%q gave %T %v", text, err, err)
+		}
+	})
+}
