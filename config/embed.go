@@ -14,6 +14,11 @@ var Route []byte
 //go:embed crd
 var CRDs embed.FS
 
+// TechPreview holds techpreview/<group>_<plural>.yaml: the variants of crd/hypershift with technology previews, and kinds of their own.
+//
+//go:embed techpreview
+var TechPreview embed.FS
+
 // Rules are recording rules, as the spec of a PrometheusRule.
 //
 //go:embed monitoring/rules.yaml

@@ -42,8 +42,8 @@ const (
 	renewDeadline = 40 * time.Second
 	retryPeriod   = 15 * time.Second
 
-	clientQPS   = 100
-	clientBurst = 200
+	clientQPS   = 300
+	clientBurst = 600
 
 	containerName = "operator"
 )
@@ -77,7 +77,7 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return fmt.Errorf("find the management cluster: %w", err)
 	}
-	// A new cluster is some fifty objects at once; the API server's own fairness limits what this may do to others.
+	// A new cluster with two pools is some eighty writes at once; the API server's own fairness limits what this may do to others.
 	restConfig.QPS, restConfig.Burst = clientQPS, clientBurst
 	certificates := conversion.New(c.namespace)
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{

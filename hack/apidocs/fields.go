@@ -37,14 +37,19 @@ type listing struct {
 func fields() (string, error) {
 	p := &page{listed: map[string]listing{}}
 	fmt.Fprintf(p, preamble, "hypershift.openshift.io/v1beta1")
-	for _, plural := range []string{"hostedclusters", "nodepools", "hostedcontrolplanes", "controlplanecomponents", "azureprivatelinkservices", "certificatesigningrequestapprovals"} {
-		raw, err := os.ReadFile("config/crd/hypershift/hypershift.openshift.io_" + plural + ".yaml")
+	const group = "/hypershift.openshift.io_"
+	for _, name := range []string{
+		"crd/hypershift" + group + "hostedclusters", "crd/hypershift" + group + "nodepools", "crd/hypershift" + group + "hostedcontrolplanes",
+		"crd/hypershift" + group + "controlplanecomponents", "crd/hypershift" + group + "azureprivatelinkservices",
+		"crd/hypershift" + group + "certificatesigningrequestapprovals", "techpreview" + group + "hcpetcdbackups",
+	} {
+		raw, err := os.ReadFile("config/" + name + ".yaml")
 		if err != nil {
 			return "", err
 		}
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(raw, definition); err != nil {
-			return "", fmt.Errorf("%s: %w", plural, err)
+			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		p.definition(definition)
 	}
@@ -59,8 +64,8 @@ func (p *page) definition(definition *apiextensionsv1.CustomResourceDefinition) 
 	if len(names.Categories) > 0 {
 		fmt.Fprintf(p, ", categories `%s`", strings.Join(names.Categories, "`, `"))
 	}
-	if scale := version.Subresources.Scale; scale != nil {
-		fmt.Fprintf(p, ", scaled at `%s`", scale.SpecReplicasPath)
+	if version.Subresources != nil && version.Subresources.Scale != nil {
+		fmt.Fprintf(p, ", scaled at `%s`", version.Subresources.Scale.SpecReplicasPath)
 	}
 	p.WriteString(".\n")
 	for _, rule := range root.XValidations {

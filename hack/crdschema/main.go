@@ -1,6 +1,7 @@
 // Command crdschema completes the generated CustomResourceDefinitions with what Go types cannot declare without losing fields:
-// the Spec schemas of the OpenShift configuration types, copied from their Go module, and the overlay beside this file. Run it
-// by hack/generate.sh.
+// the Spec schemas of the OpenShift configuration types, copied from their Go module, and the overlay beside this file. It also
+// makes the variants of technology previews in config/techpreview: the same definitions with a second overlay, and the kinds that
+// exist only there. Run it by hack/generate.sh.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -17,11 +19,22 @@ import (
 
 const (
 	folder    = "config/crd/hypershift"
+	previews  = "config/techpreview"
 	openshift = "github.com/openshift/api@v0.0.0-20251015095338-264e80a2b6e7"
 )
 
 //go:embed overlay.yaml
 var overlay []byte
+
+//go:embed techpreview.yaml
+var techPreview []byte
+
+// addition is an entry of an overlay.
+type addition struct {
+	Definitions []string `json:"definitions"`
+	Path        string   `json:"path"`
+	Add         schema   `json:"add"`
+}
 
 // schema is an OpenAPI schema, or any object inside of one.
 type schema = map[string]any
@@ -55,17 +68,9 @@ func main() {
 }
 
 func run() error {
-	var additions []struct {
-		Definitions []string `json:"definitions"`
-		Path        string   `json:"path"`
-		Add         schema   `json:"add"`
-	}
-	if err := yaml.UnmarshalStrict(overlay, &additions); err != nil {
-		return fmt.Errorf("overlay.yaml: %w", err)
-	}
 	definitions := map[string]schema{}
 	for _, name := range []string{"hostedclusters", "hostedcontrolplanes", "nodepools"} {
-		definition, err := read(file(name))
+		definition, err := read(file(folder, name))
 		if err != nil {
 			return err
 		}
@@ -76,30 +81,77 @@ func run() error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	if err := extend(definitions, overlay); err != nil {
+		return fmt.Errorf("overlay.yaml: %w", err)
+	}
+	if err := write(folder, definitions); err != nil {
+		return err
+	}
+	for _, definition := range definitions {
+		definition["metadata"].(schema)["annotations"].(schema)["release.openshift.io/feature-set"] = "TechPreviewNoUpgrade"
+	}
+	if err := extend(definitions, techPreview); err != nil {
+		return fmt.Errorf("techpreview.yaml: %w", err)
+	}
+	if err := os.MkdirAll(previews, 0o755); err != nil {
+		return err
+	}
+	const onlyThere = "hcpetcdbackups"
+	if err := os.Rename(file(folder, onlyThere), file(previews, onlyThere)); err != nil {
+		return err
+	}
+	return write(previews, definitions)
+}
+
+func extend(definitions map[string]schema, text []byte) error {
+	var additions []addition
+	if err := yaml.UnmarshalStrict(text, &additions); err != nil {
+		return err
+	}
 	for _, addition := range additions {
 		for _, name := range addition.Definitions {
 			member, err := member(definitions[name], addition.Path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			for key, value := range addition.Add {
-				member[key] = value
-			}
+			merge(member, addition.Add)
 		}
 	}
+	return nil
+}
+
+// merge adds members to objects and rules to lists of rules; anything else is replaced.
+func merge(into, from schema) {
+	for key, value := range from {
+		object, isObject := value.(schema)
+		present, both := into[key].(schema)
+		rules, isRules := value.([]any)
+		switch {
+		case isObject && both:
+			merge(present, object)
+		case isRules && key == "x-kubernetes-validations":
+			former, _ := into[key].([]any)
+			into[key] = append(slices.Clone(former), rules...)
+		default:
+			into[key] = value
+		}
+	}
+}
+
+func write(folder string, definitions map[string]schema) error {
 	for name, definition := range definitions {
 		raw, err := yaml.Marshal(definition)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(file(name), append([]byte("---\n"), raw...), 0o644); err != nil {
+		if err := os.WriteFile(file(folder, name), append([]byte("---\n"), raw...), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func file(plural string) string {
+func file(folder, plural string) string {
 	return filepath.Join(folder, "hypershift.openshift.io_"+plural+".yaml")
 }
 

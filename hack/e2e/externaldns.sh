@@ -13,7 +13,7 @@ prober default
 install_with() {
   hypershift install --pull-secret "$PULL_SECRET" --limit-crd-install Azure --external-dns-provider=azure \
     --external-dns-credentials "$1" --external-dns-domain-filter "$ZONE" --external-dns-txt-owner-id e2e \
-    --external-dns-image "$EXTERNAL_DNS_IMAGE" --external-dns-interval 2s --wait-until-available >/dev/null
+    --external-dns-interval 2s --wait-until-available >/dev/null
   kubectl -n hypershift rollout status deployment/external-dns --timeout=2m
 }
 signed_in() { kubectl -n hypershift logs deployment/external-dns | grep -q "$1"; }

@@ -8,7 +8,8 @@ infra() { sed -n "s/^$1: //p" "$DIR/infra.yaml"; }
 identity() { tr -d '\n' <"$DIR/workload-identities.json" | sed 's/.*"'"$1"'": *{ *"clientID": *"\([^"]*\)".*/\1/'; }
 
 kubectl create namespace $NAMESPACE --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-secret() { local name=$1; shift; kubectl -n $NAMESPACE create secret generic "$name" "$@" --dry-run=client -o yaml | kubectl apply -f -; }
+# A second run must not change the encryption key of what is stored already.
+secret() { kubectl -n $NAMESPACE get secret "$1" >/dev/null 2>&1 || kubectl -n $NAMESPACE create secret generic "$@"; }
 secret my-registry --from-file=.dockerconfigjson="$PULL_SECRET"
 secret my-signing-key --from-file=key="$DIR/serviceaccount-signer.private"
 secret my-encryption-key --from-file=key=<(head -c 32 /dev/urandom)
@@ -24,6 +25,7 @@ spec:
   issuerURL: $(cat "$DIR/issuer-url")
   serviceAccountSigningKey: {name: my-signing-key}
   pullSecret: {name: my-registry}
+  controllerAvailabilityPolicy: SingleReplica
   release: {image: $RELEASE_IMAGE}
   dns:
     baseDomain: $BASE_DOMAIN
@@ -85,7 +87,7 @@ spec:
       image: {type: AzureMarketplace}
 YAML
 
-kubectl -n $NAMESPACE wait hostedcluster/$HAND --for=condition=Available --timeout=10m
+kubectl -n $NAMESPACE wait hostedcluster/$HAND --for=condition=Available --timeout=5m
 hypershift create kubeconfig --name $HAND --namespace $NAMESPACE >"$DIR/kubeconfig"
 chmod 600 "$DIR/kubeconfig"
 hand() { kubectl --kubeconfig "$DIR/kubeconfig" "$@"; }

@@ -50,6 +50,11 @@ func (o *Options) CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.TechPreview {
+		if crds, err = o.previews(crds); err != nil {
+			return nil, err
+		}
+	}
 	if o.Router {
 		route, err := o.definition(config.Route)
 		if err != nil {
@@ -62,8 +67,38 @@ func (o *Options) CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, nil
 }
 
+// previews puts the variants with technology previews in the place of the definitions of their names.
+func (o *Options) previews(crds []*apiextensionsv1.CustomResourceDefinition) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := fs.Glob(config.TechPreview, "techpreview/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if !o.wants(file) {
+			continue
+		}
+		raw, err := config.TechPreview.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		variant, err := o.definition(raw)
+		if err != nil {
+			return nil, fmt.Errorf("the embedded definition %s is malformed: %w", file, err)
+		}
+		crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Name == variant.Name })
+		crds = append(crds, variant)
+	}
+	return crds, nil
+}
+
+// privateLinks is the part of a file's name that tells of Azure's private connectivity.
+const privateLinks = "azureprivatelink"
+
 func (o *Options) wants(file string) bool {
 	if o.ExcludeEtcd && strings.Contains(file, "etcd") {
+		return false
+	}
+	if strings.Contains(file, privateLinks) && len(o.Platforms) > 0 && !slices.Contains(o.Platforms, "Azure") {
 		return false
 	}
 	platform, isProvider := strings.CutPrefix(path.Base(path.Dir(file)), providerPrefix)

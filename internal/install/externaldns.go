@@ -29,9 +29,6 @@ const (
 	tokenVolumeName = "azure-identity-token"
 	tokenMount      = "/var/run/secrets/azure/tokens"
 	tokenFile       = "azure-identity-token"
-
-	// DefaultExternalDNSImage is the vendor's image; pulling it needs the vendor's pull secret.
-	DefaultExternalDNSImage = "registry.redhat.io/edo/external-dns-rhel8@sha256:9f60c682b44497d9736a04991c0d2b3485d477f6c89a87c4a44a211a3d1f3cd4"
 )
 
 // ExternalDNS describes the controller that publishes the hosted clusters' host names; an empty provider means none.

@@ -8,8 +8,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -19,6 +23,8 @@ func minimal() *Options {
 		PrivatePlatform: "None", CertRotationScale: 24 * time.Hour,
 	}
 }
+
+const workloadIdentity = `{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","useWorkloadIdentityExtension":true}`
 
 func TestNormalize(t *testing.T) {
 	for _, tc := range []struct {
@@ -46,6 +52,36 @@ func TestNormalize(t *testing.T) {
 				`{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`)}
 		}, ""},
 		{"credentials without provider", func(o *Options) { o.ExternalDNS.Credentials = []byte("c") }, ""},
+		{"workload identity without a name", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(workloadIdentity)}
+		}, "--external-dns-azure-client-id is required"},
+		{"workload identity", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(workloadIdentity), ClientID: "c"}
+		}, ""},
+		{"identity beside a secret", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", ClientID: "c", Credentials: []byte(
+				`{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`)}
+		}, "needs a file of --external-dns-credentials with useWorkloadIdentityExtension"},
+		{"identity in a Secret of an unknown tenant", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", ClientID: "c", SecretName: "s"}
+		}, "--external-dns-azure-tenant-id is required"},
+		{"zones of another provider", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s", AWSZonesCache: "1h"}
+		}, "goes with --external-dns-provider=aws"},
+		{"interval", func(o *Options) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s", Interval: "soon"}
+		}, "--external-dns-interval"},
+		{"pull secret of another kind", func(o *Options) { o.PullSecret = []byte(`{"quay.io":{}}`) }, "--pull-secret is not a dockerconfigjson"},
+		{"bundle without certificates", func(o *Options) { o.TrustBundle = []byte("hello") }, "--additional-trust-bundle holds no certificate"},
+		{"egress", func(o *Options) { o.EgressBlockCIDRs = []string{"10.0.0.0/8", "10.0.0.1"} }, `--hcp-egress-block-cidrs "10.0.0.1"`},
+		{"overrides", func(o *Options) { o.RegistryOverrides = "quay.io=mirror,quay.io" }, `--registry-overrides "quay.io"`},
+		{"environment", func(o *Options) { o.ExtraEnv = map[string]string{"A B": "c"} }, "--additional-operator-env-vars"},
+		{"namespace", func(o *Options) { o.Namespace = "Hyper Shift" }, "--namespace"},
+		{"domain", func(o *Options) { o.IngressDomain = "*.apps" }, "--ingress-domain"},
+		{"private platform", func(o *Options) { o.PrivatePlatform = "Azure" }, "--private-platform"},
+		{"monitoring", func(o *Options) { o.PlatformMonitoring = "all" }, "--platform-monitoring"},
+		{"nobody converts", func(o *Options) { o.NoCAPIMigration, o.NoCAPIConversion = true, true }, "exclude each other"},
+		{"two mistakes", func(o *Options) { o.MetricsSet, o.PrivatePlatform = "none", "azure" }, "--metrics-set \"none\" is unknown; use one of Telemetry, SRE, All\n--private-platform"},
 		{"too slow rotation", func(o *Options) { o.CertRotationScale = 25 * time.Hour }, "--cert-rotation-scale"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -100,8 +136,33 @@ func TestCRDsFollowThePlatform(t *testing.T) {
 		if slices.Contains(got, azureMachines) != tc.azure {
 			t.Errorf("platforms %v: %s installed is %v", tc.platforms, azureMachines, !tc.azure)
 		}
+		if slices.Contains(got, "azureprivatelinkservices.hypershift.openshift.io") != tc.azure {
+			t.Errorf("platforms %v: private links installed is %v", tc.platforms, !tc.azure)
+		}
 		if !slices.Contains(got, "hostedclusters.hypershift.openshift.io") || !slices.Contains(got, "machines.cluster.x-k8s.io") {
 			t.Errorf("platforms %v: our own or the core definitions are missing: %v", tc.platforms, got)
+		}
+	}
+}
+
+func TestTechPreview(t *testing.T) {
+	for preview, want := range map[bool]string{false: "Default", true: "TechPreviewNoUpgrade"} {
+		crds, err := (&Options{TechPreview: preview}).CRDs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]string{}
+		for _, crd := range crds {
+			if seen[crd.Name] != "" {
+				t.Errorf("%s is there twice", crd.Name)
+			}
+			seen[crd.Name] = crd.Annotations["release.openshift.io/feature-set"] + "."
+		}
+		if seen["hostedclusters.hypershift.openshift.io"] != want+"." || (seen["hcpetcdbackups.hypershift.openshift.io"] != "") != preview {
+			t.Errorf("preview %t: %v", preview, seen)
+		}
+		if seen["controlplanecomponents.hypershift.openshift.io"] != "Default." {
+			t.Errorf("preview %t: ControlPlaneComponents are %s", preview, seen["controlplanecomponents.hypershift.openshift.io"])
 		}
 	}
 }
@@ -122,7 +183,7 @@ func TestContractLabels(t *testing.T) {
 
 func TestOperatorPullsAndReachesTheOutside(t *testing.T) {
 	o := minimal()
-	o.PullSecret = []byte("{}")
+	o.PullSecret = []byte(`{"auths":{}}`)
 	o.Proxy = proxyenv.Proxy{HTTPSProxy: "http://proxy:1", TrustBundle: proxyenv.TrustBundleName}
 	if err := o.Normalize(); err != nil {
 		t.Fatal(err)
@@ -204,19 +265,240 @@ func TestOperatorMayNotEscalate(t *testing.T) {
 
 func TestExternalDNS(t *testing.T) {
 	o := minimal()
-	o.ExternalDNS = ExternalDNS{Provider: "azure", Credentials: []byte("c"), DomainFilter: "example.com", TXTOwnerID: "me", Image: "dns:1"}
-	objs := o.externalDNS()
-	d, ok := objs[len(objs)-1].(*appsv1.Deployment)
-	if !ok {
-		t.Fatalf("last object is %T", objs[len(objs)-1])
+	o.ExternalDNS = ExternalDNS{Provider: "azure", Credentials: []byte(workloadIdentity), DomainFilter: "example.com", TXTOwnerID: "me", Image: "dns:1", ClientID: "id"}
+	if err := o.Normalize(); err != nil {
+		t.Fatal(err)
 	}
-	args := d.Spec.Template.Spec.Containers[0].Args
+	d := find[*appsv1.Deployment](t, o, externalDNSName)
+	container := d.Spec.Template.Spec.Containers[0]
 	for _, want := range []string{"--domain-filter=example.com", "--txt-owner-id=me", "--azure-config-file=/etc/provider/credentials"} {
-		if !slices.Contains(args, want) {
-			t.Errorf("%s is missing in %v", want, args)
+		if !slices.Contains(container.Args, want) {
+			t.Errorf("%s is missing in %v", want, container.Args)
 		}
 	}
-	if len(o.ExternalDNS.container().Env) == 0 {
-		t.Error("AZURE_SDK_MAX_RETRIES is missing")
+	env := map[string]string{}
+	for _, e := range container.Env {
+		env[e.Name] = e.Value
+	}
+	if env["AZURE_SDK_MAX_RETRIES"] == "" || env["AZURE_CLIENT_ID"] != "id" || env["AZURE_TENANT_ID"] != "t" {
+		t.Errorf("environment %v", env)
+	}
+	sa := find[*corev1.ServiceAccount](t, o, externalDNSName)
+	if sa.Annotations["azure.workload.identity/client-id"] != "id" {
+		t.Errorf("service account %v", sa.Annotations)
+	}
+	mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return env["AZURE_FEDERATED_TOKEN_FILE"] == m.MountPath+"/"+tokenFile })
+	projected := slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Projected != nil && v.Projected.Sources[0].ServiceAccountToken.Audience == "api://AzureADTokenExchange"
+	})
+	if !mounted || !projected {
+		t.Error("no token for Entra")
+	}
+}
+
+func find[T client.Object](t *testing.T, o *Options, name string) T {
+	t.Helper()
+	for _, obj := range o.Objects() {
+		if typed, ok := obj.(T); ok && obj.GetName() == name {
+			return typed
+		}
+	}
+	var none T
+	t.Fatalf("no %T %s", none, name)
+	return none
+}
+
+// The order and the names are install.md 4, with what this project adds.
+func TestObjectsInOrder(t *testing.T) {
+	o := Everything("hypershift")
+	var got []string
+	for _, obj := range o.Objects() {
+		name := obj.GetName()
+		if obj.GetNamespace() != "" && obj.GetNamespace() != "hypershift" {
+			name = obj.GetNamespace() + "/" + name
+		}
+		got = append(got, obj.GetObjectKind().GroupVersionKind().Kind+" "+name)
+	}
+	want := strings.Split(strings.TrimSpace(everyObject), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("from object %d on:\n got %q\nwant %q", i, got[min(i, len(got)):], want[min(i, len(want)):])
+		}
+	}
+}
+
+const everyObject = `
+PriorityClass hypershift-control-plane
+PriorityClass hypershift-etcd
+PriorityClass hypershift-api-critical
+PriorityClass hypershift-operator
+Namespace hypershift
+ServiceAccount operator
+ClusterRole hypershift-operator
+ClusterRoleBinding hypershift-operator
+Role hypershift-operator
+RoleBinding hypershift-operator
+RoleBinding kube-system/hypershift:extension-apiserver-authentication-reader
+ClusterRole hypershift-client
+ServiceAccount hypershift-client
+ClusterRoleBinding hypershift-client
+ClusterRole hypershift-readers
+ClusterRoleBinding hypershift-readers
+Secret pull-secret
+ConfigMap user-ca-bundle
+ConfigMap openshift-config-managed-trusted-ca-bundle
+ConfigMap trusted-ca
+ServiceAccount external-dns
+ClusterRole external-dns
+ClusterRoleBinding external-dns
+Secret external-dns-credentials
+Deployment external-dns
+PodMonitor external-dns
+ServiceAccount router
+ClusterRole hypershift-router
+ClusterRoleBinding hypershift-router
+Deployment router
+Service router
+PodDisruptionBudget router
+Deployment operator
+Service operator
+PodDisruptionBudget operator
+ConfigMap feature-gate
+Role prometheus
+RoleBinding prometheus
+ServiceMonitor operator
+PrometheusRule metrics
+PrometheusRule openshift-monitoring/alerts
+`
+
+// Uninstall looks for Everything: whatever an installation consists of must be in it.
+func TestEverythingIsEverything(t *testing.T) {
+	identity := func(obj client.Object) string {
+		return obj.GetObjectKind().GroupVersionKind().String() + " " + obj.GetNamespace() + "/" + obj.GetName()
+	}
+	everything := Everything("ns")
+	known := map[string]bool{}
+	for _, obj := range everything.Objects() {
+		known[identity(obj)] = true
+	}
+	definitions, err := everything.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bits := range 1 << 10 {
+		has := func(n int) bool { return bits&(1<<n) != 0 }
+		o := minimal()
+		o.Namespace, o.Router, o.AdminRBAC, o.SLOAlerts, o.NoMonitoring, o.Development = "ns", has(0), has(1), has(2), has(3), has(4)
+		o.NoConversion, o.NoCAPIConversion = has(5), has(5)
+		if has(6) {
+			o.PullSecret, o.TrustBundle = []byte("{}"), []byte("PEM")
+		}
+		if has(7) {
+			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s"}
+		}
+		if has(8) {
+			o.ExternalDNS.SecretName, o.ExternalDNS.Credentials = "", []byte("{}")
+		}
+		if has(9) {
+			o.Proxy = proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName}
+		}
+		for _, obj := range o.Objects() {
+			if !known[identity(obj)] {
+				t.Fatalf("%s is not in Everything", identity(obj))
+			}
+		}
+		crds, err := o.CRDs()
+		if err != nil || len(crds) > len(definitions) {
+			t.Fatalf("%d definitions of %d: %v", len(crds), len(definitions), err)
+		}
+	}
+}
+
+func TestReplicasAndWebhook(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		change   func(*Options)
+		replicas int32
+		budget   bool
+		webhook  bool
+	}{
+		{"default", func(*Options) {}, 2, true, true},
+		{"development", func(o *Options) { o.Development = true }, 0, false, true},
+		{"our kinds alone", func(o *Options) { o.NoCAPIConversion = true }, 2, true, true},
+		{"no webhook", func(o *Options) { o.NoConversion, o.NoCAPIConversion = true, true }, 1, false, false},
+	} {
+		o := minimal()
+		tc.change(o)
+		d := find[*appsv1.Deployment](t, o, operatorName)
+		budget := slices.ContainsFunc(o.Objects(), func(obj client.Object) bool { _, ok := obj.(*policyv1.PodDisruptionBudget); return ok })
+		webhook := slices.Contains(d.Spec.Template.Spec.Containers[0].Args, "--webhook-port=9443")
+		if *d.Spec.Replicas != tc.replicas || budget != tc.budget || webhook != tc.webhook {
+			t.Errorf("%s: %d replicas, budget %v, webhook %v", tc.name, *d.Spec.Replicas, budget, webhook)
+		}
+	}
+}
+
+func TestVersionsOfClusterAPI(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		change         func(*Options)
+		served, stored string
+		webhook        bool
+	}{
+		{"default", func(*Options) {}, "v1beta1 v1beta2", "v1beta2", true},
+		{"without migration", func(o *Options) { o.NoCAPIMigration = true }, "v1beta1 v1beta2", "v1beta1", true},
+		{"without conversion", func(o *Options) { o.NoCAPIConversion = true }, "v1beta2", "v1beta2", false},
+	} {
+		o := minimal()
+		o.Namespace = "other"
+		tc.change(o)
+		crds, err := o.CRDs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, crd := range crds {
+			if crd.Name != "machines.cluster.x-k8s.io" {
+				continue
+			}
+			var served []string
+			stored := ""
+			for _, v := range crd.Spec.Versions {
+				if v.Served {
+					served = append(served, v.Name)
+				}
+				if v.Storage {
+					stored += v.Name
+				}
+			}
+			webhook := crd.Spec.Conversion.Webhook
+			if strings.Join(served, " ") != tc.served || stored != tc.stored || (webhook != nil) != tc.webhook {
+				t.Errorf("%s: served %v, stored %s, conversion %v", tc.name, served, stored, crd.Spec.Conversion)
+			}
+			if webhook != nil && (webhook.ClientConfig.Service.Namespace != "other" || webhook.ClientConfig.CABundle != nil) {
+				t.Errorf("%s: webhook %v", tc.name, webhook.ClientConfig)
+			}
+		}
+	}
+}
+
+func TestRulesAreComplete(t *testing.T) {
+	for name, raw := range map[string][]byte{"rules": config.Rules, "alerts": config.Alerts} {
+		var file struct {
+			Groups []struct {
+				Name, Interval string
+				Rules          []struct {
+					Record, Alert, Expr, For string
+					Labels, Annotations      map[string]string
+				}
+			}
+		}
+		if err := yaml.UnmarshalStrict(raw, &file); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, rule := range file.Groups[0].Rules {
+			if (rule.Record == "") == (rule.Alert == "") || rule.Expr == "" {
+				t.Errorf("%s: %+v is no rule", name, rule)
+			}
+		}
 	}
 }
