@@ -19,24 +19,57 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
-const byHand = "testdata/azure.yaml"
+const (
+	byHand  = "testdata/azure.yaml"
+	foreign = "testdata/foreign.yaml"
+)
+
+func kubectl(t *testing.T, server *kubetest.Server, arguments ...string) string {
+	t.Helper()
+	arguments = append([]string{"--kubeconfig", kubetest.Kubeconfig(t, server.Config(t), t.TempDir())}, arguments...)
+	out, err := exec.Command(kubetest.Program(t, "kubectl"), arguments...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %v: %v\n%s", arguments[2:], err, out)
+	}
+	return string(out)
+}
+
+// TestForeign applies by server-side apply what users of other builds have, and looks for losses.
+func TestForeign(t *testing.T) {
+	cluster := connect(t, &server)
+	kubectl(t, &server, "apply", "--server-side", "--validate=strict", "-f", foreign)
+	written := documents(t, foreign)
+	first := make([]*unstructured.Unstructured, len(written))
+	for i, obj := range written {
+		stored, err := cluster.resource(obj.GetKind()).Get(context.Background(), obj.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first[i] = stored
+		for _, loss := range lost("", obj.Object, stored.Object) {
+			t.Errorf("%s %s: the server loses %s", obj.GetKind(), obj.GetName(), loss)
+		}
+		for _, loss := range lost("", stored.Object, throughTypes(t, stored)) {
+			t.Errorf("%s %s: the Go types lose %s", obj.GetKind(), obj.GetName(), loss)
+		}
+	}
+	kubectl(t, &server, "apply", "--server-side", "--validate=strict", "-f", foreign)
+	for i, obj := range written {
+		stored, err := cluster.resource(obj.GetKind()).Get(context.Background(), obj.GetName(), metav1.GetOptions{})
+		if err != nil || stored.GetResourceVersion() != first[i].GetResourceVersion() {
+			t.Errorf("%s %s: the second apply changes it (%v)", obj.GetKind(), obj.GetName(), err)
+		}
+	}
+}
 
 // TestByHand applies what a person wrote, and looks for losses: on the way through the Go types, and of the server.
 func TestByHand(t *testing.T) {
-	cluster := connect(t)
-	kubectl := func(arguments ...string) string {
-		arguments = append([]string{"--kubeconfig", kubetest.Kubeconfig(t, server.Config(t), t.TempDir())}, arguments...)
-		out, err := exec.Command(kubetest.Program(t, "kubectl"), arguments...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("kubectl %v: %v\n%s", arguments[2:], err, out)
-		}
-		return string(out)
-	}
-	kubectl("apply", "--validate=strict", "-f", byHand)
-	if out := kubectl("apply", "-f", byHand); strings.Count(out, "unchanged") != 2 {
+	cluster := connect(t, &server)
+	kubectl(t, &server, "apply", "--validate=strict", "-f", byHand)
+	if out := kubectl(t, &server, "apply", "-f", byHand); strings.Count(out, "unchanged") != 2 {
 		t.Errorf("the second kubectl apply says %q, want unchanged twice", out)
 	}
-	if out := kubectl("-n", "clusters", "scale", "np/byhand", "--replicas=3"); !strings.Contains(out, "scaled") {
+	if out := kubectl(t, &server, "-n", "clusters", "scale", "np/byhand", "--replicas=3"); !strings.Contains(out, "scaled") {
 		t.Errorf("kubectl scale says %q", out)
 	}
 	for _, written := range documents(t, byHand) {
@@ -119,7 +152,7 @@ func lost(path string, before, after any) []string {
 
 // TestDefaults reads by the generated client what the server adds to the least that a person can write.
 func TestDefaults(t *testing.T) {
-	connect(t)
+	connect(t, &server)
 	clients, err := versioned.NewForConfig(server.Config(t))
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +207,7 @@ func TestDefaults(t *testing.T) {
 
 // TestStoredDefaults checks the defaults that a Go value cannot tell from what was written.
 func TestStoredDefaults(t *testing.T) {
-	cluster := connect(t)
+	cluster := connect(t, &server)
 	var bases map[string]map[string]any
 	load(t, "testdata/bases.yaml", yamlToJSON, &bases)
 	for kind, defaults := range map[string]map[string]any{

@@ -29,6 +29,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HostedControlPlane{}, &HostedControlPlaneList{},
 		&ControlPlaneComponent{}, &ControlPlaneComponentList{},
 		&AzurePrivateLinkService{}, &AzurePrivateLinkServiceList{},
+		&HCPEtcdBackup{}, &HCPEtcdBackupList{},
 		&CertificateSigningRequestApproval{}, &CertificateSigningRequestApprovalList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)

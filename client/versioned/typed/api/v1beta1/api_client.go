@@ -15,6 +15,7 @@ type HypershiftV1beta1Interface interface {
 	AzurePrivateLinkServicesGetter
 	CertificateSigningRequestApprovalsGetter
 	ControlPlaneComponentsGetter
+	HCPEtcdBackupsGetter
 	HostedClustersGetter
 	HostedControlPlanesGetter
 	NodePoolsGetter
@@ -35,6 +36,10 @@ func (c *HypershiftV1beta1Client) CertificateSigningRequestApprovals(namespace s
 
 func (c *HypershiftV1beta1Client) ControlPlaneComponents(namespace string) ControlPlaneComponentInterface {
 	return newControlPlaneComponents(c, namespace)
+}
+
+func (c *HypershiftV1beta1Client) HCPEtcdBackups(namespace string) HCPEtcdBackupInterface {
+	return newHCPEtcdBackups(c, namespace)
 }
 
 func (c *HypershiftV1beta1Client) HostedClusters(namespace string) HostedClusterInterface {

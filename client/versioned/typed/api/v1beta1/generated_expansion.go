@@ -8,6 +8,8 @@ type CertificateSigningRequestApprovalExpansion interface{}
 
 type ControlPlaneComponentExpansion interface{}
 
+type HCPEtcdBackupExpansion interface{}
+
 type HostedClusterExpansion interface{}
 
 type HostedControlPlaneExpansion interface{}
