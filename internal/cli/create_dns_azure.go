@@ -38,6 +38,9 @@ signs in by workload identity (--management-issuer-url, the issuer of the manage
 			}
 			handoff.complete(cmd, &flags, nil, nil)
 			o.Location = flags.location
+			if err := o.Validate(); err != nil {
+				return err
+			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return provision.PlanDNS(ctx, s, o) },
 				func(ctx context.Context, s *azure.Session) (*provision.DNSHandoff, error) {

@@ -45,6 +45,9 @@ func newCreateIAMAzureCommand() *cobra.Command {
 			if outputFile == "" && handoff.path == "" && !flags.dryRun {
 				return errors.New("output-file is required, unless --handoff takes the result")
 			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return provision.PlanIAM(ctx, s, o) },
 				func(ctx context.Context, s *azure.Session) (*provision.WorkloadIdentities, error) {
@@ -73,9 +76,6 @@ func newCreateIAMAzureCommand() *cobra.Command {
 }
 
 func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, path string, h *handoffFile) (*provision.WorkloadIdentities, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}

@@ -20,78 +20,96 @@ func newCreateInfraCommand() *cobra.Command {
 		newCreateInfraAzureCommand())
 }
 
+// infraFlags are the flags of create infra azure as typed.
+type infraFlags struct {
+	azureFlags
+	infra                          provision.InfraOptions
+	handoff                        handoffFile
+	managed                        managedFlags
+	workloadIdentities, outputFile string
+	disabledCapabilities           []string
+}
+
 func newCreateInfraAzureCommand() *cobra.Command {
-	var flags azureFlags
-	var o provision.InfraOptions
-	var handoff handoffFile
-	var identities, outputFile string
-	var managed managedFlags
-	var disabled []string
+	f := &infraFlags{}
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Resource groups, network, private DNS zone, load balancer, role assignments",
 		Example: `  hypershift create infra azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json \
     --base-domain example.com --workload-identities-file workload-identities.json \
-    --assign-identity-roles --dns-zone-rg-name os4-common --output-file infra.yaml`,
+    --assign-identity-roles --dns-zone-rg-name os4-common --output-file infra.yaml
+  hypershift create infra azure --base-domain example.com --assign-identity-roles --azure-creds azure-credentials.json --handoff demo.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := handoff.open(); err != nil {
+			if err := f.fill(cmd); err != nil {
 				return err
 			}
-			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
-			handoff.ContinueInfra(&o)
-			o.Location = flags.location
-			if err := managed.check(identities); err != nil {
-				return err
-			}
-			if err := managed.load(&o); err != nil {
-				return err
-			}
-			if err := infraIdentities(&o, identities, handoff.Identities); err != nil {
-				return err
-			}
-			o.NoImageRegistry = slices.Contains(disabled, imageRegistryCapability)
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			warnUnguarded(o, progressLine(cmd))
-			return withPlan(cmd, &flags,
-				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					return provision.PlanInfra(ctx, s, o)
-				},
-				func(ctx context.Context, s *azure.Session) (*provision.InfraOutput, error) {
-					out, err := createInfra(ctx, cmd, s, &flags, o, &handoff)
-					if err != nil || outputFile == "" {
-						return out, err
-					}
-					return out, out.Write(outputFile)
-				},
-				func(w io.Writer, _ *provision.InfraOutput) error {
-					if outputFile == "" {
-						return nil
-					}
-					_, err := fmt.Fprintln(w, outputFile)
-					return err
-				})
+			return f.run(cmd)
 		},
 	}
-	flags.add(cmd)
-	flags.addPlan(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.Name, "name", "", "name of the hosted cluster")
-	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
-	f.StringVar(&o.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
-	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
-	f.StringToStringVarP(&o.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
-	addBroughtFlags(f, &o)
-	f.StringVar(&identities, "workload-identities-file", "", "client ids written by create iam azure")
-	managed.add(f, &o)
-	f.StringSliceVar(&disabled, "disable-cluster-capabilities", nil, "parts that the cluster goes without; without ImageRegistry its identity needs no role")
-	f.BoolVar(&o.AssignRoles, "assign-identity-roles", false, "give the identities their roles")
-	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
-	f.StringVar(&outputFile, "output-file", "", "file to write the result to (mode 0600)")
-	handoff.addWritten(cmd)
+	f.azureFlags.add(cmd)
+	f.addPlan(cmd)
+	flags, o := cmd.Flags(), &f.infra
+	flags.StringVar(&o.Name, "name", "", "name of the hosted cluster")
+	flags.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
+	flags.StringVar(&o.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
+	flags.StringVar(&o.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
+	flags.StringToStringVarP(&o.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
+	addBroughtFlags(flags, o)
+	flags.StringVar(&f.workloadIdentities, "workload-identities-file", "", "client ids written by create iam azure")
+	f.managed.add(flags, o)
+	flags.StringSliceVar(&f.disabledCapabilities, "disable-cluster-capabilities", nil, "parts that the cluster goes without; without ImageRegistry its identity needs no role")
+	flags.BoolVar(&o.AssignRoles, "assign-identity-roles", false, "give the identities their roles")
+	flags.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
+	flags.StringVar(&f.outputFile, "output-file", "", "file to write the result to (mode 0600)")
+	f.handoff.addWritten(cmd)
 	return cmd
+}
+
+// fill completes the options and checks them, before any call is made.
+func (f *infraFlags) fill(cmd *cobra.Command) error {
+	if err := f.handoff.open(); err != nil {
+		return err
+	}
+	o := &f.infra
+	f.handoff.complete(cmd, &f.azureFlags, &o.Name, &o.InfraID)
+	f.handoff.ContinueInfra(o)
+	o.Location, o.NoImageRegistry = f.location, slices.Contains(f.disabledCapabilities, imageRegistryCapability)
+	if err := f.managed.check(f.workloadIdentities); err != nil {
+		return err
+	}
+	if err := f.managed.load(o); err != nil {
+		return err
+	}
+	if err := infraIdentities(o, f.workloadIdentities, f.handoff.Identities); err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	warnUnguarded(*o, progressLine(cmd))
+	return nil
+}
+
+func (f *infraFlags) run(cmd *cobra.Command) error {
+	return withPlan(cmd, &f.azureFlags,
+		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+			return provision.PlanInfra(ctx, s, f.infra)
+		},
+		func(ctx context.Context, s *azure.Session) (*provision.InfraOutput, error) {
+			out, err := createInfra(ctx, cmd, s, &f.azureFlags, f.infra, &f.handoff)
+			if err != nil || f.outputFile == "" {
+				return out, err
+			}
+			return out, out.Write(f.outputFile)
+		},
+		func(w io.Writer, _ *provision.InfraOutput) error {
+			if f.outputFile == "" {
+				return nil
+			}
+			_, err := fmt.Fprintln(w, f.outputFile)
+			return err
+		})
 }
 
 // addBroughtFlags name the user's own resources: they are used, and neither changed nor deleted.

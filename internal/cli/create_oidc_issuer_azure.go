@@ -46,6 +46,9 @@ key leaks can impersonate the identities of every other one.`,
 			if issuerURL != "" && flags.dryRun {
 				return errors.New("--issuer-url makes nothing in Azure, so there is no plan; leave --dry-run out")
 			}
+			if err := o.Validate(); err != nil && issuerURL == "" {
+				return err
+			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return provision.PlanIssuer(ctx, s, o)

@@ -77,9 +77,7 @@ func addPrerequisitesFlags(cmd *cobra.Command, o *provision.PrerequisitesOptions
 	f.StringVar(&o.DNS.Resolver, "dns-resolver", "", "HOST:PORT of the DNS server to ask; the system's when empty")
 	f.DurationVar(&o.DNS.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
 	f.StringVar(&o.Infra.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
-	f.StringVar(&o.Infra.VNetID, "vnet-id", "", "existing virtual network")
-	f.StringVar(&o.Infra.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
-	f.StringVar(&o.Infra.NSGID, "network-security-group-id", "", "existing network security group")
+	addBroughtFlags(f, &o.Infra)
 	f.StringVar(&o.Infra.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone; found when empty")
 }
 

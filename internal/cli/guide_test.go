@@ -213,6 +213,7 @@ func TestGuideRenders(t *testing.T) {
 // TestGuideRuns executes the guide's commands one after the other against a real API server.
 func TestGuideRuns(t *testing.T) {
 	restConfig := kubetest.Start(t)
+	kubetest.InstallRoutes(t, restConfig)
 	g := newGuide(t)
 	t.Setenv("KUBECONFIG", kubetest.Kubeconfig(t, restConfig, t.TempDir()))
 	scheme := runtime.NewScheme()

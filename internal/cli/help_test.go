@@ -80,3 +80,27 @@ func parses(words []string) error {
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
+
+// TestEveryAzureCommandPlans holds the commands that change Azure to show their plan first, in every form, and to reach every cloud.
+func TestEveryAzureCommandPlans(t *testing.T) {
+	var found int
+	everyCommand(NewRoot(), func(cmd *cobra.Command) {
+		verb := strings.Fields(cmd.CommandPath() + " -")[1]
+		changes := verb == "create" || verb == "destroy" || verb == "rotate"
+		if cmd.Name() != "azure" || !changes || cmd.Parent().Name() == "nodepool" { // a node pool is made by the operator
+			return
+		}
+		found++
+		for _, name := range []string{"dry-run", "output", "cloud", "azure-creds"} {
+			if cmd.Flag(name) == nil {
+				t.Errorf("%s has no --%s", cmd.CommandPath(), name)
+			}
+		}
+		if cmd.Flag("handoff") == nil && cmd.Flag("from") == nil {
+			t.Errorf("%s takes no hand-off file", cmd.CommandPath())
+		}
+	})
+	if found < 11 {
+		t.Errorf("%d commands found: this test proves nothing", found)
+	}
+}

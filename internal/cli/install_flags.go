@@ -65,7 +65,7 @@ func (f *installFlags) addExternalDNS(flags *pflag.FlagSet) {
 	flags.StringVar(&e.ClientID, "external-dns-azure-client-id", "", "managed identity that ExternalDNS signs in as, by workload identity")
 	flags.StringVar(&e.TenantID, "external-dns-azure-tenant-id", "", "its tenant; the credentials file's when empty")
 	flags.StringVar(&e.TXTOwnerID, "external-dns-txt-owner-id", "", "owner mark of the records; derived from the cluster when empty")
-	flags.StringVar(&e.Image, "external-dns-image", install.DefaultExternalDNSImage, "image of ExternalDNS")
+	flags.StringVar(&e.Image, "external-dns-image", version.ExternalDNSImage, "image of ExternalDNS")
 	flags.StringVar(&e.Interval, "external-dns-interval", "", "interval between updates; 1m when empty")
 	flags.StringVar(&e.AWSZonesCache, "external-dns-aws-zones-cache-duration", "", "how long the provider aws remembers zones; 1h when empty")
 	flags.StringVar(&e.GoogleProject, "external-dns-google-project", "", "project of the provider google")

@@ -70,29 +70,53 @@ func (u *uninstaller) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets := everything.Objects()
-	// What was applied last goes first, and the definitions when nobody watches them any more.
-	slices.Reverse(targets)
+	// What was applied last goes first; what the operator makes anew as long as it runs, after it; the definitions at last.
+	objects := everything.Objects()
+	slices.Reverse(objects)
+	phases := []phase{{objects: objects}, {objects: install.OperatorMade(u.namespace), byOperator: true}}
 	if u.deleteCRDs {
 		if err := u.refuseFullCRDs(ctx, crds); err != nil {
 			return err
 		}
+		var definitions []client.Object
 		for _, crd := range crds {
-			targets = append(targets, crd)
+			definitions = append(definitions, crd)
 		}
+		phases = append(phases, phase{objects: definitions})
 	}
-	found, err := u.find(ctx, targets, install.OperatorMade(u.namespace))
+	deleted := 0
+	for _, p := range phases {
+		n, err := u.finish(ctx, p)
+		if err != nil {
+			return err
+		}
+		deleted += n
+	}
+	if deleted == 0 {
+		u.say("nothing of an installation in namespace %s is there", u.namespace)
+	}
+	return nil
+}
+
+// phase is what goes together.
+type phase struct {
+	objects []client.Object
+	// byOperator: install's name is not on them.
+	byOperator bool
+}
+
+func (u *uninstaller) finish(ctx context.Context, p phase) (int, error) {
+	found, err := u.find(ctx, p)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if len(found) == 0 {
-		u.say("nothing of an installation in namespace %s is left", u.namespace)
-		return nil
+	if err := u.delete(ctx, found); err != nil {
+		return 0, err
 	}
-	if err := u.delete(ctx, found); err != nil || u.dryRun {
-		return err
+	if u.dryRun || len(found) == 0 {
+		return len(found), nil
 	}
-	return u.waitUntilGone(ctx, found)
+	return len(found), u.waitUntilGone(ctx, found)
 }
 
 // refuseWhileInUse names the hosted clusters.
@@ -147,9 +171,9 @@ func (u *uninstaller) refuseFullCRDs(ctx context.Context, crds []*apiextensionsv
 }
 
 // find returns those that exist and that install made, by whose name among those who manage their fields, or the operator.
-func (u *uninstaller) find(ctx context.Context, targets, operators []client.Object) ([]*metav1.PartialObjectMetadata, error) {
+func (u *uninstaller) find(ctx context.Context, p phase) ([]*metav1.PartialObjectMetadata, error) {
 	var found []*metav1.PartialObjectMetadata
-	for n, target := range append(operators, targets...) {
+	for _, target := range p.objects {
 		live := &metav1.PartialObjectMetadata{}
 		gvk, err := u.client.GroupVersionKindFor(target)
 		if err != nil {
@@ -164,7 +188,7 @@ func (u *uninstaller) find(ctx context.Context, targets, operators []client.Obje
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", kindAndName(target), err)
 		}
-		if n >= len(operators) && !madeByInstall(live) {
+		if !p.byOperator && !madeByInstall(live) {
 			u.say("%s is not of install's making; it stays", kindAndName(live))
 			continue
 		}
@@ -186,7 +210,12 @@ func (u *uninstaller) delete(ctx context.Context, found []*metav1.PartialObjectM
 			continue
 		}
 		uid := obj.GetUID()
-		err := u.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		propagation := metav1.DeletePropagationBackground
+		if obj.Kind == "Deployment" {
+			// A Deployment that is gone while its pods still write would prove nothing.
+			propagation = metav1.DeletePropagationForeground
+		}
+		err := u.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(propagation))
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("cannot delete %s: %w", kindAndName(obj), err))
 			continue

@@ -62,6 +62,10 @@ func (o DNSOptions) Validate() error {
 	case o.ServicePrincipal != "" && o.CredentialsPath == "":
 		return errors.New("--external-dns-credentials is required with --service-principal-name: the file to write")
 	}
+	if err := firstError(checkGroup("--resource-group-name", o.ResourceGroup), checkIssuerURL("--management-issuer-url", o.ManagementURL),
+		checkResolver(o.Resolver), checkTags("--tags", o.Tags)); err != nil {
+		return err
+	}
 	if o.ParentZoneID != "" {
 		parent, err := azure.ParseID(o.ParentZoneID)
 		if err != nil {
@@ -128,7 +132,7 @@ func PlanDNS(ctx context.Context, s *azure.Session, o DNSOptions) ([]stack.Step,
 }
 
 func (d *dnsStack) nodes() []*stack.Node {
-	nodes := []*stack.Node{group(d.s, "group", d.ResourceGroup, d.Location, nil, true), d.zoneNode()}
+	nodes := []*stack.Node{group(d.s, "group", d.ResourceGroup, d.Location, d.Tags, true), d.zoneNode()}
 	if !d.SkipDelegation {
 		delegation := d.delegationNode()
 		nodes = append(nodes, delegation, d.answersNode(delegation.ID))

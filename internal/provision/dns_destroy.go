@@ -64,6 +64,9 @@ func (d *dnsStack) mayGo(ctx context.Context, zone *azure.Resource) error {
 		return fmt.Errorf("the DNS zone %s was not made by `create dns azure`; give --force to delete it all the same", d.Zone)
 	}
 	sets, err := d.s.List(ctx, d.out.ZoneID+"/recordsets", apiDNS, "")
+	if azure.IsNotFound(err) {
+		return nil // another run has just removed it
+	}
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -18,10 +19,10 @@ import (
 // queryTimeout bounds one DNS question.
 const queryTimeout = 5 * time.Second
 
-func isDomain(name string) bool {
-	labels, ok := dns.IsDomainName(name)
-	return ok && labels > 1 && !strings.HasSuffix(name, ".")
-}
+// domainPattern is a name of at least two labels.
+var domainPattern = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+
+func isDomain(name string) bool { return len(name) <= 253 && domainPattern.MatchString(name) }
 
 func normalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 

@@ -67,7 +67,8 @@ func (o IAMOptions) Validate() error {
 			return fmt.Errorf("%s is required", f.flag)
 		}
 	}
-	return nil
+	return firstError(checkClusterName(o.Name), checkInfraID(o.InfraID), checkGroup("--resource-group-name", o.ResourceGroup),
+		checkIssuerURL("--oidc-issuer-url", o.IssuerURL), checkTags("--tags", o.Tags))
 }
 
 // Identity is one member of the identities file.
@@ -212,7 +213,7 @@ func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.
 func iamNodesAndHolders(s *azure.Session, o IAMOptions, out *WorkloadIdentities) ([]*stack.Node, map[string]holder) {
 	var mu sync.Mutex
 	principals, who := map[string]string{}, map[string]holder{}
-	nodes := []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true)}
+	nodes := []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, o.Tags, true)}
 	for _, c := range components {
 		if c.key == "kms" && !o.EnableKMS {
 			continue

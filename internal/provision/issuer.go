@@ -59,7 +59,7 @@ func (o IssuerOptions) Validate() error {
 	case o.PublicKey != "" && o.PrivateKey == "":
 		return errors.New("--public-key needs --private-key: the documents are checked against the key that signs")
 	}
-	return nil
+	return firstError(checkGroup("--resource-group-name", o.ResourceGroup), checkTags("--tags", o.Tags))
 }
 
 // Issuer is what exists once the stack is there.
@@ -207,7 +207,7 @@ func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *signing)
 		principal, err := s.OwnPrincipal(ctx)
 		return blobWriter(principal, id), err
 	}, "account")
-	return []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, nil, true), accountNode(s, o, id, issuer), container, mayWrite,
+	return []*stack.Node{group(s, "group", o.ResourceGroup, o.Location, o.Tags, true), accountNode(s, o, id, issuer), container, mayWrite,
 		key.node(), discoveryNode(s, issuer), keysNode(s, issuer, key)}
 }
 

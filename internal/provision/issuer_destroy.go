@@ -114,6 +114,9 @@ func ourAccount(ctx context.Context, s *azure.Session, id string) (bool, error) 
 
 func otherContainers(ctx context.Context, s *azure.Session, account string, issuer Issuer) ([]azure.Resource, error) {
 	all, err := s.List(ctx, account+"/blobServices/default/containers", apiStorage, "")
+	if azure.IsNotFound(err) {
+		return nil, nil // another run has just removed the account
+	}
 	if err != nil {
 		return nil, err
 	}

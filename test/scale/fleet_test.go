@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -73,6 +74,15 @@ func measure(t *testing.T, program string, size limits) {
 	fresh := f.settle(t, o, 2*size.settle)
 	if os.Getenv("G_DEBUG") != "" {
 		f.writes(t)
+		ev := &eventsv1.EventList{}
+		must(0, f.List(t.Context(), ev))
+		c := map[string]int{}
+		for _, e := range ev.Items {
+			c[e.Regarding.Kind+" "+e.Type+" "+e.Reason+" "+e.Note[:min(100, len(e.Note))]]++
+		}
+		for k, v := range c {
+			fmt.Println("EV", v, k)
+		}
 	}
 	o.stop(t)
 	f.fill(t)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,11 @@ const asCommand = "HYPERSHIFT_TEST_AS_COMMAND"
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	// The tests wait for the embedded Azure's operations more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -88,12 +94,12 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		recover bool // the command goes on by itself
 		tell    []string
 	}{
-		{code: "AADSTS700016", creds: map[string]string{"clientId": uuid.NewString()}, run: iam, tell: []string{"clientId or tenantId of the credentials file, which is '", "az ad sp show"}},
+		{code: "AADSTS700016", creds: map[string]string{"clientId": uuid.NewString()}, run: iam, tell: []string{"clientId or tenantId of the credentials file: found client id '", "az ad sp show"}},
 		{code: "AADSTS7000215", creds: map[string]string{"clientSecret": "wrong"}, run: iam, tell: []string{"clientSecret of the credentials file", "az ad app credential reset"}},
 		{code: "AADSTS70021", rule: signInRefused("70021", "No matching federated identity record found for presented assertion."), run: iam, recover: true, tell: []string{"issuer, subject or audience", "create iam azure"}},
-		{code: "AADSTS700211", rule: signInRefused("700211", shown+"issuer 'https://i'."), run: iam, recover: true, tell: []string{"claim iss, which is 'https://i'", "--oidc-issuer-url"}},
-		{code: "AADSTS700212", rule: signInRefused("700212", shown+"audience 'api'."), run: iam, tell: []string{"claim aud, which is 'api'", "must be openshift"}},
-		{code: "AADSTS700213", rule: signInRefused("700213", shown+"subject 'system:serviceaccount:a:b'."), run: iam, recover: true, tell: []string{"claim sub, which is 'system:serviceaccount:a:b'", "system:serviceaccount:NAMESPACE:NAME"}},
+		{code: "AADSTS700211", rule: signInRefused("700211", shown+"issuer 'https://i'."), run: iam, recover: true, tell: []string{"claim iss: found 'https://i'", "--oidc-issuer-url"}},
+		{code: "AADSTS700212", rule: signInRefused("700212", shown+"audience 'api'."), run: iam, tell: []string{"claim aud: found 'api'", "must be openshift"}},
+		{code: "AADSTS700213", rule: signInRefused("700213", shown+"subject 'system:serviceaccount:a:b'."), run: iam, recover: true, tell: []string{"claim sub: found 'system:serviceaccount:a:b'", "system:serviceaccount:NAMESPACE:NAME"}},
 		{code: "AADSTS700024", rule: signInRefused("700024", "Client assertion is not within its valid time range."), run: iam, tell: []string{"nbf and exp", "timedatectl"}},
 		{code: "PublicAccessNotPermitted", rule: refused(accounts+"/blobServices/default/containers/*", 409, "PublicAccessNotPermitted", "Public access is not permitted on this storage account."), run: issuer, tell: []string{"allowBlobPublicAccess", "static website"}},
 		{code: "PrincipalNotFound", rule: refused(assignments, 400, "PrincipalNotFound", "Principal does not exist in the directory."), run: infra, recover: true, tell: []string{"principal of the role assignment", "tried again by itself"}},

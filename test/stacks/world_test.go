@@ -66,7 +66,7 @@ func newWorld(t testing.TB) *world {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	server, err := sandbox.Start(ctx, sandbox.Config{
-		Dir: w.dir, ProxyAddr: "127.0.0.1:0", CACert: cert, CAKey: key, Subscription: w.subscription, Tenant: tenant, Location: location,
+		Dir: w.dir, ProxyAddr: "127.0.0.1:0", DNSAddr: "127.0.0.1:0", CACert: cert, CAKey: key, Subscription: w.subscription, Tenant: tenant, Location: location,
 		ServicePrincipal: sandbox.ServicePrincipal{ClientID: client, Secret: secret}, OperationTime: time.Nanosecond,
 		Seed: []sandbox.SeedResource{
 			group(common), group("theirs"),
@@ -82,6 +82,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.server = server
+	resolvers.Store(w.subscription, server.DNSAddr())
 	pool := x509.NewCertPool()
 	raw, err := os.ReadFile(cert)
 	must(t, err)
@@ -97,6 +98,15 @@ func newWorld(t testing.TB) *world {
 		}
 	})
 	return w
+}
+
+// resolvers are the DNS servers of the worlds, by subscription.
+var resolvers sync.Map
+
+func resolverOf(subscription string) string {
+	address, _ := resolvers.Load(subscription)
+	text, _ := address.(string)
+	return text
 }
 
 func (w *world) group(name string) string {
@@ -221,11 +231,21 @@ func (w *world) dump() map[string]string {
 		if id, ok := properties["principalId"].(string); ok && properties["clientId"] != nil {
 			names = append(names, id, "principal of "+name)
 		}
+		if shown, ok := d["displayName"].(string); ok && d["servicePrincipalType"] != nil {
+			id, _ := d["id"].(string)
+			names = append(names, id, "principal of "+shown)
+		}
 	}
 	replace := strings.NewReplacer(names...)
 	out := map[string]string{}
 	for key, d := range w.journal.docs {
-		if strings.HasPrefix(key, "credentials") || strings.HasPrefix(key, "principals") || strings.HasPrefix(key, "apps") {
+		if strings.HasPrefix(key, "credentials") {
+			continue
+		}
+		if shown, ok := d["displayName"].(string); ok && (strings.HasPrefix(key, "principals") || strings.HasPrefix(key, "apps")) {
+			// What the directory holds has a random key; how many there are of one name tells of duplicates and of what was left.
+			table, _, _ := strings.Cut(key, " ")
+			out[table+" "+shown] += "one "
 			continue
 		}
 		if strings.HasPrefix(key, "storagekeys") {

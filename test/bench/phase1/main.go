@@ -104,6 +104,7 @@ func (s *sides) report(withAz bool) error {
 		fmt.Printf("%-62s %-20s %6.2f (bar %.1f, %s)\n", what, s, value, bar, verdict)
 	}
 	row("phase 1 in one command / its critical path ("+name+", "+path.String()+")", &s.ours, ours.Seconds()/path.Seconds(), mostOfPath, false)
+	fmt.Printf("%-62s %-20s %6.2f\n", "  … against the path without the discovery ("+least(chain[1:]).String()+")", "", ours.Seconds()/least(chain[1:]).Seconds())
 	row("serial client, same calls / one command", &s.serial, s.serial.median().Seconds()/ours.Seconds(), leastToSerial, true)
 	if withAz {
 		row("bash with az / one command", &s.az, s.az.median().Seconds()/ours.Seconds(), leastToAz, true)

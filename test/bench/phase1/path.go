@@ -19,8 +19,9 @@ type call struct {
 const pollAfter = 50 * time.Millisecond
 
 var (
-	signIn = call{http.MethodPost, "/oauth2/v2.0/token", "no call without a token", 0}
-	shared = call{http.MethodPut, "/resourceGroups/" + common, "a resource needs its group", 0}
+	discovery = call{http.MethodGet, "/v2.0/.well-known/openid-configuration", "Microsoft's library for signing in asks it where tokens are", 0}
+	token     = call{http.MethodPost, "/oauth2/v2.0/token", "no call without a token", 0}
+	shared    = call{http.MethodPut, "/resourceGroups/" + common, "a resource needs its group", 0}
 )
 
 const (
@@ -33,26 +34,26 @@ func operation(why string) call {
 	return call{http.MethodGet, "/locations/eastus/operations/*", why, 0}
 }
 
-// chains are all that could be the longest. What can be asked at the same time as something else in the chain is not in it: the look
-// before each write, the discovery of the token service, the token for the blobs, the role on the account.
+// chains are all that could be the longest. Not in them is what Azure does not force: the look before a first write, which is ours, and what
+// can be asked at the same time as something in the chain, such as the token for the blobs and the role on the account.
 var chains = map[string][]call{
-	"issuer": {signIn, shared,
+	"issuer": {discovery, token, shared,
 		{http.MethodPut, "/storageAccounts/*", "an account is in a group", 0},
 		{http.MethodPut, "/containers/demo", "a container is in an account", 0},
 		{http.MethodPut, "/openid/v1/jwks", "a blob is in a container", 0},
 		{http.MethodGet, "/openid/v1/jwks", "only a read without a token shows that Entra can read it", 0}},
-	"identities": {signIn, shared,
+	"identities": {discovery, token, shared,
 		{http.MethodPut, identity, "an identity is in a group", 0},
 		{http.MethodPut, identity + "/federatedIdentityCredentials/demo-disk-fed-id-node", "a credential is in an identity", 0},
 		{http.MethodPut, identity + "/federatedIdentityCredentials/demo-disk-fed-id-operator", "one write at a time on an identity", 0},
 		{http.MethodPut, identity + "/federatedIdentityCredentials/demo-disk-fed-id-controller", "one write at a time on an identity", 0}},
-	"roles": {signIn, shared,
+	"roles": {discovery, token, shared,
 		{http.MethodPut, identity, "the identity's principal is known once it is made", 0},
 		{http.MethodPut, "/resourceGroups/demo-demo-x1/providers/Microsoft.Authorization/roleAssignments/*", "a role needs its principal", 0}},
-	"DNS": {signIn, shared,
+	"DNS": {discovery, token, shared,
 		{http.MethodPut, network + "dnsZones/" + zone, "a zone is in a group", 0},
 		{http.MethodPut, network + "dnszones/" + parentZone + "/NS/clusters", "the zone's name servers are known once it is made", 0}},
-	"network": {signIn,
+	"network": {discovery, token,
 		{http.MethodPut, "/resourceGroups/demo-nsg-demo-x1", "a resource needs its group", 0},
 		{http.MethodPut, network + "networkSecurityGroups/demo-demo-x1-nsg", "a security group is in a group", pollAfter},
 		operation("its operation has to have ended before something refers to it"),
@@ -60,7 +61,7 @@ var chains = map[string][]call{
 		operation("its operation has to have ended before something refers to it"),
 		{http.MethodPut, "/virtualNetworkLinks/demo-demo-x1", "the link refers to the network", pollAfter},
 		operation("done is when the operation has ended")},
-	"egress": {signIn,
+	"egress": {discovery, token,
 		{http.MethodPut, "/resourceGroups/demo-demo-x1", "a resource needs its group", 0},
 		{http.MethodPut, network + "publicIPAddresses/demo-x1", "an address is in a group", pollAfter},
 		operation("its operation has to have ended before something refers to it"),
@@ -103,7 +104,7 @@ func check(j journey) error {
 
 func printPath(w io.Writer) {
 	name, chain := criticalPath()
-	fmt.Fprintf(w, "critical path: %s, %d calls, %s\n", name, len(chain), least(chain))
+	fmt.Fprintf(w, "critical path: %s, %d calls, %s (%s without the discovery)\n", name, len(chain), least(chain), least(chain[1:]))
 	for _, c := range chain {
 		wait := ""
 		if c.wait > 0 {

@@ -1,0 +1,102 @@
+package provision
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+)
+
+// InfraOptions describe the infrastructure of one hosted cluster. The three ids are the user's own resources.
+type InfraOptions struct {
+	Name, InfraID, BaseDomain, Location string
+	BaseDomainPrefix                    *string // nil: the cluster's name; "": none
+	ResourceGroup                       string  // existing group for everything; "" makes the default ones
+	Tags                                map[string]string
+	VNetID, SubnetID, NSGID             string
+	PrivateZoneID                       string // existing zone of the cluster's domain
+	PublicIPID                          string // existing address by which the workers reach the world
+	LoadBalancerID                      string // existing load balancer that has it
+	Identities                          *WorkloadIdentities
+	Managed                             *hyperv1.AzureResourceManagedIdentities // the managed flavour, in place of Identities
+	CustomRoles                         bool                                    // in place of Contributor
+	NoImageRegistry                     bool                                    // the cluster has none, so its identity needs no role
+	AssignRoles                         bool
+	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
+	PublicZoneOptional                  bool   // without an external DNS domain the public zone may be missing
+}
+
+// Validate names the flag that is wrong, before any call.
+func (o InfraOptions) Validate() error {
+	for _, f := range []struct{ flag, value string }{
+		{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--base-domain", o.BaseDomain}, {"--location", o.Location},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("%s is required", f.flag)
+		}
+	}
+	if !isDomain(o.BaseDomain) {
+		return fmt.Errorf("--base-domain %q is not a domain name such as example.com", o.BaseDomain)
+	}
+	for _, f := range []struct{ flag, id string }{
+		{"--vnet-id", o.VNetID}, {"--subnet-id", o.SubnetID}, {"--network-security-group-id", o.NSGID},
+		{"--private-dns-zone-id", o.PrivateZoneID}, {"--public-ip-id", o.PublicIPID}, {"--load-balancer-id", o.LoadBalancerID},
+	} {
+		if f.id == "" {
+			continue
+		}
+		if _, err := azure.ParseID(f.id); err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
+		}
+	}
+	if err := firstError(checkClusterName(o.Name), checkInfraID(o.InfraID), checkDerivedNames(o.Name, o.InfraID), checkGroup("--resource-group-name", o.ResourceGroup),
+		checkGroup("--dns-zone-rg-name", o.DNSZoneGroup), checkTags("--resource-group-tags", o.Tags), o.validateBrought()); err != nil {
+		return err
+	}
+	switch {
+	case o.VNetID != "" && o.SubnetID == "":
+		return errors.New("--vnet-id needs --subnet-id: the subnet the workers are placed in")
+	case o.VNetID == "" && o.SubnetID != "":
+		return errors.New("--subnet-id needs --vnet-id: the virtual network the subnet belongs to")
+	case o.VNetID != "" && !strings.HasPrefix(strings.ToLower(o.SubnetID), strings.ToLower(o.VNetID)+"/subnets/"):
+		return errors.New("--subnet-id is not a subnet of --vnet-id")
+	case o.AssignRoles && o.Identities == nil && o.Managed == nil:
+		return errors.New("assigning roles needs --workload-identities-file")
+	}
+	return o.validateManaged()
+}
+
+// validateBrought refuses what the controllers of the cluster would not find.
+func (o InfraOptions) validateBrought() error {
+	if id, err := azure.ParseID(o.PrivateZoneID); err == nil && !strings.EqualFold(id.Name, o.clusterDomain()) {
+		return fmt.Errorf("--private-dns-zone-id: the zone is %s, the cluster's domain is %s", id.Name, o.clusterDomain())
+	}
+	if o.LoadBalancerID == "" {
+		return nil
+	}
+	id, err := azure.ParseID(o.LoadBalancerID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--load-balancer-id: %w", err)
+	case o.ResourceGroup == "" || !strings.EqualFold(id.ResourceGroup, o.ResourceGroup):
+		return errors.New("--load-balancer-id needs --resource-group-name with the group it is in: the cloud provider looks for it there")
+	case id.Name != o.InfraID:
+		return fmt.Errorf("--load-balancer-id: the load balancer is named %s; the cloud provider looks for one that is named as --infra-id, %s", id.Name, o.InfraID)
+	case o.PublicIPID != "":
+		return errors.New("--public-ip-id is for the load balancer that is made; the one of --load-balancer-id has its own")
+	}
+	return nil
+}
+
+func (o InfraOptions) clusterDomain() string {
+	prefix := o.Name
+	if o.BaseDomainPrefix != nil {
+		prefix = *o.BaseDomainPrefix
+	}
+	if prefix == "" {
+		return o.BaseDomain
+	}
+	return prefix + "." + o.BaseDomain
+}
