@@ -6,7 +6,9 @@ SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo v0.1.0-dev)$(shell \
 	git diff --quiet HEAD 2>/dev/null || git diff HEAD 2>/dev/null | sha256sum | cut -c1-8 | sed 's/^/-/')
 PKG     := github.com/hypershift-on-azure/hypershift
-LDFLAGS := -s -w -X $(PKG)/internal/version.Version=$(VERSION)
+# As the operator's: published beside it, by the sandbox too.
+EXTERNAL_DNS_IMAGE ?= quay.io/hypershift/external-dns:v0.18.0
+LDFLAGS := -s -w -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/version.ExternalDNSImage=$(EXTERNAL_DNS_IMAGE)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 
 export GOFLAGS += -mod=readonly

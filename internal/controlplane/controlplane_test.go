@@ -236,3 +236,16 @@ func (f *fixture) checkPublished() {
 	route.SetGroupVersionKind(publish.RouteKind)
 	f.get(route, publish.IgnitionService)
 }
+
+func TestCopiesLeadToTheControlPlane(t *testing.T) {
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull-secret", Namespace: "clusters-demo",
+		Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
+	requests := byCluster(t.Context(), copied)
+	if len(requests) != 1 || requests[0].String() != "clusters-demo/demo" {
+		t.Errorf("requests %v", requests)
+	}
+	copied.Annotations = nil
+	if requests := byCluster(t.Context(), copied); len(requests) != 0 {
+		t.Errorf("somebody else's Secret leads to %v", requests)
+	}
+}

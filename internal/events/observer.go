@@ -85,7 +85,10 @@ func clusterState(hc *hyperv1.HostedCluster) state {
 }
 
 func poolState(np *hyperv1.NodePool) state {
-	s := state{deleting: !np.DeletionTimestamp.IsZero()}
+	s := state{deleting: !np.DeletionTimestamp.IsZero(), settled: np.Status.Version != ""}
+	if np.Status.Version != "" {
+		s.history = []hyperv1.UpdateHistory{{State: hyperv1.CompletedUpdate, Version: np.Status.Version}}
+	}
 	for _, c := range np.Status.Conditions {
 		s.conditions = append(s.conditions, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
 	}

@@ -22,6 +22,8 @@ type state struct {
 	deleting   bool
 	conditions []metav1.Condition
 	history    []hyperv1.UpdateHistory
+	// settled: a version was rolled out before, so what is going on is no creation.
+	settled bool
 }
 
 // transition says how the changes of one condition are told.
@@ -36,6 +38,10 @@ type transition struct {
 	loss bool
 	// only limits the bad ones to this reason of the condition.
 	only string
+	// later: not told while the first version is being rolled out.
+	later bool
+	// text is the note when a good condition has no message.
+	text string
 }
 
 var clusterTransitions = []transition{
@@ -57,7 +63,8 @@ var clusterTransitions = []transition{
 }
 
 var poolTransitions = []transition{
-	{condition: hyperv1.NodePoolReady, healthy: metav1.ConditionTrue, bad: "NotReady", good: "Ready", loss: true},
+	{condition: hyperv1.NodePoolReady, healthy: metav1.ConditionTrue, bad: "NotReady", good: "Ready", loss: true,
+		text: "The node pool has all its nodes."},
 	{condition: hyperv1.NodePoolReconciliationActive, healthy: metav1.ConditionTrue, bad: "Paused", good: "Resumed"},
 	{condition: hyperv1.NodePoolUpdateManagementEnabled, healthy: metav1.ConditionTrue, bad: "InvalidManagement", good: "ValidManagement"},
 	{condition: hyperv1.NodePoolValidReleaseImage, healthy: metav1.ConditionTrue, bad: "InvalidReleaseImage", good: "ValidReleaseImage"},
@@ -68,9 +75,12 @@ var poolTransitions = []transition{
 	{condition: hyperv1.NodePoolValidPlatformConfig, healthy: metav1.ConditionTrue, bad: "InvalidPlatform", good: "ValidPlatform"},
 	{condition: hyperv1.NodePoolValidPlatformImage, healthy: metav1.ConditionTrue, bad: "InvalidPlatformImage"},
 	{condition: hyperv1.NodePoolClusterNetworkCIDRConflict, healthy: metav1.ConditionFalse, bad: "NetworkConflict"},
-	{condition: hyperv1.NodePoolAllNodesHealthy, healthy: metav1.ConditionTrue, bad: "NodesUnhealthy", good: "NodesHealthy", loss: true},
-	{condition: hyperv1.NodePoolUpdatingVersion, healthy: metav1.ConditionFalse, bad: "VersionUpdateStarted", good: "VersionUpdateCompleted", loss: true},
-	{condition: hyperv1.NodePoolUpdatingConfig, healthy: metav1.ConditionFalse, bad: "ConfigUpdateStarted", good: "ConfigUpdateCompleted", loss: true},
+	{condition: hyperv1.NodePoolAllNodesHealthy, healthy: metav1.ConditionTrue, bad: "NodesUnhealthy", good: "NodesHealthy", loss: true, later: true,
+		text: "All nodes are healthy."},
+	{condition: hyperv1.NodePoolUpdatingVersion, healthy: metav1.ConditionFalse, bad: "VersionUpdateStarted", good: "VersionUpdateCompleted", loss: true, later: true,
+		text: "All nodes have the new version."},
+	{condition: hyperv1.NodePoolUpdatingConfig, healthy: metav1.ConditionFalse, bad: "ConfigUpdateStarted", good: "ConfigUpdateCompleted", loss: true, later: true,
+		text: "All nodes have the new configuration."},
 }
 
 // informative are the events that are nobody's fault although their condition is not as it should be.
@@ -86,6 +96,9 @@ func tell(transitions []transition, before, after state) []event {
 	}
 	events := tellHistory(before.history, after.history)
 	for _, t := range transitions {
+		if t.later && !before.settled {
+			continue
+		}
 		if e := t.tell(kube.Find(before.conditions, t.condition), kube.Find(after.conditions, t.condition)); e != nil {
 			events = append(events, *e)
 		}
@@ -115,11 +128,15 @@ func (t transition) tell(was, is *metav1.Condition) *event {
 	if is.Status != t.healthy || wasHealthy || t.good == "" || (!t.loss && !t.isBad(was)) {
 		return nil
 	}
-	// An update that was over when it was first looked at did not end.
+	// What was in order when it was first looked at did not recover.
 	if t.healthy == metav1.ConditionFalse && was == nil {
 		return nil
 	}
-	return t.event(corev1.EventTypeNormal, t.good, is)
+	told := t.event(corev1.EventTypeNormal, t.good, is)
+	if is.Message == "" && t.text != "" {
+		told.note = t.text
+	}
+	return told
 }
 
 func (t transition) isBad(c *metav1.Condition) bool {

@@ -40,6 +40,8 @@ var server kubetest.Server
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	// The search for leftovers lists deprecated kinds too.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	code := m.Run()
 	if err := server.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

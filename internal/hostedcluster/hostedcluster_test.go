@@ -24,6 +24,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
+// aUserID is one of those that pods run as where the management cluster chooses none.
+var aUserID = regexp.MustCompile(`^(1\d{3}|[2-9]\d{3}|10\d{3}|11000)$`)
+
 // TestLife takes a hosted cluster from creation to deletion on a real API server. The test plays the control-plane operator and
 // the namespace controller.
 func TestLife(t *testing.T) {
@@ -72,7 +75,7 @@ func (f *fixture) checkFirstPass(t *testing.T) {
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	f.read(t, namespace)
-	if namespace.Labels[hyperv1.HostedControlPlaneLabel] != "true" || namespace.Annotations[hyperv1.DefaultSecurityContextUID] != "1001" {
+	if namespace.Labels[hyperv1.HostedControlPlaneLabel] != "true" || !aUserID.MatchString(namespace.Annotations[hyperv1.DefaultSecurityContextUID]) {
 		t.Errorf("namespace labels %v annotations %v", namespace.Labels, namespace.Annotations)
 	}
 	for _, name := range []string{component.PullSecret, "sa-signing-key", "azure-ingress-credentials", webhookCertSecret} {
@@ -102,7 +105,7 @@ func (f *fixture) checkOperator(t *testing.T) {
 	for _, variable := range container.Env {
 		env[variable.Name] = variable.Value
 	}
-	if env["OPERATE_ON_RELEASE_IMAGE"] != f.image || env["DEFAULT_SECURITY_CONTEXT_UID"] != "1001" || env["HTTPS_PROXY"] != "http://proxy.test:8888" {
+	if env["OPERATE_ON_RELEASE_IMAGE"] != f.image || !aUserID.MatchString(env["DEFAULT_SECURITY_CONTEXT_UID"]) || env["HTTPS_PROXY"] != "http://proxy.test:8888" {
 		t.Errorf("environment %v", env)
 	}
 	if len(operator.OwnerReferences) != 0 {

@@ -47,13 +47,8 @@ func TestLivesOfClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for half a minute")
 	}
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		if err := flag.Set("rapid.checks", shortChecks); err != nil {
-			t.Fatal(err)
-		}
-	}
+	setUnlessGiven(t, "rapid.checks", shortChecks)
+	setUnlessGiven(t, "rapid.nofailfile", "true")
 	w := newWorld(t, "lives")
 	releases := []string{w.image, releasetest.Serve(t, "4.21.1")}
 	round := 0
@@ -78,6 +73,18 @@ func TestLivesOfClusters(t *testing.T) {
 		}
 		w.crash(t)
 	})
+}
+
+// setUnlessGiven chooses a value for a flag that the command line leaves open.
+func setUnlessGiven(t *testing.T, name, value string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *world) newLife(t *testing.T, namespace, name string) *life {

@@ -3,6 +3,8 @@ package hostedcluster
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -183,7 +185,7 @@ func (p *pass) strategyOf(service hyperv1.ServiceType) hyperv1.ServicePublishing
 func (p *pass) ignitionEndpoint(ctx context.Context) (string, error) {
 	strategy := p.strategyOf(hyperv1.Ignition)
 	if strategy.NodePort != nil {
-		return fmt.Sprintf("%s:%d", strategy.NodePort.Address, strategy.NodePort.Port), nil
+		return p.ignitionNodePort(ctx, strategy.NodePort)
 	}
 	if host := publishedHost(strategy); host != "" {
 		return host, nil
@@ -196,6 +198,25 @@ func (p *pass) ignitionEndpoint(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return admittedHost(route), nil
+}
+
+// ignitionNodePort is empty until Kubernetes has chosen the port that the user left open.
+func (p *pass) ignitionNodePort(ctx context.Context, published *hyperv1.NodePortPublishingStrategy) (string, error) {
+	port := published.Port
+	if port == 0 {
+		service := &corev1.Service{}
+		err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: ignitionServer}, service)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("read Service %s: %w", ignitionServer, err)
+		}
+		for _, served := range service.Spec.Ports {
+			port = served.NodePort
+		}
+	}
+	if port == 0 {
+		return "", nil
+	}
+	return net.JoinHostPort(published.Address, strconv.Itoa(int(port))), nil
 }
 
 // admittedHost reads the host a router serves the Route under. A host that was only asked for may lead nowhere.

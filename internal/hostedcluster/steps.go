@@ -5,11 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // step is one named part of a reconcile.
@@ -66,15 +61,13 @@ func (p *pass) runSteps(ctx context.Context, steps []step) error {
 	return errors.Join(failures...)
 }
 
-// admitRelease lets the pass go on when the release may run. Without a pull secret nobody can tell: then what runs it already is kept
-// up, but for what has to be read from the release.
+// admitRelease lets the pass go on when the release may run. One that the control plane runs already, and that just now cannot be read
+// or was found wrong, does not keep the rest from being kept up: a new pull secret may be what makes it readable again.
 func (p *pass) admitRelease(context.Context) error {
 	if !p.stopped["upgrade"] {
 		return nil
 	}
-	condition := kube.Find(p.hc.Status.Conditions, hyperv1.ValidReleaseImage)
-	unknown := condition != nil && condition.Status != metav1.ConditionTrue && condition.Reason == hyperv1.SecretNotFoundReason
-	if unknown && p.hcp != nil && p.hcp.Spec.ReleaseImage == p.hc.Spec.Release.Image && p.hcpImage() == p.controlPlaneImage() {
+	if p.hcp != nil && p.hcp.Spec.ReleaseImage == p.hc.Spec.Release.Image && p.hcpImage() == p.controlPlaneImage() {
 		return nil
 	}
 	return &waiting{what: "a release that can be used"}

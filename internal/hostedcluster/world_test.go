@@ -180,7 +180,7 @@ func (w *world) crashing() interceptor.Funcs {
 			return write(func() error { return counted.Delete(ctx, c, obj, o...) })
 		},
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteAllOfOption) error {
-			return write(func() error { return c.DeleteAllOf(ctx, obj, o...) })
+			return write(func() error { return counted.DeleteAllOf(ctx, c, obj, o...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, o ...client.SubResourceUpdateOption) error {
 			return write(func() error { return counted.SubResourceUpdate(ctx, c, sub, obj, o...) })

@@ -23,7 +23,7 @@ import (
 // rawLayer is a layer with exactly these bytes.
 func rawLayer(content []byte) v1.Layer { return static.NewLayer(content, types.DockerLayer) }
 
-func zipped(t *testing.T, content []byte) []byte {
+func zipped(t testing.TB, content []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	writer := gzip.NewWriter(&out)
@@ -36,7 +36,7 @@ func zipped(t *testing.T, content []byte) []byte {
 	return out.Bytes()
 }
 
-func tarred(t *testing.T, headers ...tar.Header) []byte {
+func tarred(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	archive := tar.NewWriter(&out)

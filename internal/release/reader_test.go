@@ -33,7 +33,7 @@ data:
   stream: '{"stream":"4.21","architectures":{"x86_64":{"rhel-coreos-extensions":{"marketplace":{"azure":{"no-purchase-plan":{"hyperVGen2":{"publisher":"azureopenshift","offer":"aro4","sku":"aro_421","version":"421.1.1"}}}}}}}}'
 `
 
-func layerOf(t *testing.T, files map[string]string) v1.Layer {
+func layerOf(t testing.TB, files map[string]string) v1.Layer {
 	t.Helper()
 	var buffer bytes.Buffer
 	archive := tar.NewWriter(&buffer)
@@ -55,7 +55,7 @@ func layerOf(t *testing.T, files map[string]string) v1.Layer {
 	return layer
 }
 
-func imageOf(t *testing.T, layers ...map[string]string) v1.Image {
+func imageOf(t testing.TB, layers ...map[string]string) v1.Image {
 	t.Helper()
 	image := empty.Image
 	for _, files := range layers {
@@ -101,7 +101,7 @@ func push(t *testing.T, image v1.Image) (string, Access) {
 	return reference, access
 }
 
-func parse(t *testing.T, reference string) name.Reference {
+func parse(t testing.TB, reference string) name.Reference {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
 	if err != nil {

@@ -12,6 +12,9 @@ var (
 	Version = "v0.1.0-dev"
 	// OperatorRepository holds the operator's images, one tag a version.
 	OperatorRepository = "quay.io/hypershift/hypershift-operator"
+	// ExternalDNSImage is what `install` uses unless told otherwise: the vendor's, whose pull needs the vendor's pull secret, or
+	// another that has the program as /external-dns.
+	ExternalDNSImage = "registry.redhat.io/edo/external-dns-rhel8@sha256:9f60c682b44497d9736a04991c0d2b3485d477f6c89a87c4a44a211a3d1f3cd4"
 	// ReleaseImage is what `create cluster` uses when no release image is given; empty means that one must be given.
 	ReleaseImage = ""
 )

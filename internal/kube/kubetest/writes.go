@@ -32,6 +32,10 @@ func CountWrites(writes *atomic.Int64) interceptor.Funcs {
 			writes.Add(1)
 			return c.Delete(ctx, obj, o...)
 		},
+		DeleteAllOf: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteAllOfOption) error {
+			writes.Add(1)
+			return c.DeleteAllOf(ctx, obj, o...)
+		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, o ...client.SubResourceUpdateOption) error {
 			writes.Add(1)
 			return c.SubResource(sub).Update(ctx, obj, o...)

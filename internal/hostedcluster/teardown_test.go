@@ -1,0 +1,172 @@
+package hostedcluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+// destroyed is the condition that tells how far a deletion is; a reconcile comes before it.
+func (f *fixture) destroyed(t *testing.T) *metav1.Condition {
+	t.Helper()
+	f.reconcile(t)
+	hc := &hyperv1.HostedCluster{}
+	if err := f.client.Get(t.Context(), f.request.NamespacedName, hc); err != nil {
+		t.Fatalf("the HostedCluster is gone too early: %v", err)
+	}
+	return kube.Find(hc.Status.Conditions, hyperv1.HostedClusterDestroyed)
+}
+
+func (f *fixture) finalizers(t *testing.T, obj client.Object, finalizers ...string) {
+	t.Helper()
+	f.read(t, obj)
+	obj.SetFinalizers(finalizers)
+	if err := client.IgnoreNotFound(f.client.Update(t.Context(), obj)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeletionTellsWhatItWaitsFor takes a paused cluster with a node pool down step by step. Somebody holds every object, and each
+// time the condition names it, since when it is waited for, and what to do.
+func TestDeletionTellsWhatItWaitsFor(t *testing.T) {
+	f := newFixture(t, "deletion")
+	clock := time.Now().Truncate(time.Second)
+	f.reconciler.Now = func() time.Time { return clock }
+	hc := f.cluster()
+	hc.Annotations = map[string]string{hyperv1.DestroyGracePeriodAnnotation: "1h"}
+	pool := f.pool("clusters", f.name)
+	pool.Finalizers = []string{hyperv1.Finalizer}
+	f.create(t, f.pullSecret(), f.madeSecret(), hc, pool)
+	f.reconcile(t)
+	hc = f.get(t)
+	hc.Spec.PausedUntil = ptr.To("true")
+	if err := f.client.Update(t.Context(), hc); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+	cluster := newObject(clusterKind, f.namespace, hc.Spec.InfraID, nil)
+	f.finalizers(t, cluster, clusterFinalizer)
+	f.finalizers(t, f.controlPlane(t), hyperv1.Finalizer)
+	if err := f.client.Delete(t.Context(), hc); err != nil {
+		t.Fatal(err)
+	}
+
+	first := f.destroyed(t)
+	f.checkWaiting(t, first, hyperv1.DeletingNodePoolsReason, "NodePools deletion-pool")
+	clock = clock.Add(time.Minute)
+	if second := f.destroyed(t); !second.LastTransitionTime.Equal(&first.LastTransitionTime) || second.Message != first.Message {
+		t.Errorf("since when is not kept: %+v, before %+v", second, first)
+	}
+	if hcp := f.controlPlane(t); hcp.Spec.PausedUntil != nil {
+		t.Error("a paused control plane cannot be deleted")
+	}
+	f.finalizers(t, pool)
+	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "Cluster "+hc.Spec.InfraID)
+	f.finalizers(t, cluster)
+	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingControlPlaneReason, "HostedControlPlane clusters-deletion/deletion")
+	f.finalizers(t, f.controlPlane(t))
+	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingNamespaceReason, "namespace clusters-deletion")
+	f.playNamespaceController(t)
+	done := f.destroyed(t)
+	if done.Status != metav1.ConditionTrue || done.Reason != hyperv1.WaitingForGracePeriodReason {
+		t.Errorf("grace period %+v", done)
+	}
+	clock = clock.Add(2 * time.Hour)
+	f.reconcile(t)
+	if err := f.client.Get(t.Context(), f.request.NamespacedName, &hyperv1.HostedCluster{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after the grace period: %v", err)
+	}
+}
+
+func (f *fixture) checkWaiting(t *testing.T, condition *metav1.Condition, reason, what string) {
+	t.Helper()
+	if condition == nil || condition.Status != metav1.ConditionFalse || condition.Reason != reason || !strings.Contains(condition.Message, what) ||
+		!strings.HasPrefix(condition.Message, "Waiting since ") || !strings.Contains(condition.Message, "If this takes long, ") {
+		t.Fatalf("HostedClusterDestroyed is %+v, want %s: %s", condition, reason, what)
+	}
+}
+
+// TestDeletionIsBounded: controllers that never come back do not hold a deletion for ever, but a Machine does.
+func TestDeletionIsBounded(t *testing.T) {
+	f := newFixture(t, "bounded")
+	clock := time.Now()
+	f.reconciler.Now = func() time.Time { return clock }
+	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
+	f.reconcile(t)
+	infraID := f.get(t).Spec.InfraID
+	cluster := newObject(clusterKind, f.namespace, infraID, nil)
+	f.finalizers(t, cluster, clusterFinalizer)
+	azure := newObject(azureClusterKind, f.namespace, f.name, nil)
+	f.finalizers(t, azure, "azurecluster.infrastructure.cluster.x-k8s.io")
+	f.finalizers(t, f.controlPlane(t), hyperv1.Finalizer)
+	machine := newObject(machineKind, f.namespace, "m", object{"clusterName": infraID, "bootstrap": object{"dataSecretName": "x"},
+		"infrastructureRef": object{"apiGroup": azureClusterKind.Group, "kind": "AzureMachine", "name": "m"}})
+	machine.SetFinalizers([]string{"machine.cluster.x-k8s.io"})
+	f.create(t, machine)
+	for _, obj := range []client.Object{f.get(t), azure} {
+		if err := f.client.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "1 Machines of Cluster "+infraID)
+	clock = clock.Add(finalizerLimit + time.Minute)
+	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "1 Machines of Cluster "+infraID)
+	f.finalizers(t, machine)
+	if err := client.IgnoreNotFound(f.client.Delete(t.Context(), machine)); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+	for _, obj := range []client.Object{cluster, azure} {
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+			t.Errorf("%s is still held: %v", kube.Describe(obj), err)
+		}
+	}
+	f.reconcile(t) // deletes the HostedControlPlane, now
+	clock = time.Now().Add(finalizerLimit + time.Minute)
+	f.reconcile(t)
+	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: f.name}, &hyperv1.HostedControlPlane{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the HostedControlPlane is still held: %v", err)
+	}
+}
+
+// TestDeletionTouchesOnlyItsOwn: clusters/mine-a leads to the names of clusters-mine/a.
+func TestDeletionTouchesOnlyItsOwn(t *testing.T) {
+	f := newFixture(t, "mine-a")
+	other := newFixture(t, "mine-a")
+	other.request.Namespace, other.request.Name = "clusters-mine", "a"
+	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-mine"}})
+	pull, key, hc := other.pullSecret(), other.madeSecret(), other.cluster()
+	for _, obj := range []client.Object{pull, key, hc} {
+		obj.SetNamespace("clusters-mine")
+	}
+	hc.Name = "a"
+	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster(), pull, key, hc)
+	f.reconcile(t)
+	if _, err := other.reconciler.Reconcile(t.Context(), other.request); err == nil {
+		t.Error("two clusters share a namespace")
+	}
+	if err := f.client.Delete(t.Context(), hc); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.reconciler.Reconcile(t.Context(), other.request); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.client.Get(t.Context(), other.request.NamespacedName, &hyperv1.HostedCluster{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the second cluster is still there: %v", err)
+	}
+	f.read(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-" + clusterAPIName}})
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
+	if f.read(t, namespace); !namespace.DeletionTimestamp.IsZero() {
+		t.Error("the first cluster's namespace is deleted")
+	}
+}
