@@ -39,6 +39,7 @@ const (
 	MachineApproverImageAnnotation      = "hypershift.openshift.io/machine-approver-image"
 	KonnectivityServerImageAnnotation   = "hypershift.openshift.io/konnectivity-server-image" // mirrored
 	KonnectivityAgentImageAnnotation    = "hypershift.openshift.io/konnectivity-agent-image"  // mirrored
+	HAProxyImageAnnotation              = "hypershift.openshift.io/haproxy-image"             // on the NodePool
 	SkipDeleteNamespaceAnnotation       = "hypershift.openshift.io/skip-delete-hosted-controlplane-namespace"
 	DisableClusterAutoscalerAnnotation  = "hypershift.openshift.io/disable-cluster-autoscaler"
 	CertificateValidityAnnotation       = "hypershift.openshift.io/certificate-validity"

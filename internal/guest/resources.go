@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -162,6 +163,10 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 		return nil, err
 	}
 	facts.Images = payload.Images
+	if image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]; image != "" {
+		facts.Images = maps.Clone(payload.Images)
+		facts.Images[release.KeyKonnectivity] = image
+	}
 	return facts, nil
 }
 

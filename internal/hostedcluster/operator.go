@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -78,8 +79,16 @@ func (p *pass) controlPlaneOperatorArgs() []string {
 	if p.RegistryOverrides != "" {
 		args = append(args, "--registry-overrides", p.RegistryOverrides)
 	}
-	if images := p.hc.Annotations[hyperv1.ImageOverridesAnnotation]; images != "" {
-		args = append(args, "--image-overrides", images)
+	var images []string
+	if p.KonnectivityImage != "" {
+		images = append(images, release.KeyKonnectivity+"="+p.KonnectivityImage)
+	}
+	// Of two entries for a component the later one counts.
+	if own := p.hc.Annotations[hyperv1.ImageOverridesAnnotation]; own != "" {
+		images = append(images, own)
+	}
+	if len(images) > 0 {
+		args = append(args, "--image-overrides", strings.Join(images, ","))
 	}
 	return args
 }

@@ -49,6 +49,8 @@ type Options struct {
 	ControlPlaneOperatorImage string
 	// ClusterAPIImage and AzureProviderImage, when set, replace the payload's images for every cluster.
 	ClusterAPIImage, AzureProviderImage string
+	// KonnectivityImage, when set, replaces the payload's image of the tunnel's server.
+	KonnectivityImage string
 	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
 	IngressDomain string
 	// EgressBlockCIDRs are networks of IPv4 that a control plane's router must not reach, beside the management cluster's own.

@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,7 +51,7 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := apiProxy(p.hc, p.release.Images)
+	proxy, err := apiProxy(p.hc, cmp.Or(p.np.Annotations[hyperv1.HAProxyImageAnnotation], p.release.Images[imageAPIProxy]))
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +122,13 @@ func (r *Reconciler) userDocuments(ctx context.Context, np *hyperv1.NodePool) ([
 	return documents, nil
 }
 
+// imageAPIProxy is the payload's key for the proxy's image.
+const imageAPIProxy = "haproxy-router"
+
 // apiProxy is the document of the node-local API proxy in front of the published endpoint.
-func apiProxy(hc *hyperv1.HostedCluster, images map[string]string) (string, error) {
-	image := images["haproxy-router"]
+func apiProxy(hc *hyperv1.HostedCluster, image string) (string, error) {
 	if image == "" {
-		return "", fmt.Errorf("the release payload has no image %q, which the nodes' API proxy needs", "haproxy-router")
+		return "", fmt.Errorf("the release payload has no image %q, which the nodes' API proxy needs", imageAPIProxy)
 	}
 	endpoint := hc.Status.ControlPlaneEndpoint
 	if endpoint.Host == "" || endpoint.Port == 0 {

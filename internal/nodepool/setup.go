@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -68,13 +69,11 @@ func byAnnotation(_ context.Context, obj client.Object) []reconcile.Request {
 }
 
 func (r *Reconciler) poolsOfCluster(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.pools(ctx, func(np *hyperv1.NodePool) bool {
-		return np.Namespace == obj.GetNamespace() && np.Spec.ClusterName == obj.GetName()
-	})
+	return r.pools(ctx, obj.GetNamespace(), func(np *hyperv1.NodePool) bool { return np.Spec.ClusterName == obj.GetName() })
 }
 
 func (r *Reconciler) poolsOfNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.pools(ctx, func(np *hyperv1.NodePool) bool {
+	return r.pools(ctx, metav1.NamespaceAll, func(np *hyperv1.NodePool) bool {
 		return controlPlaneNamespace(np.Namespace, np.Spec.ClusterName) == obj.GetNamespace()
 	})
 }
@@ -84,17 +83,17 @@ func (r *Reconciler) poolsOfConfigMap(ctx context.Context, obj client.Object) []
 	if obj.GetName() == cloudConfigMap || obj.GetLabels()[hyperv1.CoreIgnitionConfigLabel] == "true" {
 		return r.poolsOfNamespace(ctx, obj)
 	}
-	return r.pools(ctx, func(np *hyperv1.NodePool) bool {
-		return np.Namespace == obj.GetNamespace() && slices.ContainsFunc(np.Spec.Config, func(ref corev1.LocalObjectReference) bool {
+	return r.pools(ctx, obj.GetNamespace(), func(np *hyperv1.NodePool) bool {
+		return slices.ContainsFunc(np.Spec.Config, func(ref corev1.LocalObjectReference) bool {
 			return ref.Name == obj.GetName()
 		})
 	})
 }
 
-func (r *Reconciler) pools(ctx context.Context, matches func(*hyperv1.NodePool) bool) []reconcile.Request {
+func (r *Reconciler) pools(ctx context.Context, namespace string, matches func(*hyperv1.NodePool) bool) []reconcile.Request {
 	var list hyperv1.NodePoolList
 	// Only read, so not copied: with many pools this is most of what an event costs.
-	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list node pools")
 		return nil
 	}

@@ -177,6 +177,11 @@ func (o Overridden) Lookup(ctx context.Context, image string, access Access) (*R
 	return &view, nil
 }
 
+// Unchanged is the view of hosted clusters: payloads are found in the same places, and their images keep the payload's names.
+func (o Overridden) Unchanged() Provider {
+	return Mirrored{Source: o.Source, Mirrors: func(context.Context) ([]Mirror, error) { return o.Registries, nil }}
+}
+
 func (o Overridden) replace(image string) string {
 	if found := mirrored(image, o.Registries); len(found) > 0 {
 		return found[0]

@@ -153,6 +153,10 @@ func TestViews(t *testing.T) {
 	if got.Image != "quay.io/ocp:1" || got.Images["etcd"] != "mirror/ocp/etcd@sha256:1" || got.Images["pod"] != "other.io/pod:1" || got.Images["hypershift"] != "mine:1" {
 		t.Errorf("the view is %+v", got)
 	}
+	unchanged, err := chain.Unchanged().Lookup(t.Context(), "quay.io/ocp:1", Access{})
+	if err != nil || unchanged != original || source.image != "quay.io/ocp:1" || FormatMirrors(source.access.Mirrors) != "quay.io/ocp=mirror/ocp" {
+		t.Errorf("hosted clusters see %+v, %v, asked for %s with %+v", unchanged, err, source.image, source.access.Mirrors)
+	}
 	if original.Images["etcd"] != "quay.io/ocp/etcd@sha256:1" || len(original.Images) != 2 {
 		t.Errorf("the shared release was changed: %v", original.Images)
 	}

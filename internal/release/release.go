@@ -23,12 +23,13 @@ const (
 	KeyHypershift    = "hypershift"
 	KeyClusterAPI    = "cluster-capi-controllers"
 	KeyAzureProvider = "azure-cluster-api-controllers"
+	KeyKonnectivity  = "apiserver-network-proxy"
 )
 
 // Required are the component images without which no hosted cluster can run on the platform, sorted. Everything else a payload may
 // lack: OpenShift's own components exist only on OpenShift payloads, and the operator stands in for a missing `hypershift`.
 func Required(platform hyperv1.PlatformType) []string {
-	keys := []string{"apiserver-network-proxy", "coredns", "etcd", "haproxy-router", "hyperkube", "pod"}
+	keys := []string{KeyKonnectivity, "coredns", "etcd", "haproxy-router", "hyperkube", "pod"}
 	if platform == hyperv1.AzurePlatform {
 		keys = append(keys, "azure-cloud-controller-manager", "azure-cloud-node-manager", KeyAzureProvider, KeyClusterAPI)
 	}
