@@ -67,8 +67,11 @@ func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) 
 	if err := c.claimHandoff(session, f.infra.InfraID); err != nil {
 		return nil, err
 	}
-	if err := h.BeginInfra(session, f.infra); err != nil {
+	if err := h.lock(); err != nil {
 		return nil, err
+	}
+	if err := h.BeginInfra(session, f.infra); err != nil {
+		return nil, h.save(err)
 	}
 	out, err := c.createInfra(ctx, session, f.infra, h.journal(provision.InfraStack, stackProgress(c.cmd)))
 	if err == nil {
@@ -85,7 +88,7 @@ func (c *clusterCreator) claimHandoff(session *azure.Session, infraID string) er
 			return err
 		}
 	}
-	return f.handoff.Claim(session, f.cluster.Name, infraID, f.cloud, f.location)
+	return f.handoff.isOf(session, &f.azureFlags, f.cluster.Name, infraID)
 }
 
 // claimInfra takes infrastructure that is on no record into one.

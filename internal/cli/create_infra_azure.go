@@ -151,7 +151,7 @@ func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flag
 		return nil, err
 	}
 	if err := h.BeginInfra(s, o); err != nil {
-		return nil, err
+		return nil, h.save(err)
 	}
 	out, err := provision.CreateInfra(ctx, s, o, h.journal(provision.InfraStack, stackProgress(cmd)))
 	if err == nil {

@@ -96,7 +96,7 @@ func createPrerequisites(ctx context.Context, cmd *cobra.Command, s *azure.Sessi
 		return nil, err
 	}
 	if err := h.BeginInfra(s, o.Infra); err != nil {
-		return nil, err
+		return nil, h.save(err)
 	}
 	out, err := provision.CreatePrerequisites(ctx, s, o, h.journal("", stackProgress(cmd)))
 	if err != nil {

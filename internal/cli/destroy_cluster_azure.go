@@ -113,7 +113,7 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 }
 
 func (o *destroyClusterOptions) plan(ctx context.Context, s *azure.Session, hc *hyperv1.HostedCluster) ([]stack.Step, error) {
-	if err := o.handoff.claim(s, &o.azureFlags, o.Name, o.InfraID); err != nil {
+	if err := o.handoff.isOf(s, &o.azureFlags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
 	var steps []stack.Step
@@ -133,7 +133,7 @@ func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command,
 	if hc != nil {
 		say("deleting HostedCluster %s", key)
 		if err := o.deleteHostedCluster(ctx, c, key, say); err != nil {
-			return nil, err
+			return nil, o.handoff.save(err)
 		}
 	} else {
 		say("HostedCluster %s is gone already; removing its infrastructure", key)

@@ -39,7 +39,7 @@ the zone go the names of the clusters that use it.`,
 					return provision.PlanDestroyDNS(ctx, s, o, force)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					return destroyDNS(ctx, cmd, s, o, force, &handoff)
+					return destroyDNS(ctx, cmd, s, &flags, o, force, &handoff)
 				}, nil)
 		},
 	}
@@ -66,8 +66,11 @@ func completeDNS(o *provision.DNSOptions, from *provision.DNSHandoff) {
 	o.CredentialsPath = from.CredentialsPath
 }
 
-func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.DNSOptions, force bool, h *handoffFile) ([]stack.Step, error) {
+func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.DNSOptions, force bool, h *handoffFile) ([]stack.Step, error) {
 	var removed removals
+	if err := h.claim(s, flags, "", ""); err != nil {
+		return nil, err
+	}
 	err := provision.DestroyDNS(ctx, s, o, force, removed.note(h.journal(dnsStack, stackProgress(cmd))))
 	if err == nil {
 		h.DNS = nil

@@ -15,11 +15,15 @@ func addDestroyFlags(f *pflag.FlagSet, o *provision.DestroyOptions) {
 	f.BoolVar(&o.DeleteResourceGroup, "delete-resource-group", false, "delete the main resource group with everything in it even where it is not ours")
 }
 
-// showAdopted lists what goes with a group that is adopted.
-func showAdopted(cmd *cobra.Command) func(string, []string) {
-	return func(group string, resources []string) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "adopting resource group %s; it goes with:\n", group)
-		for _, id := range resources {
+// showAdopted lists what is taken for ours.
+func showAdopted(cmd *cobra.Command) func(provision.Adoption) {
+	return func(a provision.Adoption) {
+		what := "what has this cluster's names in resource group " + a.Group + ":"
+		if a.Whole {
+			what = "resource group " + a.Group + "; it goes with:"
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "adopting "+what)
+		for _, id := range a.Resources {
 			fmt.Fprintln(cmd.ErrOrStderr(), "  "+id)
 		}
 	}

@@ -51,7 +51,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 					return provision.PlanDestroyIAM(s, o), nil
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					return destroyIAM(ctx, cmd, s, o, &handoff)
+					return destroyIAM(ctx, cmd, s, &flags, o, &handoff)
 				}, nil)
 		},
 	}
@@ -67,8 +67,11 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 	return cmd
 }
 
-func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.IAMOptions, h *handoffFile) ([]stack.Step, error) {
+func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, h *handoffFile) ([]stack.Step, error) {
 	var removed removals
+	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
+		return nil, err
+	}
 	err := provision.DestroyIAM(ctx, s, o, removed.note(h.journal(iamStack, stackProgress(cmd))))
 	if err == nil {
 		h.Identities = nil

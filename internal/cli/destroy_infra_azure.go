@@ -35,15 +35,17 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 			o.Show = showAdopted(cmd)
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					if err := handoff.demolish(s, &flags, &o); err != nil {
+					if err := handoff.isOf(s, &flags, o.Name, o.InfraID); err != nil {
 						return nil, err
 					}
+					handoff.Demolish(&o)
 					return provision.PlanDestroyInfra(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					if err := handoff.demolish(s, &flags, &o); err != nil {
+					if err := handoff.claim(s, &flags, o.Name, o.InfraID); err != nil {
 						return nil, err
 					}
+					handoff.Demolish(&o)
 					return destroyInfra(ctx, cmd, s, o, &handoff)
 				}, nil)
 		},
@@ -59,15 +61,6 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 	addDestroyFlags(f, &o)
 	handoff.addRead(cmd)
 	return cmd
-}
-
-// demolish completes the options from the file, and refuses the file of another cluster.
-func (h *handoffFile) demolish(s *azure.Session, flags *azureFlags, o *provision.DestroyOptions) error {
-	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
-		return err
-	}
-	h.Demolish(o)
-	return nil
 }
 
 func destroyInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.DestroyOptions, h *handoffFile) ([]stack.Step, error) {

@@ -38,6 +38,9 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 					return provision.PlanDestroyIssuer(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
+					if err := handoff.claim(s, &flags, o.Name, ""); err != nil {
+						return provision.Issuer{}, err
+					}
 					issuer, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(issuerStack, stackProgress(cmd)))
 					if err == nil {
 						handoff.Issuer = nil

@@ -61,3 +61,20 @@ func TestGuideParses(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnGuideParses holds our own guide to commands that exist.
+func TestOwnGuideParses(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := commandLines(string(raw))
+	for _, words := range lines {
+		if err := parses(words); err != nil {
+			t.Errorf("%s: %v", strings.Join(words, " "), err)
+		}
+	}
+	if len(lines) < 8 {
+		t.Errorf("%d commands found: this test proves nothing", len(lines))
+	}
+}

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +20,8 @@ const issuerStack, iamStack, dnsStack = "oidc-issuer", "iam", "dns"
 type handoffFile struct {
 	path string
 	*provision.Handoff
+	asRead []byte
+	unlock func()
 }
 
 // addWritten is for the commands that make something: what earlier ones wrote completes the flags, and the result is added.
@@ -30,17 +35,21 @@ func (h *handoffFile) addRead(cmd *cobra.Command) {
 }
 
 func (h *handoffFile) open() (err error) {
-	h.Handoff, err = provision.ReadOrNewHandoff(h.path)
+	if h.Handoff, err = provision.ReadOrNewHandoff(h.path); err != nil {
+		return err
+	}
+	h.asRead, err = h.Encode()
 	return err
 }
 
 // mustOpen refuses a file that is not there.
-func (h *handoffFile) mustOpen() (err error) {
-	if h.path == "" {
-		return h.open()
+func (h *handoffFile) mustOpen() error {
+	if h.path != "" {
+		if _, err := os.Stat(h.path); err != nil {
+			return fmt.Errorf("cannot read the hand-off file: %w", err)
+		}
 	}
-	h.Handoff, err = provision.ReadHandoff(h.path)
-	return err
+	return h.open()
 }
 
 // journal keeps the file true while a stack runs.
@@ -48,20 +57,61 @@ func (h *handoffFile) journal(stackName string, progress stack.Progress) stack.P
 	return h.Journal(stackName, h.path, progress).Progress
 }
 
-// save writes what is known, beside the error of the work.
+// save writes what is known, beside the error of the work, and lets other commands write the file.
 func (h *handoffFile) save(workErr error) error {
 	if h.path == "" {
 		return workErr
 	}
+	defer h.release()
 	return errors.Join(workErr, h.Write(h.path))
 }
 
-// claim says whose file it is; nothing is checked without a file.
+// claim begins the work: it keeps other commands from writing the file until save, and says whose file it is.
 func (h *handoffFile) claim(s *azure.Session, flags *azureFlags, name, infraID string) error {
+	if err := h.lock(); err != nil {
+		return err
+	}
+	err := h.isOf(s, flags, name, infraID)
+	if err != nil {
+		h.release()
+	}
+	return err
+}
+
+// isOf refuses the file of another cluster, subscription or cloud.
+func (h *handoffFile) isOf(s *azure.Session, flags *azureFlags, name, infraID string) error {
+	return h.Claim(s, name, infraID, flags.cloud, flags.location)
+}
+
+// lock holds the file, and refuses one that another command has changed since it was read.
+func (h *handoffFile) lock() error {
 	if h.path == "" {
 		return nil
 	}
-	return h.Claim(s, name, infraID, flags.cloud, flags.location)
+	unlock, err := provision.LockHandoff(h.path)
+	if err != nil {
+		return err
+	}
+	h.unlock = unlock
+	now, err := provision.ReadOrNewHandoff(h.path)
+	var raw []byte
+	if err == nil {
+		raw, err = now.Encode()
+	}
+	if err == nil && !bytes.Equal(raw, h.asRead) {
+		err = fmt.Errorf("another command has written the hand-off file %s meanwhile; run this one again", h.path)
+	}
+	if err != nil {
+		h.release()
+	}
+	return err
+}
+
+func (h *handoffFile) release() {
+	if h.unlock != nil {
+		h.unlock()
+		h.unlock = nil
+	}
 }
 
 // complete fills the settings that every command shares, where no flag was given.

@@ -22,8 +22,8 @@ type DestroyOptions struct {
 	PrivateZoneID         string
 	PublicIPID            string // the user's, where it was brought
 	LoadBalancerID        string
-	Inventory             []string                               // ids on record as ours, where a hand-off has them
-	Show                  func(group string, resources []string) // told what an adoption deletes, before it does; nil is silent
+	Inventory             []string       // ids on record as ours, where a hand-off has them
+	Show                  func(Adoption) // told what an adoption deletes, before it does; nil is silent
 }
 
 // DestroyInfra removes role assignments first, then the resources; absent things are success. A group that neither carries the mark
@@ -153,13 +153,14 @@ type demolition struct {
 	found    map[string]bool // lower-cased ids of what goes, groups among it
 	stages   [][]*stack.Node
 	left     []string // groups of our name that are not marked as ours
-	adopted  []adoption
+	adopted  []Adoption
 }
 
-// adoption is what goes though nothing but its name says that it is ours.
-type adoption struct {
-	group     string
-	resources []string
+// Adoption is what goes though nothing but its name says that it is ours.
+type Adoption struct {
+	Group     string
+	Whole     bool // the group itself goes
+	Resources []string
 }
 
 // find collects what goes. The VNet's group goes after the machines that hang in it, the NSG's after the VNet.
@@ -252,7 +253,7 @@ func (d *demolition) goesWhole(ctx context.Context, name string, ours bool) (boo
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
-	d.adopted = append(d.adopted, adoption{name, ids})
+	d.adopted = append(d.adopted, Adoption{name, true, ids})
 	return true, nil
 }
 
@@ -262,7 +263,7 @@ func (d *demolition) showAdopted() {
 		return
 	}
 	for _, a := range d.adopted {
-		d.Show(a.group, a.resources)
+		d.Show(a)
 	}
 }
 

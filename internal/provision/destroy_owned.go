@@ -59,7 +59,7 @@ func (d *demolition) addOwned(ctx context.Context, groupName string) error {
 		d.addStage(nodes...)
 	}
 	if len(adopted) > 0 {
-		d.adopted = append(d.adopted, adoption{groupName, adopted})
+		d.adopted = append(d.adopted, Adoption{groupName, false, adopted})
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (c *cloud) call(write func()) error {
 }
 
 func (c *cloud) node(id string, deps []string) *Node {
-	return &Node{ID: id, Kind: "thing", Name: id, DependsOn: deps,
+	return &Node{ID: id, Kind: "thing", Name: id, Resource: id, DependsOn: deps,
 		Observe: func(context.Context) (State, error) {
 			state := Missing
 			err := c.call(func() {
@@ -83,6 +83,7 @@ func drawGraph(t *rapid.T, c *cloud) []*Node {
 		if rapid.IntRange(0, 3).Draw(t, "lane") == 0 {
 			node.Lane = "one"
 		}
+		node.Ahead = rapid.Bool().Draw(t, "ahead")
 		nodes = append(nodes, node)
 	}
 	return rapid.Permutation(nodes).Draw(t, "order")

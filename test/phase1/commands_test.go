@@ -63,6 +63,19 @@ func killed(ts *testscript.TestScript, _ bool, args []string) {
 	<-ended
 }
 
+// waitFor is the script command: waitfor FILE TEXT waits until the file holds the text.
+func waitFor(ts *testscript.TestScript, _ bool, args []string) {
+	deadline := time.Now().Add(time.Minute)
+	for tick := time.Tick(time.Millisecond); ; <-tick {
+		if raw, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(raw), args[1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s does not hold %q", args[0], args[1])
+		}
+	}
+}
+
 // untag is the script command: untag GROUP-ID takes the tags off a resource group, as a policy or a person may.
 func untag(ts *testscript.TestScript, _ bool, args []string) {
 	session, err := ts.Value(worldKey{}).(*world).signIn()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/statuscodes"
 )
 
 const (
@@ -166,7 +168,10 @@ func newErrorWorld(t *testing.T) *errorWorld {
 	dir := t.TempDir()
 	plain, stop, err := newWorld(dir)
 	must(t, err)
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		must(t, replayStatusCodes(dir))
+	})
 	ca, err := os.ReadFile(plain.ca)
 	must(t, err)
 	pool := x509.NewCertPool()
@@ -183,6 +188,20 @@ func newErrorWorld(t *testing.T) *errorWorld {
 		t.Fatalf("no issuer in the hand-off:\n%s", handoff)
 	}
 	return w
+}
+
+// replayStatusCodes holds what the embedded Azure of a folder has answered against what Azure's SDKs accept.
+func replayStatusCodes(dir string) error {
+	log, err := os.Open(filepath.Join(dir, "azure", "access.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	refused, _, err := statuscodes.Replay(log)
+	if err == nil && len(refused) > 0 {
+		err = errors.New(strings.Join(refused, "\n"))
+	}
+	return err
 }
 
 func (w *errorWorld) file(name string) string { return filepath.Join(w.dir, name) }

@@ -125,19 +125,26 @@ func TestScripts(t *testing.T) {
 				os.RemoveAll(dir)
 				return fmt.Errorf("starting the embedded Azure: %w", err)
 			}
-			env.Defer(func() { stop(); os.RemoveAll(dir) })
+			env.Defer(func() {
+				stop()
+				if err := replayStatusCodes(dir); err != nil {
+					env.T().Fatal(err)
+				}
+				os.RemoveAll(dir)
+			})
 			env.Vars = append(env.Vars, "HTTPS_PROXY=http://"+w.server.ProxyAddr(), "SSL_CERT_FILE="+w.ca, "CREDS="+w.credentials, "DNS="+w.server.DNSAddr(),
 				"KEY="+w.key, "SUBSCRIPTION="+subscription, "HOME="+env.WorkDir)
 			env.Values[worldKey{}] = w
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"fault":  injectFault,
-			"killed": killed,
-			"untag":  untag,
-			"put":    put,
-			"there":  there,
-			"line":   line,
+			"fault":   injectFault,
+			"killed":  killed,
+			"waitfor": waitFor,
+			"untag":   untag,
+			"put":     put,
+			"there":   there,
+			"line":    line,
 			// newkey FILE makes a signing key pair, so that no script waits for one of full size.
 			"newkey": func(ts *testscript.TestScript, _ bool, args []string) {
 				raw, err := newSigner()

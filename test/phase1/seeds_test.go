@@ -28,7 +28,10 @@ func TestSeedsByHand(t *testing.T) {
 	dir := t.TempDir()
 	w, stop, err := newWorld(dir)
 	must(t, err)
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		must(t, replayStatusCodes(dir))
+	})
 	must(t, azcli.Install(filepath.Join(dir, "azcli")))
 	secretFile := filepath.Join(dir, "secret")
 	must(t, os.WriteFile(secretFile, []byte(secret), 0o600))

@@ -400,7 +400,7 @@ func TestUntaggedGroupsGoOnlyWhenAdopted(t *testing.T) {
 		t.Errorf("without --adopt:\n%s", d)
 	}
 	var shown []string
-	adopting := infraStack(nil, provision.DestroyOptions{Adopt: true, Show: func(_ string, ids []string) { shown = append(shown, ids...) }})
+	adopting := infraStack(nil, provision.DestroyOptions{Adopt: true, Show: func(a provision.Adoption) { shown = append(shown, a.Resources...) }})
 	_, err := s.process(0, false, adopting.destroy)
 	must(t, err)
 	if len(shown) != 1 || shown[0] != lb {
