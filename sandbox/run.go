@@ -18,6 +18,7 @@ func Run(ctx context.Context, part string, args []string) error {
 	if part == vmInit {
 		return runVMInit(args)
 	}
+	giveBack()
 	flags := flag.NewFlagSet(part, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	dir := flags.String("dir", DefaultDir(), "directory of the sandbox")

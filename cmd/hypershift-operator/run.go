@@ -80,6 +80,8 @@ func run(ctx context.Context, c config) error {
 	// A new cluster with two pools is some eighty writes at once; the API server's own fairness limits what this may do to others.
 	restConfig.QPS, restConfig.Burst = clientQPS, clientBurst
 	certificates := conversion.New(c.namespace)
+	byObject := hostedcluster.CacheOptions()
+	byObject[&apiextensionsv1.CustomResourceDefinition{}] = conversion.CacheOptions()
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: c.metricsAddr},
@@ -99,7 +101,7 @@ func run(ctx context.Context, c config) error {
 		Cache: cache.Options{
 			// Nobody here reads managed fields, and they are a third of what a cache holds.
 			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject:         map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: conversion.CacheOptions()},
+			ByObject:         byObject,
 		},
 	})
 	if err != nil {
@@ -121,15 +123,14 @@ func run(ctx context.Context, c config) error {
 }
 
 func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
-	options, err := discover(ctx, mgr, c)
+	options, pools, err := discover(ctx, mgr, c)
 	if err != nil {
 		return err
 	}
 	if err := hostedcluster.SetupWithManager(mgr, options); err != nil {
 		return err
 	}
-	// Of a payload this controller reads what nodes are, not which images they run: those come unchanged from the ignition server.
-	if err := nodepool.SetupWithManager(mgr, nodepool.Options{Releases: options.Releases}); err != nil {
+	if err := nodepool.SetupWithManager(mgr, pools); err != nil {
 		return err
 	}
 	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.OperatorImage}); err != nil {
@@ -152,38 +153,39 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 }
 
 // discover asks the management cluster what it offers and how it reaches the outside.
-func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Options, error) {
+func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Options, nodepool.Options, error) {
 	live := mgr.GetAPIReader()
 	proxy, err := proxyenv.Detect(ctx, live)
 	if err != nil {
-		return hostedcluster.Options{}, err
+		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
 	capabilities, err := hostedcluster.Probe(mgr.GetRESTMapper())
 	if err != nil {
-		return hostedcluster.Options{}, err
+		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
 	domain := c.ingressDomain
 	if domain == "" {
 		if domain, err = hostedcluster.IngressDomain(ctx, live); err != nil {
-			return hostedcluster.Options{}, err
+			return hostedcluster.Options{}, nodepool.Options{}, err
 		}
 	}
 	image, err := ownImage(ctx, live, c)
 	if err != nil {
-		return hostedcluster.Options{}, err
+		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
 	mirrors, err := hostedcluster.ProbeMirrors(mgr.GetRESTMapper(), live)
 	if err != nil {
-		return hostedcluster.Options{}, err
+		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
 	overrides, err := release.ParseOverrides(c.registryOverrides)
 	if err != nil {
-		return hostedcluster.Options{}, fmt.Errorf("--registry-overrides: %w", err)
+		return hostedcluster.Options{}, nodepool.Options{}, fmt.Errorf("--registry-overrides: %w", err)
 	}
 	releases := release.Overridden{
 		Source:     release.Mirrored{Source: release.NewCache(release.Reader{Proxy: proxyFunc(proxy)}), Mirrors: mirrors.List},
 		Registries: overrides,
 	}
+	pools := nodepool.Options{Releases: releases.Unchanged()}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
@@ -195,11 +197,12 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		ControlPlaneOperatorImage: c.controlPlaneOperatorImage,
 		ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
 		AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
+		KonnectivityImage:         os.Getenv("IMAGE_KONNECTIVITY"),
 		IngressDomain:             domain,
 		EgressBlockCIDRs:          c.egressBlockCIDRs,
 		ClusterMonitoring:         c.clusterMonitoring,
 		Proxy:                     proxy,
-	}, nil
+	}, pools, nil
 }
 
 // proxyFunc is not http.ProxyFromEnvironment, which looks at the environment once: the proxy may come from the management cluster.

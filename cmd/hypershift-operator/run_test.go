@@ -2,18 +2,25 @@ package main
 
 import (
 	"context"
+	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
@@ -22,9 +29,8 @@ import (
 // change of its pull secret, and goes away.
 func TestRun(t *testing.T) {
 	restConfig := kubetest.Start(t)
-	t.Setenv("KUBECONFIG", kubetest.Kubeconfig(t, restConfig, t.TempDir()))
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme, apiextensionsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -46,16 +52,20 @@ func TestRun(t *testing.T) {
 			t.Fatalf("create %T: %v", obj, err)
 		}
 	}
+	installConverted(t, restConfig)
+	rights, asOperator := newRecorder(t, c, restConfig)
+	t.Setenv("KUBECONFIG", kubetest.Kubeconfig(t, asOperator, t.TempDir()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, config{namespace: "hypershift", metricsAddr: "0", healthAddr: "127.0.0.1:0", privatePlatform: "None"})
+		ended <- run(ctx, config{namespace: "hypershift", metricsAddr: "0", healthAddr: "127.0.0.1:0", privatePlatform: "None", webhookPort: freePort(t)})
 	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("run: %v", err)
 		}
+		rights.check(t)
 	})
 
 	hc := &hyperv1.HostedCluster{}
@@ -64,11 +74,28 @@ func TestRun(t *testing.T) {
 		return c.Get(ctx, key, hc) == nil && meta.IsStatusConditionTrue(hc.Status.Conditions, hyperv1.ReconciliationSucceeded) &&
 			c.Get(ctx, client.ObjectKey{Namespace: "clusters-demo", Name: "demo"}, &hyperv1.HostedControlPlane{}) == nil
 	})
-	eventually(t, "the supported versions are published", func() bool {
-		return c.Get(ctx, client.ObjectKey{Namespace: "hypershift", Name: "supported-versions"}, &corev1.ConfigMap{}) == nil
+	versions := &corev1.ConfigMap{}
+	published := func() bool {
+		return c.Get(ctx, client.ObjectKey{Namespace: "hypershift", Name: "supported-versions"}, versions) == nil &&
+			strings.Contains(versions.Data["supported-versions"], `"4.21"`) && versions.DeletionTimestamp.IsZero()
+	}
+	eventually(t, "the supported versions are published", published)
+	versions.Data["supported-versions"] = `{"versions":["1.0"]}`
+	if err := c.Update(ctx, versions); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what somebody wrote into them does not stay", published)
+	if err := c.Delete(ctx, versions); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "they are back after a deletion", published)
+	eventually(t, "the API server trusts the conversion webhook", func() bool {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		return c.Get(ctx, client.ObjectKey{Name: convertedDefinition}, crd) == nil && len(crd.Spec.Conversion.Webhook.ClientConfig.CABundle) > 0
 	})
+	before := pullSecret.DeepCopy()
 	pullSecret.Data[".dockerconfigjson"] = []byte(`{"auths":{"quay.io":{}}}`)
-	if err := c.Update(ctx, pullSecret); err != nil {
+	if err := c.Patch(ctx, pullSecret, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	copied := &corev1.Secret{}
@@ -88,6 +115,31 @@ func TestRun(t *testing.T) {
 		}
 		return apierrors.IsNotFound(c.Get(ctx, key, hc))
 	})
+}
+
+const convertedDefinition = "machines.cluster.x-k8s.io"
+
+// installConverted gives one definition the form that install gives it.
+func installConverted(t *testing.T, restConfig *rest.Config) {
+	t.Helper()
+	crds, err := (&install.Options{Namespace: "hypershift"}).CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Name != convertedDefinition })
+	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func cluster(image string) *hyperv1.HostedCluster {

@@ -24,6 +24,7 @@ says() { local text; text=$(condition "$1" "$2"); case "$text" in *"\"reason\":\
 release() { kubectl -n $NAMESPACE patch "$1" $NAME --type=merge -p "{\"spec\":{\"release\":{\"image\":\"$2\"}}}" >/dev/null; }
 
 kubectl -n $NAMESPACE wait hostedcluster/$NAME --for=condition=Available --timeout=1m >/dev/null
+steady state
 BEFORE=$(state)
 # refused KIND IMAGE CONDITION REASON TEXT
 refused() {
@@ -44,7 +45,7 @@ release hostedcluster "$BASE"
 kubectl -n $NAMESPACE wait hostedcluster/$NAME --for=condition=ValidReleaseImage --timeout=1m
 kubectl -n $NAMESPACE wait hostedcluster/$NAME --for=condition=ValidReleaseInfo --timeout=1m
 
-refused nodepool $REPO:bad-text ValidReleaseImage InvalidImage NotAPayload
+refused nodepool $REPO:bad-text ValidReleaseImage ValidationFailed NotAPayload
 refused nodepool $REPO:bad-arm ValidArchPlatform InvalidArchPlatform "the node pool wants amd64"
 release nodepool "$BASE"
 kubectl -n $NAMESPACE wait nodepool/$NAME --for=condition=ValidReleaseImage --timeout=1m

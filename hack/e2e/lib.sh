@@ -15,6 +15,18 @@ until_ok() {
   done
 }
 
+# steady COMMAND...: waits until the command prints the same for eight seconds.
+steady() {
+  local last now since=$SECONDS deadline=$((SECONDS + 180))
+  last=$("$@")
+  while [ $((SECONDS - since)) -lt 8 ]; do
+    [ $SECONDS -lt $deadline ] || fail "does not come to rest: $*"
+    sleep 1
+    now=$("$@")
+    if [ "$now" != "$last" ]; then last=$now since=$SECONDS; fi
+  done
+}
+
 # cluster_infra NAME INFRA_ID DIR: phase 1 of another cluster; its issuer's URL ends up in DIR/issuer-url.
 cluster_infra() {
   local name=$1 infra=$2 dir=$3 url

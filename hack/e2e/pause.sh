@@ -36,6 +36,8 @@ kubectl -n $CPNS rollout status deployment/kube-scheduler --timeout=2m
 pause hostedcluster "\"$(date -u -d '+15 seconds' +%Y-%m-%dT%H:%M:%SZ)\""
 until_ok 10 paused hostedcluster
 kubectl -n $CPNS delete deployment machine-approver
+sleep 3
+! kubectl -n $CPNS get deployment machine-approver >/dev/null 2>&1 || fail "a deployment came back before the pause was over"
 until_ok 60 kubectl -n $CPNS get deployment machine-approver
 until_ok 30 active hostedcluster
 pause hostedcluster null

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +28,16 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no scripts", err)
 	}
 	sort.Strings(scripts)
-	defer comesDownClean(t, repo)()
+	own, down := comesDownClean(t, repo)
+	defer down()
 	testscript.RunT(serial{t}, testscript.Params{
 		Files: scripts,
+		Condition: func(condition string) (bool, error) {
+			if condition != "own-sandbox" {
+				return false, fmt.Errorf("there is no condition %q", condition)
+			}
+			return own, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "HYPERSHIFT_CACHE", "HYPERSHIFT_SANDBOX_DIR",
 				"SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"} {
@@ -45,16 +53,17 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// comesDownClean looks at the machine before the sandbox exists, and compares once the scripts are done and it is gone.
-func comesDownClean(t *testing.T, repo string) func() {
+// comesDownClean looks at the machine before the sandbox exists, and compares once the scripts are done and it is gone. own is
+// false when there is one that belongs to somebody else.
+func comesDownClean(t *testing.T, repo string) (own bool, down func()) {
 	if exec.Command(filepath.Join(repo, "bin/hypershift"), "sandbox", "env").Run() == nil {
 		t.Log("a sandbox is up already: it is used and left alone, so what demo-down leaves is not compared")
-		return func() {}
+		return false, func() {}
 	}
 	before := leftovers(t, repo)
-	return func() {
-		down := exec.Command(filepath.Join(repo, "hack/demo-down.sh"))
-		if out, err := down.CombinedOutput(); err != nil {
+	return true, func() {
+		command := exec.Command(filepath.Join(repo, "hack/demo-down.sh"))
+		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("demo-down: %v\n%s", err, out)
 		}
 		after := leftovers(t, repo)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -28,6 +29,9 @@ const (
 	foreignSecretSize = 4 << 10
 	foreignConfigMaps = 12
 	foreignConfigSize = 2 << 10
+
+	foreignDeployments    = 12
+	foreignDeploymentSize = 4 << 10
 
 	simulationWorkers = 8
 	clusterAPI        = "cluster.x-k8s.io/v1beta2"
@@ -106,10 +110,7 @@ func inside(namespace string) ([]client.Object, error) {
 	route.Object["status"] = map[string]any{"ingress": []any{map[string]any{
 		"host": "ignition-" + namespace + ".apps.test", "conditions": []any{map[string]any{"type": "Admitted", "status": "True"}},
 	}}}
-	server := &appsv1.Deployment{ObjectMeta: at("ignition-server")}
-	server.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "ignition-server"}}
-	server.Spec.Template.Labels = server.Spec.Selector.MatchLabels
-	server.Spec.Template.Spec.Containers = []corev1.Container{{Name: "ignition-server", Image: "quay.io/ignition"}}
+	server := deployment(at("ignition-server"), "serve")
 	server.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "Simulated"}}
 	objects := []client.Object{
 		&corev1.Secret{ObjectMeta: at("admin-kubeconfig"), Data: map[string][]byte{"kubeconfig": []byte("simulated")}},
@@ -127,18 +128,34 @@ func inside(namespace string) ([]client.Object, error) {
 }
 
 // foreign is what else a control plane makes in its namespace: the operator sees it and has no business with it.
-func foreign(namespace string) []client.Object {
-	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
+func foreign(hcp *hyperv1.HostedControlPlane) []client.Object {
+	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: hcp.Namespace, Name: name} }
+	half := []byte(strings.Repeat("x", foreignSecretSize/2))
 	var objects []client.Object
 	for i := range foreignSecrets {
 		objects = append(objects, &corev1.Secret{
-			ObjectMeta: at(fmt.Sprintf("certificate-%d", i)), Data: map[string][]byte{corev1.TLSPrivateKeyKey: []byte(strings.Repeat("x", foreignSecretSize))},
+			ObjectMeta: at(fmt.Sprintf("certificate-%d", i)), Data: map[string][]byte{corev1.TLSCertKey: half, corev1.TLSPrivateKeyKey: half},
 		})
 	}
 	for i := range foreignConfigMaps {
 		objects = append(objects, &corev1.ConfigMap{ObjectMeta: at(fmt.Sprintf("config-%d", i)), Data: map[string]string{"config": strings.Repeat("x", foreignConfigSize)}})
 	}
+	for i := range foreignDeployments {
+		name := fmt.Sprintf("component-%d", i)
+		objects = append(objects, deployment(at(name), strings.Repeat("x", foreignDeploymentSize)))
+	}
+	for _, obj := range objects {
+		component.Own(hcp, obj)
+	}
 	return objects
+}
+
+func deployment(meta metav1.ObjectMeta, argument string) *appsv1.Deployment {
+	made := &appsv1.Deployment{ObjectMeta: meta}
+	made.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": meta.Name}}
+	made.Spec.Template.Labels = made.Spec.Selector.MatchLabels
+	made.Spec.Template.Spec.Containers = []corev1.Container{{Name: meta.Name, Image: "quay.io/simulated", Args: []string{argument}}}
+	return made
 }
 
 // create creates an object and then its status, unless it is there.

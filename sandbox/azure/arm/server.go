@@ -207,7 +207,11 @@ func readBody(r *http.Request) (Doc, error) {
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return body, nil
 	}
-	if err := json.Unmarshal(data, &body); err != nil || body == nil {
+	err = json.Unmarshal(data, &body)
+	if err != nil && strings.Contains(strings.ToLower(r.URL.Path), "/microsoft.resources/deployments/") {
+		err = json.Unmarshal(strictJSON(data), &body)
+	}
+	if err != nil || body == nil {
 		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: %v.", err)
 	}
 	return body, nil
