@@ -8,8 +8,8 @@ import "embed"
 //go:embed route/routes.crd.yaml
 var Route []byte
 
-// CRDs holds crd/<source>/<group>_<plural>.yaml: crd/hypershift is generated from api/, the others are copies of what
-// their projects publish (see hack/generate.sh).
+// CRDs holds crd/<source>/<group>_<plural>.yaml: crd/hypershift is generated from api/, crd/carried is written by hand for kinds
+// that are kept and not acted on, the others are copies of what their projects publish (see hack/generate.sh).
 //
 //go:embed crd
 var CRDs embed.FS

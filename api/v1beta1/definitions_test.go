@@ -1,11 +1,16 @@
 package v1beta1_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/config"
@@ -71,6 +76,38 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("annotations %v", definition.Annotations)
 			}
 		})
+	}
+}
+
+// TestCarriedKinds stores objects of the kinds that are only kept, with any content.
+func TestCarriedKinds(t *testing.T) {
+	cluster := connect(t, &server)
+	ctx := context.Background()
+	for _, kind := range []struct {
+		group, plural, kind string
+		namespaced          bool
+	}{
+		{"certificates", "certificatesigningrequestapprovals", "CertificateSigningRequestApproval", true},
+		{"certificates", "certificaterevocationrequests", "CertificateRevocationRequest", true},
+		{"scheduling", "clustersizingconfigurations", "ClusterSizingConfiguration", false},
+		{"auditlogpersistence", "auditlogpersistenceconfigs", "AuditLogPersistenceConfig", false},
+	} {
+		version := schema.GroupVersion{Group: kind.group + ".hypershift.openshift.io", Version: "v1alpha1"}
+		var resource dynamic.ResourceInterface = cluster.client.Resource(version.WithResource(kind.plural))
+		if kind.namespaced {
+			resource = cluster.client.Resource(version.WithResource(kind.plural)).Namespace("clusters")
+		}
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"any": []any{"thing"}}}}
+		obj.SetGroupVersionKind(version.WithKind(kind.kind))
+		obj.SetName("cluster")
+		stored, err := resource.Create(ctx, obj, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+		if err != nil {
+			t.Errorf("%s: %v", kind.kind, err)
+			continue
+		}
+		if losses := lost("", obj.Object, stored.Object); len(losses) > 0 {
+			t.Errorf("%s loses %v", kind.kind, losses)
+		}
 	}
 }
 

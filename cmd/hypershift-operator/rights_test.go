@@ -27,6 +27,8 @@ func (r right) String() string { return r.verb + " " + r.resource + "." + r.grou
 // ownCalls are the operator's own calls beyond what it grants, and which part of it makes them.
 var ownCalls = map[string][]right{
 	"conversion: tells the API server whom to trust":             rights("apiextensions.k8s.io", "customresourcedefinitions", "get", "list", "watch", "patch"),
+	"conversion: takes former versions off a definition":         rights("apiextensions.k8s.io", "customresourcedefinitions/status", "patch"),
+	"conversion: stores addresses in another version":            rights("ipam.cluster.x-k8s.io", "*", "patch"),
 	"hostedcluster: the control-plane namespace":                 rights("", "namespaces", "get", "list", "watch", "create", "update", "patch", "delete"),
 	"hostedcluster: rights of workloads outside of it":           rights("rbac.authorization.k8s.io", "clusterroles", "get", "list", "watch", "create", "update", "patch", "delete"),
 	"hostedcluster: their bindings":                              rights("rbac.authorization.k8s.io", "clusterrolebindings", "get", "list", "watch", "create", "update", "patch", "delete"),

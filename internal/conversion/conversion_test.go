@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -175,6 +176,79 @@ func TestAuthorityIsReplacedWithoutDistrust(t *testing.T) {
 	reconcile()
 	if bundle := string(world.authority(t).Data[BundleKey]); bundle != string(after.Data[corev1.TLSCertKey]) {
 		t.Errorf("the ended authority is still trusted: %s", bundle)
+	}
+}
+
+// TestMigration: objects that were stored as v1beta1 are read without any webhook afterwards.
+func TestMigration(t *testing.T) {
+	world := newWorld(t)
+	pod := world.replica(t)
+	world.publish(t, pod)
+	world.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "migration"}})
+	before := world.bundleOf(t, migratedDefinition)
+	world.store(t, "v1beta1", before.Spec.Conversion)
+	world.create(t, object(t, formerMachineSet, "migration"))
+	world.store(t, "v1beta2", before.Spec.Conversion)
+	migration := &Migration{Client: world.client, Live: world.client}
+	request := ctrl.Request{NamespacedName: client.ObjectKey{Name: migratedDefinition}}
+	for range 2 {
+		if _, err := migration.Reconcile(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stored := world.bundleOf(t, migratedDefinition).Status.StoredVersions; !reflect.DeepEqual(stored, []string{"v1beta2"}) {
+		t.Errorf("stored versions %v", stored)
+	}
+	pod.stop(t)
+	// In between, so that the change is seen.
+	world.store(t, "v1beta1", before.Spec.Conversion)
+	world.store(t, "v1beta2", &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter})
+	read := world.get(t, machineSets("v1beta2"), "migration", "set")
+	if order, _, _ := unstructured.NestedString(read.Object, "spec", "deletion", "order"); order != "Oldest" {
+		t.Errorf("spec.deletion.order is %q: the object is still stored as v1beta1", order)
+	}
+	after := world.bundleOf(t, migratedDefinition)
+	after.Spec = before.Spec
+	if err := world.client.Update(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const migratedDefinition = "machinesets.cluster.x-k8s.io"
+
+func machineSets(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: version, Kind: "MachineSet"}
+}
+
+// store makes one version the stored and the only one, and waits until the API server serves no other.
+func (w *world) store(t *testing.T, version string, conversion *apiextensionsv1.CustomResourceConversion) {
+	t.Helper()
+	crd := w.bundleOf(t, migratedDefinition)
+	other := ""
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		v.Storage, v.Served = v.Name == version, v.Name == version
+		if !v.Served {
+			other = v.Name
+		}
+	}
+	crd.Spec.Conversion = conversion
+	if err := w.client.Update(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	isServed := func(version string) bool {
+		probe := &unstructured.Unstructured{}
+		probe.SetGroupVersionKind(machineSets(version))
+		err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "migration", Name: "absent"}, probe)
+		// The object is missing, not the path.
+		return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for isServed(other) || !isServed(version) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not the only version that is served", version)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

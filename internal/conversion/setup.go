@@ -40,7 +40,9 @@ func CacheOptions() cache.ByObject {
 		Transform: func(obj any) (any, error) {
 			if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
 				crd.ManagedFields = nil
-				crd.Spec.Versions = nil
+				for i := range crd.Spec.Versions {
+					crd.Spec.Versions[i].Schema = nil
+				}
 			}
 			return obj, nil
 		},

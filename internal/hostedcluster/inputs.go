@@ -49,6 +49,10 @@ func (p *pass) readInputs(ctx context.Context) error {
 		in := input{reference: r}
 		if in.source, in.problem = p.readSource(ctx, r); in.problem == nil {
 			in.data, in.problem = r.content(dataOf(in.source))
+			if r.reports == hyperv1.ValidReleaseImage {
+				// The look at the release tells of a pull secret that is missing, not of one without its key.
+				in.reports = ""
+			}
 		}
 		if in.problem == nil {
 			in.problem = checkServingCertificate(p.hc, in)

@@ -28,7 +28,7 @@ const (
 	// The short tier's part of this test; -rapid.checks asks for more.
 	shortChecks  = "3"
 	unlimited    = 1 << 40
-	lifePatience = 30 * time.Second
+	lifePatience = time.Minute
 	restPeriod   = 700 * time.Millisecond
 	badLabel     = "not a label"
 )

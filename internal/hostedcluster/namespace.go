@@ -15,7 +15,6 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
 const (
@@ -70,8 +69,8 @@ func (p *pass) ensureNamespace(ctx context.Context) error {
 			ObjectMeta:       metav1.ObjectMeta{Name: "default", Namespace: p.namespace},
 			ImagePullSecrets: []corev1.LocalObjectReference{{Name: component.PullSecret}},
 		},
-		// The management cluster fills in the certificates it trusts, its proxy's among them.
-		proxyenv.TrustBundleConfigMap(p.namespace),
+		// The management cluster fills in the certificates it trusts, its proxy's among them, unless they were given to the operator.
+		p.Proxy.TrustBundleConfigMap(p.namespace),
 	)
 }
 

@@ -201,6 +201,52 @@ func (f *fixture) checkEditedInputs(t *testing.T) {
 	}
 }
 
+// TestLostPullSecret: a running cluster whose pull secret goes away is kept up, but for what has to be read from its release; without
+// the key, or before it ever ran, it is not started.
+func TestLostPullSecret(t *testing.T) {
+	f := newFixture(t, "lost")
+	pull := f.pullSecret()
+	pull.Data = map[string][]byte{"other": []byte("x")}
+	f.create(t, pull, f.madeSecret(), f.cluster())
+	if _, err := f.reconciler.Reconcile(t.Context(), f.request); err == nil {
+		t.Error("a pull secret without its key is no problem")
+	}
+	valid := kube.Find(f.get(t).Status.Conditions, hyperv1.ValidHostedClusterConfiguration)
+	if valid.Status != metav1.ConditionFalse || !strings.Contains(valid.Message, `spec.pullSecret: Secret "lost-pull-secret" has no key ".dockerconfigjson"; add it`) {
+		t.Errorf("without the key: %+v", valid)
+	}
+	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: f.name}, &hyperv1.HostedControlPlane{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the control plane is started: %v", err)
+	}
+	f.read(t, pull) // it is marked now
+	pull.Data = f.pullSecret().Data
+	if err := f.client.Update(t.Context(), pull); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+
+	if err := f.client.Delete(t.Context(), pull); err != nil {
+		t.Fatal(err)
+	}
+	hc := f.get(t)
+	hc.Spec.Labels = map[string]string{"edit": "one"}
+	if err := f.client.Update(t.Context(), hc); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+	image := kube.Find(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage)
+	if image.Status != metav1.ConditionFalse || image.Reason != hyperv1.SecretNotFoundReason {
+		t.Errorf("without the pull secret: %+v", image)
+	}
+	if got := f.controlPlane(t).Spec.Labels["edit"]; got != "one" {
+		t.Errorf("the control plane does not follow: %q", got)
+	}
+	copied := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: component.PullSecret}}
+	if f.read(t, copied); string(copied.Data[hyperv1.PullSecretKey]) != `{"auths":{}}` {
+		t.Errorf("the copy %v", copied.Data)
+	}
+}
+
 // TestPauseStopsEverything: a paused cluster hands its pause down and changes nothing else; resumed, it catches up.
 func TestPauseStopsEverything(t *testing.T) {
 	f := newFixture(t, "paused")

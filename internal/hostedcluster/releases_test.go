@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -169,6 +170,28 @@ func TestComponentImages(t *testing.T) {
 	}
 }
 
+// The operator of a control plane learns of images and registries by its arguments.
+func TestOverridesReachTheControlPlane(t *testing.T) {
+	p := newPass(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.ImageOverridesAnnotation: "etcd=mine:1,apiserver-network-proxy=mine:2"}}})
+	p.KonnectivityImage, p.RegistryOverrides, p.mirrors = "operator:1", "quay.io/a=mirror/a", "quay.io=mirror"
+	args := strings.Join(p.controlPlaneOperatorArgs(), " ")
+	if !strings.HasSuffix(args, "--registry-overrides quay.io/a=mirror/a --image-overrides apiserver-network-proxy=operator:1,etcd=mine:1,apiserver-network-proxy=mine:2") {
+		t.Errorf("arguments %s", args)
+	}
+	images, err := release.ParseImages(args[strings.LastIndex(args, " ")+1:])
+	if err != nil || images[release.KeyKonnectivity] != "mine:2" {
+		t.Errorf("images %v, %v", images, err)
+	}
+	if !slices.ContainsFunc(p.controlPlaneOperatorEnv(), func(e corev1.EnvVar) bool { return e.Name == release.MirrorsEnv && e.Value == "quay.io=mirror" }) {
+		t.Error("the mirrors of the management cluster are not passed on")
+	}
+	plain := newPass(&hyperv1.HostedCluster{})
+	plain.release = &release.Release{}
+	if args := strings.Join(plain.controlPlaneOperatorArgs(), " "); strings.Contains(args, "overrides") {
+		t.Errorf("arguments of a plain cluster %s", args)
+	}
+}
+
 func TestReleaseAllowed(t *testing.T) {
 	complete := map[string]string{release.KeyHypershift: "x"}
 	for _, key := range release.Required(hyperv1.AzurePlatform) {
@@ -216,28 +239,47 @@ func TestReleaseAllowed(t *testing.T) {
 }
 
 func TestGateUpgrade(t *testing.T) {
-	blocked := []metav1.Condition{{Type: hyperv1.ClusterVersionUpgradeable, Status: metav1.ConditionFalse, Message: "an operator says no"}}
+	upgradeable := func(status metav1.ConditionStatus) []metav1.Condition {
+		return []metav1.Condition{{Type: hyperv1.ClusterVersionUpgradeable, Status: status, Message: "an operator says no"}}
+	}
+	blocked := upgradeable(metav1.ConditionFalse)
+	force := func(image string) map[string]string {
+		return map[string]string{hyperv1.ForceUpgradeToAnnotation: image}
+	}
 	for title, c := range map[string]struct {
-		wanted      string
-		conditions  []metav1.Condition
-		annotations map[string]string
-		allowed     bool
+		wanted       string
+		conditions   []metav1.Condition
+		annotations  map[string]string
+		controlPlane *hyperv1.Release
+		running      string
+		allowed      bool
 	}{
-		"upgradeable":     {wanted: "4.22.0", allowed: true},
-		"z-stream":        {wanted: "4.21.1", conditions: blocked, allowed: true},
-		"minor":           {wanted: "4.22.0", conditions: blocked},
-		"forced":          {wanted: "4.22.0", conditions: blocked, annotations: map[string]string{hyperv1.ForceUpgradeToAnnotation: "new"}, allowed: true},
-		"forced to other": {wanted: "4.21.1", conditions: blocked, annotations: map[string]string{hyperv1.ForceUpgradeToAnnotation: "other"}},
+		"not reported":          {wanted: "4.22.0", allowed: true},
+		"upgradeable":           {wanted: "4.22.0", conditions: upgradeable(metav1.ConditionTrue), allowed: true},
+		"unknown":               {wanted: "4.22.0", conditions: upgradeable(metav1.ConditionUnknown), allowed: true},
+		"z-stream":              {wanted: "4.21.1", conditions: blocked, allowed: true},
+		"minor":                 {wanted: "4.22.0", conditions: blocked},
+		"renumbered":            {wanted: "5.0.0", conditions: blocked, running: "4.23.4"},
+		"forced":                {wanted: "4.22.0", conditions: blocked, annotations: force("new"), allowed: true},
+		"forced to other":       {wanted: "4.21.1", conditions: blocked, annotations: force("other")},
+		"no need to force":      {wanted: "4.22.0", annotations: force("other"), allowed: true},
+		"the control plane's":   {wanted: "4.22.0", conditions: blocked, controlPlane: &hyperv1.Release{Image: "own"}, allowed: true},
+		"forced beside its own": {wanted: "4.22.0", conditions: blocked, controlPlane: &hyperv1.Release{Image: "own"}, annotations: force("other")},
 	} {
+		running := c.running
+		if running == "" {
+			running = "4.21.0"
+		}
 		p := newPass(&hyperv1.HostedCluster{
 			ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations},
-			Spec:       hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: "new"}},
+			Spec:       hyperv1.HostedClusterSpec{Release: hyperv1.Release{Image: "new"}, ControlPlaneRelease: c.controlPlane},
 			Status: hyperv1.HostedClusterStatus{Conditions: c.conditions, Version: &hyperv1.ClusterVersionStatus{
-				Desired: hyperv1.VersionRelease{Image: "old"}, History: []hyperv1.UpdateHistory{{State: hyperv1.CompletedUpdate, Version: "4.21.0"}}}},
+				Desired: hyperv1.VersionRelease{Image: "old"}, History: []hyperv1.UpdateHistory{{State: hyperv1.CompletedUpdate, Version: running}}}},
 		})
 		p.release = &release.Release{Version: c.wanted}
-		if err := p.gateUpgrade(t.Context()); (err == nil) != c.allowed {
-			t.Errorf("%s: %v", title, err)
+		err := p.gateUpgrade(t.Context())
+		if (err == nil) != c.allowed || (p.blockedUpgrade == "") != c.allowed {
+			t.Errorf("%s: %v, %q", title, err, p.blockedUpgrade)
 		}
 	}
 }

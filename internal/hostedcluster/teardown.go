@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -157,15 +158,13 @@ func (p *pass) unmarkReferenced(ctx context.Context) (string, error) {
 	return "", errors.Join(problems...)
 }
 
+// unmark removes exactly one annotation, whatever the user does to the others meanwhile.
 func (p *pass) unmark(ctx context.Context, obj client.Object) error {
-	annotations := obj.GetAnnotations()
-	if _, marked := annotations[p.referenceKey()]; !marked {
+	if _, marked := obj.GetAnnotations()[p.referenceKey()]; !marked {
 		return nil
 	}
-	before, _ := obj.DeepCopyObject().(client.Object)
-	delete(annotations, p.referenceKey())
-	obj.SetAnnotations(annotations)
-	if err := p.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, p.referenceKey())
+	if err := p.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch))); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("take the mark off %s: %w", kube.Describe(obj), err)
 	}
 	return nil

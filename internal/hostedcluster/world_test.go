@@ -50,6 +50,8 @@ type world struct {
 	ctx context.Context
 	// left is how many more writes the running operator may do before it crashes.
 	left atomic.Int64
+	// sent is held by each write on its way.
+	sent sync.RWMutex
 	stop context.CancelFunc
 	done chan error
 }
@@ -139,8 +141,10 @@ func (w *world) crash(t testing.TB) {
 	if w.stop == nil {
 		return
 	}
-	// From now on nothing reaches the API server.
+	// From now on nothing reaches the API server but what is on its way: that arrives, for the process that is gone as for any other.
 	w.left.Store(-1)
+	w.sent.Lock()
+	w.sent.Unlock() //nolint:staticcheck // there is nothing to do but to wait
 	w.stop()
 	if err := <-w.done; err != nil {
 		t.Errorf("the operator ended with %v", err)
@@ -152,6 +156,8 @@ func (w *world) crash(t testing.TB) {
 func (w *world) crashing() interceptor.Funcs {
 	counted := kubetest.CountWrites(&w.writes)
 	write := func(do func() error) error {
+		w.sent.RLock()
+		defer w.sent.RUnlock()
 		if w.left.Add(-1) < 0 {
 			return errCrashed
 		}

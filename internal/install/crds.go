@@ -118,6 +118,10 @@ func (o *Options) definition(raw []byte) (*apiextensionsv1.CustomResourceDefinit
 		crd.Labels = map[string]string{}
 	}
 	crd.Labels[wire.InstalledLabel] = wire.InstalledValue
+	if crd.Spec.Conversion == nil {
+		// Said, so that a webhook of a former installation goes.
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	}
 	switch {
 	case crd.Spec.Group == hypershiftGroup && !o.NoConversion:
 		crd.Spec.Conversion = o.webhookConversion()

@@ -74,18 +74,7 @@ func (e *ExternalDNS) validate() []error {
 	if len(e.Credentials) == 0 && e.SecretName == "" {
 		errs = append(errs, errors.New("--external-dns-credentials or --external-dns-secret are required with --external-dns-provider"))
 	}
-	if e.AWSZonesCache != "" && e.Provider != "aws" {
-		errs = append(errs, errors.New("--external-dns-aws-zones-cache-duration goes with --external-dns-provider=aws only"))
-	}
-	if e.GoogleProject != "" && e.Provider != "google" {
-		errs = append(errs, errors.New("--external-dns-google-project goes with --external-dns-provider=google only"))
-	}
-	if e.ClientID != "" && e.Provider != "azure" {
-		errs = append(errs, errors.New("--external-dns-azure-client-id goes with --external-dns-provider=azure only"))
-	}
-	if e.ClientID != "" && e.SecretName != "" && e.TenantID == "" {
-		errs = append(errs, errors.New("--external-dns-azure-tenant-id is required with --external-dns-azure-client-id and --external-dns-secret"))
-	}
+	errs = append(errs, e.validateProvider()...)
 	if e.Provider == "azure" && len(e.Credentials) > 0 {
 		errs = append(errs, e.readAzureConfig()...)
 	}
@@ -98,6 +87,24 @@ func (e *ExternalDNS) validate() []error {
 		if _, err := time.ParseDuration(value); value != "" && err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
 		}
+	}
+	return errs
+}
+
+// validateProvider finds what belongs to another provider.
+func (e *ExternalDNS) validateProvider() []error {
+	var errs []error
+	if e.AWSZonesCache != "" && e.Provider != "aws" {
+		errs = append(errs, errors.New("--external-dns-aws-zones-cache-duration goes with --external-dns-provider=aws only"))
+	}
+	if e.GoogleProject != "" && e.Provider != "google" {
+		errs = append(errs, errors.New("--external-dns-google-project goes with --external-dns-provider=google only"))
+	}
+	if e.ClientID != "" && e.Provider != "azure" {
+		errs = append(errs, errors.New("--external-dns-azure-client-id goes with --external-dns-provider=azure only"))
+	}
+	if e.ClientID != "" && e.SecretName != "" && e.TenantID == "" {
+		errs = append(errs, errors.New("--external-dns-azure-tenant-id is required with --external-dns-azure-client-id and --external-dns-secret"))
 	}
 	return errs
 }
@@ -193,6 +200,9 @@ func (o *Options) externalDNSDeployment() client.Object {
 	}
 	if e.ClientID != "" {
 		pod.Volumes = append(pod.Volumes, tokenVolume())
+	}
+	if len(o.TrustBundle) > 0 {
+		o.trust(&pod)
 	}
 	proxyenv.Stamp(&pod, o.Proxy)
 	labels := map[string]string{"name": externalDNSName, "app": externalDNSName, componentLabel: externalDNSName}

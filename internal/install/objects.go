@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
 const (
@@ -160,7 +159,7 @@ func (o *Options) files() []client.Object {
 	}
 	objs = append(objs, configMap(o.Namespace, managedTrustName, map[string]string{injectTrustLabel: "true"}, nil))
 	if o.Proxy.TrustBundle != "" {
-		objs = append(objs, proxyenv.TrustBundleConfigMap(o.Namespace))
+		objs = append(objs, o.Proxy.TrustBundleConfigMap(o.Namespace))
 	}
 	return objs
 }

@@ -100,7 +100,7 @@ func (o *Options) trust(pod *corev1.PodSpec) {
 			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Items: []corev1.KeyToPath{{Key: key, Path: path}},
 		}}
 	}
-	sources := []corev1.VolumeProjection{from(trustBundleName, hyperv1.TrustBundleKey, "user-ca-bundle.pem")}
+	sources := []corev1.VolumeProjection{from(trustBundleName, hyperv1.TrustBundleKey, proxyenv.GivenBundleFile)}
 	if o.Proxy.TrustBundle != "" {
 		sources = append(sources, from(o.Proxy.TrustBundle, proxyenv.TrustBundleKey, proxyenv.TrustBundleKey))
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -188,7 +189,8 @@ func AppliedBy(obj client.Object, fieldManager string) bool {
 func Describe(obj client.Object) string {
 	kind := obj.GetObjectKind().GroupVersionKind().Kind
 	if kind == "" {
-		kind = fmt.Sprintf("%T", obj)
+		// Typed objects seldom carry their kind, which is the name of the type.
+		kind = reflect.Indirect(reflect.ValueOf(obj)).Type().Name()
 	}
 	if obj.GetNamespace() == "" {
 		return fmt.Sprintf("%s %q", kind, obj.GetName())

@@ -89,3 +89,12 @@ func TestConditionCopyOfMissing(t *testing.T) {
 		t.Error("the other object's condition was not taken over")
 	}
 }
+
+func TestDescribe(t *testing.T) {
+	if got := Describe(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); got != `Secret "a" in namespace "ns"` {
+		t.Errorf("got %s", got)
+	}
+	if got := Describe(&corev1.Namespace{TypeMeta: metav1.TypeMeta{Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "a"}}); got != `Namespace "a"` {
+		t.Errorf("got %s", got)
+	}
+}

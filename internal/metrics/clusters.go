@@ -42,7 +42,7 @@ var (
 		"Time since the running upgrade began; absent without one.", "previous_version", "new_version")
 	clusterDeleting = clusterGauge(Telemetry, "hypershift_cluster_deleting_duration_seconds",
 		"Time since the deletion of the hosted cluster was asked for, while it goes on.")
-	cloudDeleting = clusterGauge(SRE, "hypershift_cluster_guest_cloud_resources_deleting_duration_seconds",
+	cloudDeleting = clusterGauge(Telemetry, "hypershift_cluster_guest_cloud_resources_deleting_duration_seconds",
 		"Time since the deletion was asked for, while what the hosted cluster made in the cloud is being removed.")
 
 	limitedSupport = clusterGauge(Telemetry, "hypershift_cluster_limited_support_enabled", "1 when label "+limitedSupportLabel+" is true, else 0.")

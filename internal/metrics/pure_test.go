@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,24 @@ func TestSets(t *testing.T) {
 	}
 	if len(telemetry) >= len(sre) || len(sre) > len(all) || len(all) != len(Definitions()) {
 		t.Errorf("%d, %d, %d of %d", len(telemetry), len(sre), len(all), len(Definitions()))
+	}
+}
+
+// TestKeep: the series of a metric are kept with it, and those of a larger set are not.
+func TestKeep(t *testing.T) {
+	if keep := Keep(All); keep != "" {
+		t.Errorf("All keeps only %s", keep)
+	}
+	for set, wanted := range map[Set]map[string]bool{
+		Telemetry: {"hypershift_hostedclusters": true, "hypershift_hosted_cluster_transition_seconds_bucket": false, "workqueue_depth": true, "go_gc_duration_seconds": false},
+		SRE:       {"hypershift_hostedclusters": true, "hypershift_hosted_cluster_transition_seconds_bucket": true, "hypershift_hosted_cluster_transition_seconds_count": true},
+	} {
+		kept := regexp.MustCompile("^(?:" + Keep(set) + ")$")
+		for series, want := range wanted {
+			if got := kept.MatchString(series); got != want {
+				t.Errorf("%s keeps %s: %t", set, series, got)
+			}
+		}
 	}
 }
 

@@ -2,8 +2,11 @@ package nodepool
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
 func TestReconcileMakesMachines(t *testing.T) {
@@ -238,6 +242,46 @@ func TestConditionsThatStop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The pool's annotation replaces the payload's image of the node-local API proxy.
+func TestAPIProxyImage(t *testing.T) {
+	for annotation, want := range map[string]string{"": "quay.io/art@sha256:3", "registry.example.com/haproxy:1": "registry.example.com/haproxy:1"} {
+		np := nodePool()
+		if annotation != "" {
+			np.Annotations = map[string]string{hyperv1.HAProxyImageAnnotation: annotation}
+		}
+		w := newWorld(t, append(surroundings(t), np)...)
+		if _, err := w.pass(t); err != nil {
+			t.Fatal(err)
+		}
+		token := &corev1.Secret{}
+		name := "token-demo-" + w.pool(t).Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation]
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: name}, token); err != nil {
+			t.Fatal(err)
+		}
+		manifests, err := ignition.Decompress(token.Data["config"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(podOf(t, manifests), want) {
+			t.Errorf("annotation %q: no %s in the configuration", annotation, want)
+		}
+	}
+}
+
+// podOf decodes the static pod among the files of machine configs.
+func podOf(t *testing.T, manifests string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, encoded := range regexp.MustCompile(`base64,([A-Za-z0-9+/=]+)`).FindAllStringSubmatch(manifests, -1) {
+		decoded, err := base64.StdEncoding.DecodeString(encoded[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(decoded)
+	}
+	return all.String()
 }
 
 // versioned is a payload of another version.

@@ -11,6 +11,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -101,6 +103,18 @@ func push(t *testing.T, image v1.Image) (string, Access) {
 	return reference, access
 }
 
+// store keeps the image on disk, so that what serving it costs is not counted.
+func store(t testing.TB, image v1.Image) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(t.TempDir()))))
+	t.Cleanup(server.Close)
+	reference := strings.TrimPrefix(server.URL, "http://") + "/ocp/release:4.21.0"
+	if err := remote.Write(parse(t, reference), image); err != nil {
+		t.Fatal(err)
+	}
+	return reference
+}
+
 func parse(t testing.TB, reference string) name.Reference {
 	t.Helper()
 	parsed, err := name.ParseReference(reference)
@@ -143,6 +157,31 @@ func TestLookup(t *testing.T) {
 	}
 	if image := got.StreamMetadata.AzureMarketplace("arm64", false); image != nil {
 		t.Errorf("unexpected arm64 image %+v", image)
+	}
+}
+
+// TestLookupByProxy reads a payload that only a proxy reaches.
+func TestLookupByProxy(t *testing.T) {
+	reference := store(t, imageOf(t, map[string]string{referencesFile: references}))
+	host, _, _ := strings.Cut(reference, "/")
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", host }}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := Reader{Proxy: func(*http.Request) (*url.URL, error) { return address, nil }}
+	// Nothing listens there; of loopback addresses plain HTTP is tried, too.
+	got, err := reader.Lookup(t.Context(), "127.0.0.1:1/ocp/release:4.21.0", Access{})
+	if err != nil || got.Version != "4.21.0" {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

@@ -4,8 +4,11 @@ package proxyenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,6 +29,9 @@ const (
 	// TrustBundleDir is a directory that Go adds to the system's roots, so that no program needs an option for it.
 	TrustBundleDir = "/etc/pki/tls/certs"
 
+	// GivenBundleFile is the file in TrustBundleDir with the authorities that the operator was installed with.
+	GivenBundleFile = "user-ca-bundle.pem"
+
 	injectLabel    = "config.openshift.io/inject-trusted-cabundle"
 	trustBundleEnv = "TRUSTED_CA_CONFIGMAP"
 )
@@ -43,6 +49,25 @@ type Proxy struct {
 	// TrustBundle names the ConfigMap with the certificate authorities in each namespace; empty when the management cluster
 	// injects none.
 	TrustBundle string
+	// Authorities is what those ConfigMaps hold where the management cluster injects nothing: the PEM certificates that the operator
+	// was installed with.
+	Authorities string
+}
+
+// WithGivenAuthorities hands on what the operator was given in dir, TrustBundleDir, where the management cluster injects nothing.
+func (p Proxy) WithGivenAuthorities(dir string) (Proxy, error) {
+	if p.TrustBundle != "" {
+		return p, nil
+	}
+	given, err := os.ReadFile(filepath.Join(dir, GivenBundleFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("cannot read the certificate authorities that the operator was installed with: %w", err)
+	}
+	p.TrustBundle, p.Authorities = TrustBundleName, string(given)
+	return p, nil
 }
 
 // Detect asks the management cluster's Proxy API and, where that does not exist, the process's own environment.
@@ -170,10 +195,15 @@ func stampContainer(c *corev1.Container, p Proxy, env []corev1.EnvVar) {
 	}
 }
 
-// TrustBundleConfigMap is the empty ConfigMap of one namespace that the management cluster fills. It has no data, so
+// TrustBundleConfigMap is the ConfigMap of one namespace that the management cluster fills. It has no data then, so
 // that server-side apply leaves the injected bundle alone.
-func TrustBundleConfigMap(namespace string) *corev1.ConfigMap {
+func (p Proxy) TrustBundleConfigMap(namespace string) *corev1.ConfigMap {
+	var data map[string]string
+	if p.Authorities != "" {
+		data = map[string]string{TrustBundleKey: p.Authorities}
+	}
 	return &corev1.ConfigMap{
+		Data:     data,
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: TrustBundleName, Labels: map[string]string{injectLabel: "true"},

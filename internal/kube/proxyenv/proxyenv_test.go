@@ -2,6 +2,8 @@ package proxyenv
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -83,4 +85,38 @@ func value(c corev1.Container, name string) string {
 		}
 	}
 	return ""
+}
+
+// Where nobody injects authorities, those that the operator was installed with go on to every namespace.
+func TestGivenAuthorities(t *testing.T) {
+	dir := t.TempDir()
+	injected := Proxy{TrustBundle: "injected"}
+	for name, c := range map[string]struct {
+		given       string
+		before      Proxy
+		bundle, pem string
+	}{
+		"none":               {},
+		"given":              {given: "PEM", bundle: TrustBundleName, pem: "PEM"},
+		"injected and given": {given: "PEM", before: injected, bundle: "injected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join(dir, name)
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if c.given != "" {
+				if err := os.WriteFile(filepath.Join(folder, GivenBundleFile), []byte(c.given), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := c.before.WithGivenAuthorities(folder)
+			if err != nil || got.TrustBundle != c.bundle || got.TrustBundleConfigMap("ns").Data[TrustBundleKey] != c.pem {
+				t.Errorf("%+v: %v", got, err)
+			}
+			if c.pem == "" && got.TrustBundleConfigMap("ns").Data != nil {
+				t.Error("the ConfigMap would fight with the injected bundle")
+			}
+		})
+	}
 }
