@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 func (s *sandbox) get(url string) (int, string) {
@@ -128,6 +129,40 @@ func TestBlobListsComeInPages(t *testing.T) {
 	}
 	if text := strings.Join(got, " "); text != "a&<b b d/ | e/ |" {
 		t.Errorf("tree: %s", text)
+	}
+}
+
+// A static website is read by anybody where blobs are not; so Entra reads an issuer there too.
+func TestStaticWebsite(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	ctx := t.Context()
+	c := s.account("rg", "acct", false)
+	const site = "https://acct.z13.web.core.windows.net/"
+	if status, _ := s.get(site); status != http.StatusNotFound {
+		t.Errorf("before: %d", status)
+	}
+	_, err := c.ServiceClient().SetProperties(ctx, &service.SetPropertiesOptions{StaticWebsite: &service.StaticWebsite{Enabled: to.Ptr(true), IndexDocument: to.Ptr("index.html")}})
+	must(t, err)
+	props, err := c.ServiceClient().GetProperties(ctx, nil)
+	must(t, err)
+	if !*props.StaticWebsite.Enabled || *props.StaticWebsite.IndexDocument != "index.html" {
+		t.Errorf("properties %+v", props.StaticWebsite)
+	}
+	for name, text := range map[string]string{"index.html": "hello", "openid/v1/jwks": "{}", "openid/index.html": "inner"} {
+		_, err := c.UploadBuffer(ctx, "$web", name, []byte(text), nil)
+		must(t, err)
+	}
+	for path, want := range map[string]string{"": "hello", "openid/v1/jwks": "{}", "openid/": "inner"} {
+		if status, text := s.get(site + path); status != 200 || text != want {
+			t.Errorf("%q: %d %q", path, status, text)
+		}
+	}
+	if status, _ := s.get(site + "none"); status != http.StatusNotFound {
+		t.Errorf("what is not there: %d", status)
+	}
+	if status, _ := s.get("https://acct.blob.core.windows.net/$web/index.html"); status != http.StatusConflict {
+		t.Errorf("as a blob: %d", status)
 	}
 }
 

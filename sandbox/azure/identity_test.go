@@ -312,6 +312,9 @@ func TestGraph(t *testing.T) {
 	if len(list) != 1 || list[0].(map[string]any)["id"] != *mi.Properties.PrincipalID {
 		t.Errorf("the identity is not visible: %v", found)
 	}
+	if same := s.graph("GET", "servicePrincipals(appId='"+*mi.Properties.ClientID+"')", nil); same["id"] != *mi.Properties.PrincipalID {
+		t.Errorf("by its client id: %v", same)
+	}
 	app := s.graph("POST", "applications", map[string]any{"displayName": "dns"})
 	sp := s.graph("POST", "servicePrincipals", map[string]any{"appId": app["appId"]})
 	pw := s.graph("POST", fmt.Sprintf("applications/%s/addPassword", app["id"]), map[string]any{})

@@ -199,6 +199,7 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 		"login.microsoftonline.com": login, "login.windows.net": login, "login.microsoft.com": login, "sts.windows.net": login,
 		"graph.microsoft.com": s.plane(fault.Graph, graph.New(s.store, identity, s.cfg.Tenant)),
 		"*" + blob.Suffix:     s.plane(fault.Blob, blobs),
+		"*" + blob.WebSuffix:  s.plane(fault.Blob, blobs.Website()),
 	}}
 	resolver := dns.New(s.store, hosts.Known, s.cfg.edge)
 	s.proxy = proxy.New(proxy.Config{Hosts: hosts, Minter: minter, Resolve: resolver.Addresses, Tunnels: s.cfg.tunnels, Log: s.log})

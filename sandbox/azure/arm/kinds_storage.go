@@ -53,6 +53,7 @@ func putStorageAccount(c *call, r *Resource, old Doc) error {
 	for _, svc := range []string{"blob", "dfs", "file", "queue", "table"} {
 		ends[svc] = "https://" + r.Name + "." + svc + ".core.windows.net/"
 	}
+	ends["web"] = "https://" + r.Name + ".z13.web.core.windows.net/"
 	p["primaryEndpoints"] = ends
 	p["statusOfPrimary"], p["primaryLocation"] = "available", r.Body["location"]
 	wire.Default(p, "creationTime", time.Now().UTC().Format("2006-01-02T15:04:05.0000000Z"))
@@ -75,7 +76,9 @@ func newStorageKey() string {
 
 func cleanupStorageAccount(c *call, r *Resource) {
 	c.tx.Delete(store.StorageKeys, key(r.ID))
-	c.removeBlobs(r.Name + "/")
+	for _, prefix := range []string{r.Name + "/", "?" + r.Name + "/", "?" + r.Name + "?"} { // blobs, blocks and the website
+		c.removeBlobs(prefix)
+	}
 }
 
 func (c *call) removeBlobs(prefix string) {

@@ -81,7 +81,7 @@ func (c *call) bearer(h *handler, raw string) error {
 		scope += "/blobServices/default/containers/" + c.container
 	}
 	plane := roles.Data
-	if strings.HasPrefix(h.action, "containers/") && strings.Count(h.action, "/") == 1 {
+	if strings.Count(h.action, "/") == 0 || strings.HasPrefix(h.action, "containers/") && strings.Count(h.action, "/") == 1 {
 		plane = roles.Management
 	}
 	if !c.allowed(plane, caller.ObjectID, actionPrefix+h.action, scope) {

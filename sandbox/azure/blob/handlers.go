@@ -45,6 +45,8 @@ func (c *call) route() (*handler, error) {
 	switch {
 	case comp == "properties" && q.Get("restype") == "account":
 		h = accountInfo
+	case comp == "properties" && q.Get("restype") == "service":
+		h = map[string]*handler{http.MethodGet: getService, http.MethodPut: setService}[method]
 	case c.container == "" && comp == "list" && read:
 		h = listContainers
 	case q.Get("restype") == "container":
@@ -109,8 +111,7 @@ func (c *call) createContainer() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := Doc{"id": wire.Text(c.account, "id") + "/blobServices/default/containers/" + c.container, "name": c.container, "type": arm.TypeContainer,
-		"etag": newETag(), "modified": now(), "properties": Doc{"publicAccess": level, "leaseState": "Available", "leaseStatus": "Unlocked", "lastModifiedTime": now()}}
+	d := c.newContainer(level)
 	c.tx.Put(store.ARM, c.containerKey(), d)
 	c.stamp(d)
 	return &result{status: http.StatusCreated}, nil

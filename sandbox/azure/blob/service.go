@@ -18,8 +18,11 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-// Suffix of the host names of accounts.
-const Suffix = ".blob.core.windows.net"
+// Suffixes of the host names of accounts, and of their static websites.
+const (
+	Suffix    = ".blob.core.windows.net"
+	WebSuffix = ".z13.web.core.windows.net"
+)
 
 // Doc is a JSON object.
 type Doc = store.Doc

@@ -116,6 +116,9 @@ func (s *Service) handle(r *http.Request) (*result, error) {
 }
 
 func (c *call) dispatch() (*result, error) {
+	if err := c.byAppID(); err != nil {
+		return nil, err
+	}
 	switch strings.ToLower(c.segs[0]) {
 	case "applications":
 		return c.objects(store.Apps)
@@ -133,12 +136,29 @@ func (c *call) dispatch() (*result, error) {
 	return nil, missing(strings.Join(c.segs, "/"))
 }
 
+// byAppID turns applications(appId='...'), the other way to name an object, into the common one.
+func (c *call) byAppID() error {
+	collection, rest, ok := strings.Cut(c.segs[0], "(")
+	if !ok {
+		return nil
+	}
+	key, value, _ := strings.Cut(strings.TrimSuffix(rest, ")"), "=")
+	tables := map[string]store.Table{"applications": store.Apps, "serviceprincipals": store.Principals}
+	t, known := tables[strings.ToLower(collection)]
+	if !known || !strings.EqualFold(key, "appId") {
+		return missing(c.segs[0])
+	}
+	for _, d := range c.all(t) {
+		if strings.EqualFold(wire.Text(d, "appId"), strings.Trim(value, "'")) {
+			c.segs = append([]string{collection, wire.Text(d, "id")}, c.segs[1:]...)
+			return nil
+		}
+	}
+	return missing(c.segs[0])
+}
+
 // objects serves a collection, its members and their actions.
 func (c *call) objects(t store.Table) (*result, error) {
-	name := c.segs[0]
-	if i := strings.Index(name, "("); i > 0 { // applications(appId='...') as Graph's alternate key
-		return nil, missing(name)
-	}
 	if len(c.segs) == 1 {
 		switch c.req.Method {
 		case http.MethodGet:

@@ -100,6 +100,9 @@ func (c *call) addPassword(t store.Table, id string) (*result, error) {
 
 func (c *call) removePassword(t store.Table, id string) (*result, error) {
 	d := c.tx.Edit(t, id)
+	if d == nil {
+		return nil, invalid("A managed identity has no password.")
+	}
 	keyID := wire.Text(c.body, "keyId")
 	left := []any{}
 	for _, p := range wire.Docs(d, "passwordCredentials") {
@@ -113,6 +116,9 @@ func (c *call) removePassword(t store.Table, id string) (*result, error) {
 }
 
 func (c *call) federations(t store.Table, id string) (*result, error) {
+	if c.req.Method != http.MethodGet && t != store.Apps {
+		return nil, invalid("Federated credentials are an application's, or a managed identity's in the resource manager.")
+	}
 	switch {
 	case c.req.Method == http.MethodPost:
 		d := c.tx.Edit(t, id)
