@@ -10,5 +10,8 @@ CGO_ENABLED=1 go test -race -shuffle=on -count=1 -timeout 60m $(go list ./... | 
 step "Random lives of hosted clusters"
 go test -count=1 -timeout 30m ./internal/hostedcluster -run TestLivesOfClusters -rapid.checks=50
 
+step "Stacks that are made of others, stopped at every call"
+go test -count=1 -timeout 30m ./test/stacks -run 'TestStoppedAtEveryCall/stacks/all_in_one_run' -all-stops
+
 step "Fuzzing"
 hack/fuzz.sh

@@ -18,10 +18,14 @@ left=$(kubectl get clusterrole,clusterrolebinding,priorityclass,validatingadmiss
 hypershift uninstall
 echo "uninstalled"
 
-# What render prints is what install applies: the server takes all of it, in both forms.
+# What render prints can be applied: the server takes the definitions, in both forms, and the operator is there.
 for format in yaml json; do
-  hypershift install render --format $format --pull-secret "$PULL_SECRET" --limit-crd-install Azure >"$DIR/render.$format"
-  kubectl apply --dry-run=client -f "$DIR/render.$format" -o name | grep -x 'deployment.apps/operator'
+  hypershift install render --format $format --outputs crds --limit-crd-install Azure |
+    kubectl apply --server-side --dry-run=server -f - >"$DIR/rendered"
+  grep -c 'serverside-applied (server dry run)' "$DIR/rendered"
+  hypershift install render --format $format --outputs resources --pull-secret "$PULL_SECRET" --limit-crd-install Azure >"$DIR/render.$format"
+  grep -E '^ *"?kind"?: "?Deployment"?' "$DIR/render.$format"
+  ! grep -F "$(sed 's/.*"auth": *"\([^"]*\)".*/\1/' "$PULL_SECRET")" "$DIR/render.$format" || fail "render prints the pull secret unasked"
 done
 
 hypershift install --pull-secret "$PULL_SECRET" --limit-crd-install Azure

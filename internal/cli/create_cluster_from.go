@@ -117,10 +117,12 @@ func (c *clusterCreator) inventorySecret(ctx context.Context) (*corev1.Secret, e
 		c.say("warning: %v; it is replaced", err)
 	}
 	// An earlier run may have made what this one has found in its place.
-	if earlier != nil && earlier.InfraID == h.InfraID {
-		if err := h.Join(earlier); err != nil {
-			return nil, err
-		}
+	switch {
+	case earlier == nil:
+	case earlier.InfraID == h.InfraID:
+		h.Join(earlier)
+	default:
+		c.say("warning: the record of infrastructure %[1]s is replaced; what may be left of it goes with `hypershift destroy infra azure --name %[2]s --infra-id %[1]s`", earlier.InfraID, f.cluster.Name)
 	}
 	raw, err := h.Encode()
 	if err != nil {

@@ -76,7 +76,7 @@ func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	if err := h.claim(s, flags, "", ""); err != nil {
 		return nil, err
 	}
-	out, err := provision.CreateDNS(ctx, s, o, h.journal(dnsStack, stackProgress(cmd)))
+	out, err := provision.CreateDNS(ctx, s, o, h.journal(provision.DNSStack, stackProgress(cmd)))
 	if err == nil {
 		h.DNS = out
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
@@ -20,66 +21,99 @@ func newCreateIAMCommand() *cobra.Command {
 		newCreateIAMAzureCommand())
 }
 
+// iamFlags are the flags of create iam azure as typed.
+type iamFlags struct {
+	azureFlags
+	iam         provision.IAMOptions
+	handoff     handoffFile
+	outputFile  string
+	assignRoles bool
+	roles       provision.RoleScopes
+}
+
 func newCreateIAMAzureCommand() *cobra.Command {
-	var flags azureFlags
-	var o provision.IAMOptions
-	var handoff handoffFile
-	var outputFile string
+	f := &iamFlags{}
 	cmd := &cobra.Command{
 		Use:   "azure",
-		Short: "Managed identities and federated credentials; writes workload-identities.json",
+		Short: "Managed identities, federated credentials and, when asked, role assignments; writes workload-identities.json",
 		Example: `  hypershift create iam azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json \
     --resource-group-name os4-common --oidc-issuer-url https://ACCOUNT.blob.core.windows.net/demo \
-    --output-file workload-identities.json`,
+    --output-file workload-identities.json
+  hypershift create iam azure --infra-id demo-x7k2p --azure-creds azure-credentials.json --handoff demo.yaml \
+    --assign-identity-roles --cluster-resource-group-name demo-managed-rg --dns-zone-rg-name os4-common`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := handoff.open(); err != nil {
+			if err := f.fill(cmd); err != nil {
 				return err
 			}
-			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
-			if from := handoff.Issuer; from != nil {
-				orElse(&o.IssuerURL, from.URL)
-				orElse(&o.ResourceGroup, from.ResourceGroup)
-			}
-			o.Location = flags.location
-			if outputFile == "" && handoff.path == "" && !flags.dryRun {
-				return errors.New("output-file is required, unless --handoff takes the result")
-			}
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return withPlan(cmd, &flags,
-				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return provision.PlanIAM(ctx, s, o) },
+			return withPlan(cmd, &f.azureFlags,
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return provision.PlanIAM(ctx, s, f.iam)
+				},
 				func(ctx context.Context, s *azure.Session) (*provision.WorkloadIdentities, error) {
-					return createIAM(ctx, cmd, s, &flags, o, outputFile, &handoff)
+					return createIAM(ctx, cmd, s, &f.azureFlags, f.iam, f.outputFile, &f.handoff)
 				},
 				func(w io.Writer, _ *provision.WorkloadIdentities) error {
-					if outputFile == "" {
-						outputFile = handoff.path
-					}
-					_, err := fmt.Fprintln(w, outputFile)
+					orElse(&f.outputFile, f.handoff.path)
+					_, err := fmt.Fprintln(w, f.outputFile)
 					return err
 				})
 		},
 	}
-	flags.add(cmd)
-	flags.addPlan(cmd)
-	cmd.Flags().StringVar(&o.Name, "name", "", "name of the hosted cluster")
-	cmd.Flags().StringVar(&o.InfraID, "infra-id", "", "infrastructure id; part of every identity's name")
-	cmd.Flags().StringVar(&o.ResourceGroup, "resource-group-name", "", "resource group of the identities; created when missing")
-	cmd.Flags().StringVar(&o.IssuerURL, "oidc-issuer-url", "", "issuer of the hosted cluster's tokens")
-	cmd.Flags().StringVar(&outputFile, "output-file", "", "file to write the client ids to")
-	cmd.Flags().BoolVar(&o.EnableKMS, "enable-kms", false, "also create the identity for encryption with Azure Key Vault")
-	cmd.Flags().StringToStringVar(&o.Tags, "tags", nil, "tags of the identities")
-	handoff.addWritten(cmd)
+	f.azureFlags.add(cmd)
+	f.addPlan(cmd)
+	flags, o := cmd.Flags(), &f.iam
+	flags.StringVar(&o.Name, "name", "", "name of the hosted cluster")
+	flags.StringVar(&o.InfraID, "infra-id", "", "infrastructure id; part of every identity's name")
+	flags.StringVar(&o.ResourceGroup, "resource-group-name", "", "resource group of the identities; created when missing")
+	flags.StringVar(&o.IssuerURL, "oidc-issuer-url", "", "issuer of the hosted cluster's tokens")
+	flags.StringVar(&f.outputFile, "output-file", "", "file to write the client ids to")
+	flags.BoolVar(&o.EnableKMS, "enable-kms", false, "also create the identity for encryption with Azure Key Vault")
+	flags.StringToStringVar(&o.Tags, "tags", nil, "tags of the identities")
+	f.addRoles(flags)
+	f.handoff.addWritten(cmd)
 	return cmd
+}
+
+// addRoles are for roles on groups that exist already: the user's own.
+func (f *iamFlags) addRoles(flags *pflag.FlagSet) {
+	r := &f.roles
+	flags.BoolVar(&f.assignRoles, "assign-identity-roles", false, "give the identities their roles on existing groups; on groups that they make, create infra and create cluster do it")
+	flags.StringVar(&r.ResourceGroup, "cluster-resource-group-name", "", "with --assign-identity-roles: existing resource group that the cluster will be made in")
+	flags.StringVar(&r.VNetID, "vnet-id", "", "with --assign-identity-roles: existing virtual network")
+	flags.StringVar(&r.NSGID, "network-security-group-id", "", "with --assign-identity-roles: existing network security group")
+	flags.StringVar(&r.DNSZoneGroup, "dns-zone-rg-name", "", "with --assign-identity-roles: resource group of the public DNS zone")
+}
+
+// fill completes the options and checks them, before any call is made.
+func (f *iamFlags) fill(cmd *cobra.Command) error {
+	if err := f.handoff.open(); err != nil {
+		return err
+	}
+	o := &f.iam
+	f.handoff.complete(cmd, &f.azureFlags, &o.Name, &o.InfraID)
+	if from := f.handoff.Issuer; from != nil {
+		orElse(&o.IssuerURL, from.URL)
+		orElse(&o.ResourceGroup, from.ResourceGroup)
+	}
+	o.Location = f.location
+	if f.outputFile == "" && f.handoff.path == "" && !f.dryRun {
+		return errors.New("output-file is required, unless --handoff takes the result")
+	}
+	switch {
+	case f.assignRoles:
+		o.Roles = &f.roles
+	case f.roles != provision.RoleScopes{}:
+		return errors.New("--cluster-resource-group-name, --vnet-id, --network-security-group-id and --dns-zone-rg-name say where to give roles; they need --assign-identity-roles")
+	}
+	return o.Validate()
 }
 
 func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, path string, h *handoffFile) (*provision.WorkloadIdentities, error) {
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	identities, err := provision.CreateIAM(ctx, s, o, h.journal(iamStack, stackProgress(cmd)))
+	identities, err := provision.CreateIAM(ctx, s, o, h.journal(provision.IAMStack, stackProgress(cmd)))
 	if err != nil {
 		return nil, h.save(err)
 	}

@@ -91,7 +91,7 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	if issuerURL != "" {
 		issuer, err = provision.WriteIssuerDocuments(ctx, s, o, issuerURL)
 	} else {
-		issuer, err = provision.CreateIssuer(ctx, s, o, h.journal(issuerStack, stackProgress(cmd)))
+		issuer, err = provision.CreateIssuer(ctx, s, o, h.journal(provision.IssuerStack, stackProgress(cmd)))
 	}
 	if err == nil {
 		h.Issuer = issuerHandoff(o, issuer)

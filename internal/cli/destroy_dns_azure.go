@@ -71,10 +71,10 @@ func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags
 	if err := h.claim(s, flags, "", ""); err != nil {
 		return nil, err
 	}
-	err := provision.DestroyDNS(ctx, s, o, force, removed.note(h.journal(dnsStack, stackProgress(cmd))))
+	err := provision.DestroyDNS(ctx, s, o, force, removed.note(h.journal(provision.DNSStack, stackProgress(cmd))))
 	if err == nil {
 		h.DNS = nil
-		h.Forget(dnsStack)
+		h.Forget(provision.DNSStack)
 		if o.CredentialsPath != "" {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kept the file %s; what it names is gone\n", o.CredentialsPath)
 		}

@@ -23,7 +23,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 	var identities, dnsGroup string
 	cmd := &cobra.Command{
 		Use:   "azure",
-		Short: "Delete the federated credentials and the managed identities",
+		Short: "Delete the role assignments, the federated credentials and the managed identities",
 		Example: `  hypershift destroy iam azure --name demo --infra-id demo-x7k2p --azure-creds azure-credentials.json \
     --resource-group-name os4-common --workload-identities-file workload-identities.json --dns-zone-rg-name os4-common
   hypershift destroy iam azure --from demo.yaml --azure-creds azure-credentials.json`,
@@ -41,14 +41,17 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 			if from := handoff.Identities; from != nil {
 				orElse(&o.ResourceGroup, from.ResourceGroup)
 			}
+			if dnsGroup != "" {
+				o.Roles = &provision.RoleScopes{ResourceGroup: provision.MainGroup(o.Name, o.InfraID), DNSZoneGroup: dnsGroup}
+			}
 			for flag, value := range map[string]string{"name": o.Name, "infra-id": o.InfraID, "resource-group-name": o.ResourceGroup} {
 				if value == "" {
 					return fmt.Errorf("--%s is required, or a --from file that has it", flag)
 				}
 			}
 			return withPlan(cmd, &flags,
-				func(_ context.Context, s *azure.Session) ([]stack.Step, error) {
-					return provision.PlanDestroyIAM(s, o), nil
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					return provision.PlanDestroyIAM(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return destroyIAM(ctx, cmd, s, &flags, o, &handoff)
@@ -62,7 +65,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id")
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "resource group of the identities")
 	f.StringVar(&identities, "workload-identities-file", "", "identities file; checked, not used to choose what goes")
-	f.StringVar(&dnsGroup, "dns-zone-rg-name", "", "accepted for compatibility; role assignments go with destroy infra and destroy cluster")
+	f.StringVar(&dnsGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role; found by itself where the subscription may be listed")
 	handoff.addRead(cmd)
 	return cmd
 }
@@ -72,10 +75,10 @@ func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	err := provision.DestroyIAM(ctx, s, o, removed.note(h.journal(iamStack, stackProgress(cmd))))
+	err := provision.DestroyIAM(ctx, s, o, removed.note(h.journal(provision.IAMStack, stackProgress(cmd))))
 	if err == nil {
 		h.Identities = nil
-		h.Forget(iamStack)
+		h.Forget(provision.IAMStack)
 	}
 	return removed.steps(), h.save(err)
 }

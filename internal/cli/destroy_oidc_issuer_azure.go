@@ -41,10 +41,10 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 					if err := handoff.claim(s, &flags, o.Name, ""); err != nil {
 						return provision.Issuer{}, err
 					}
-					issuer, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(issuerStack, stackProgress(cmd)))
+					issuer, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(provision.IssuerStack, stackProgress(cmd)))
 					if err == nil {
 						handoff.Issuer = nil
-						handoff.Forget(issuerStack)
+						handoff.Forget(provision.IssuerStack)
 						fmt.Fprintf(cmd.ErrOrStderr(), "kept the key files %s and %s: with them the issuer can be made again\n", issuer.PrivateKeyPath, issuer.PublicKeyPath)
 					}
 					return issuer, handoff.save(err)

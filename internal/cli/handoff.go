@@ -13,9 +13,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
-// Names of the stacks in an inventory.
-const issuerStack, iamStack, dnsStack = "oidc-issuer", "iam", "dns"
-
 // handoffFile is the hand-off of a command: read before it works, written after it, also when it failed half-way.
 type handoffFile struct {
 	path string

@@ -56,7 +56,7 @@ func applyAtOnce(ctx context.Context, c client.Client, crds []*apiextensionsv1.C
 }
 
 func applyCRD(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition, dryRun bool) error {
-	if crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
+	if conversion := crd.Spec.Conversion; conversion != nil && conversion.Strategy == apiextensionsv1.NoneConverter {
 		dropped, err := dropWebhook(ctx, c, crd.Name)
 		// A dry run leaves the webhook there, and the apply would stumble over it.
 		if err != nil || (dropped && dryRun) {

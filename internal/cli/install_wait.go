@@ -16,9 +16,40 @@ import (
 // errStuck ends a wait that time cannot help.
 var errStuck = errors.New("the rollout makes no progress")
 
-// waitForOperator says every change, and what blocks, until the operator runs.
+// waitForOperator waits for the operator, and for the router where one comes with it.
 func (i *installer) waitForOperator(ctx context.Context) error {
-	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: "operator"}
+	if err := i.waitForDeployment(ctx, "operator"); err != nil {
+		return err
+	}
+	i.reportExternalDNS(ctx)
+	if !i.opts.Router {
+		return nil
+	}
+	if err := i.waitForDeployment(ctx, "router"); err != nil {
+		return err
+	}
+	i.reportRouter(ctx)
+	return nil
+}
+
+// reportRouter says where names below the ingress domain have to lead. It does not wait: a load balancer may take its time.
+func (i *installer) reportRouter(ctx context.Context) {
+	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: "router"}
+	service := &corev1.Service{}
+	if err := i.client.Get(ctx, key, service); err != nil {
+		i.say("warning: cannot read Service %s: %v", key, err)
+		return
+	}
+	address := "the address that `kubectl -n " + key.Namespace + " get service router` will show"
+	for _, ingress := range service.Status.LoadBalancer.Ingress {
+		address = ingress.IP + ingress.Hostname
+	}
+	i.say("the DNS name *.%s must lead to %s", i.opts.IngressDomain, address)
+}
+
+// waitForDeployment says every change, and what blocks, until all pods of the Deployment run.
+func (i *installer) waitForDeployment(ctx context.Context, name string) error {
+	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: name}
 	i.say("waiting for Deployment %s", key)
 	last := ""
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, i.patience, true, func(ctx context.Context) (bool, error) {
@@ -48,11 +79,10 @@ func (i *installer) waitForOperator(ctx context.Context) error {
 	})
 	switch {
 	case err == nil:
-		i.say("the operator is available")
-		i.reportExternalDNS(ctx)
+		i.say("the %s is available", name)
 		return nil
 	case ctx.Err() == nil && (wait.Interrupted(err) || errors.Is(err, errStuck)):
-		return fmt.Errorf("the operator did not become available within %s: %s; see `kubectl -n %s describe pods -l name=operator`", i.patience, last, key.Namespace)
+		return fmt.Errorf("the %s did not become available within %s: %s; see `kubectl -n %s describe pods -l name=%s`", name, i.patience, last, key.Namespace, name)
 	}
 	return err
 }

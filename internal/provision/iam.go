@@ -56,6 +56,7 @@ type IAMOptions struct {
 	IssuerURL     string
 	EnableKMS     bool
 	Tags          map[string]string
+	Roles         *RoleScopes // nil gives none
 }
 
 // Validate names the flag that is missing.
@@ -68,7 +69,7 @@ func (o IAMOptions) Validate() error {
 		}
 	}
 	return firstError(checkClusterName(o.Name), checkInfraID(o.InfraID), checkGroup("--resource-group-name", o.ResourceGroup),
-		checkIssuerURL("--oidc-issuer-url", o.IssuerURL), checkTags("--tags", o.Tags))
+		checkIssuerURL("--oidc-issuer-url", o.IssuerURL), checkTags("--tags", o.Tags), o.Roles.validate())
 }
 
 // Identity is one member of the identities file.
@@ -186,26 +187,45 @@ func PlanIAM(ctx context.Context, s *azure.Session, o IAMOptions) ([]stack.Step,
 	return stack.Plan(ctx, iamNodes(s, o, &WorkloadIdentities{}))
 }
 
-// DestroyIAM removes identities and credentials; the group stays.
+// DestroyIAM removes the roles of the identities, wherever they were given, the credentials and the identities; the group stays. A role
+// that cannot be removed is reported, and does not hold up the rest: without its identity it gives nobody anything.
 func DestroyIAM(ctx context.Context, s *azure.Session, o IAMOptions, progress func(stack.Event)) error {
+	roles, err := iamRoles(ctx, s, o)
+	if err != nil {
+		return err
+	}
 	o.EnableKMS = true
-	return stack.Destroy(ctx, iamNodes(s, o, &WorkloadIdentities{}), options(progress))
+	roleErr := stack.Destroy(ctx, roles, options(progress))
+	return errors.Join(roleErr, stack.Destroy(ctx, iamNodes(s, o, &WorkloadIdentities{}), options(progress)))
 }
 
 // PlanDestroyIAM says what DestroyIAM would remove.
-func PlanDestroyIAM(s *azure.Session, o IAMOptions) []stack.Step {
+func PlanDestroyIAM(ctx context.Context, s *azure.Session, o IAMOptions) ([]stack.Step, error) {
+	roles, err := iamRoles(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
 	o.EnableKMS = true
-	var steps []stack.Step
-	for _, n := range iamNodes(s, o, &WorkloadIdentities{}) {
-		if n.Delete != nil {
-			steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
+	return deletions(append(roles, iamNodes(s, o, &WorkloadIdentities{})...)), nil
+}
+
+func iamRoles(ctx context.Context, s *azure.Session, o IAMOptions) ([]*stack.Node, error) {
+	known := []string{s.GroupID(MainGroup(o.Name, o.InfraID))}
+	if o.Roles != nil {
+		for _, group := range o.Roles.groups() {
+			known = append(known, s.GroupID(group))
 		}
 	}
-	return steps
+	return leftRoles(ctx, s, o.InfraID, known)
 }
 
 func iamNodes(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.Node {
-	nodes, _ := iamNodesAndHolders(s, o, out)
+	nodes, who := iamNodesAndHolders(s, o, out)
+	if o.Roles == nil {
+		return nodes
+	}
+	nodes = append(nodes, o.Roles.nodes(s, o, who)...)
+	gate(nodes)
 	return nodes
 }
 

@@ -115,13 +115,17 @@ func publicZone(ctx context.Context, s *azure.Session, domain string) (string, e
 }
 
 func (i *infra) nodes() []*stack.Node {
-	if !i.AssignRoles {
-		return i.nodesFor(nil)
+	var who map[string]holder
+	switch {
+	case !i.AssignRoles:
+	case i.Managed != nil:
+		who = managedHolders(i.s, i.Managed)
+	default:
+		who = holders(i.s, i.Identities)
 	}
-	if i.Managed != nil {
-		return i.nodesFor(managedHolders(i.s, i.Managed))
-	}
-	return i.nodesFor(holders(i.s, i.Identities))
+	nodes := i.nodesFor(who)
+	gate(nodes)
+	return nodes
 }
 
 // nodesFor gives the holders their roles.
@@ -131,9 +135,7 @@ func (i *infra) nodesFor(who map[string]holder) []*stack.Node {
 	nodes = append(nodes, i.privateDNSNodes()...)
 	nodes = append(nodes, i.egressNodes()...)
 	nodes = append(nodes, i.roleNodes(who)...)
-	nodes = append(nodes, i.publicZoneNode())
-	gate(nodes)
-	return nodes
+	return append(nodes, i.publicZoneNode())
 }
 
 // gate has what is there already found before anything is written: with a resource missing that the user names, nothing is made.

@@ -137,8 +137,10 @@ func (o IssuerOptions) signing(issuer Issuer) (*signing, error) {
 	return k, err
 }
 
+const keyNode = "key"
+
 func (k *signing) node() *stack.Node {
-	return &stack.Node{ID: "key", Kind: "signing key", Name: k.issuer.PrivateKeyPath,
+	return &stack.Node{ID: keyNode, Kind: "signing key", Name: k.issuer.PrivateKeyPath,
 		Observe: func(context.Context) (stack.State, error) {
 			if k.key == nil {
 				return stack.Missing, nil
@@ -278,7 +280,7 @@ func keysNode(s *azure.Session, issuer Issuer, signer *signing) *stack.Node {
 		documents, err := issuerDocuments(issuer.URL, signer.key)
 		return documents[keysPath], err
 	})
-	n.DependsOn = append(n.DependsOn, "key")
+	n.DependsOn = append(n.DependsOn, keyNode)
 	return n
 }
 

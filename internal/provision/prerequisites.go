@@ -102,6 +102,7 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 	}
 	p := &prerequisites{out: &Prerequisites{Issuer: issuer, Identities: identities, Infra: infra.out}}
 	p.add(IssuerStack, issuerNodes(s, o.Issuer, issuer, key))
+	signer := p.take(IssuerStack + "/" + keyNode)
 	nodes, who := iamNodesAndHolders(s, o.IAM, identities)
 	p.add(IAMStack, nodes)
 	for key, h := range who {
@@ -112,20 +113,14 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 		who = nil
 	}
 	p.add(InfraStack, infra.nodesFor(who))
-	first := []string{InfraStack + "/" + publicZoneNode}
 	if o.DNS.Zone != "" {
 		dns := newDNSStack(s, o.DNS)
 		p.out.DNS = &dns.out
-		zone := dns.nodes()
-		p.add(DNSStack, zone)
-		first = append(first, zone[0].DependsOn...) // its persistent group's
+		p.add(DNSStack, dns.nodes())
 	}
-	// Nothing is written before the zones that the user must have are found.
-	for _, n := range p.nodes {
-		if n.ID == sharedGroup {
-			n.DependsOn, n.Ahead = first, true
-		}
-	}
+	gate(p.nodes)
+	// The key takes long and is nothing in Azure, so it waits for nobody.
+	p.nodes = append(p.nodes, signer)
 	return p, stack.Validate(p.nodes)
 }
 
@@ -151,4 +146,12 @@ func (p *prerequisites) add(stackName string, nodes []*stack.Node) {
 			p.nodes = append(p.nodes, n)
 		}
 	}
+}
+
+// take removes a node from the graph for a while.
+func (p *prerequisites) take(id string) *stack.Node {
+	at := slices.IndexFunc(p.nodes, func(n *stack.Node) bool { return n.ID == id })
+	n := p.nodes[at]
+	p.nodes = slices.Delete(p.nodes, at, at+1)
+	return n
 }

@@ -138,7 +138,7 @@ func TestOneGroupForEverythingAssignsEachRoleOnce(t *testing.T) {
 
 func TestInfraOptionsNameTheFlag(t *testing.T) {
 	vnet := "/subscriptions/" + sub + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v"
-	good := InfraOptions{Name: "n", InfraID: "i", BaseDomain: "b", Location: "l"}
+	good := InfraOptions{Name: "n", InfraID: "i", BaseDomain: "b.test", Location: "l"}
 	for flag, change := range map[string]func(*InfraOptions){
 		"--base-domain":              func(o *InfraOptions) { o.BaseDomain = "" },
 		"--vnet-id":                  func(o *InfraOptions) { o.VNetID = "nonsense" },

@@ -138,7 +138,7 @@ func leftRoles(ctx context.Context, s *azure.Session, infraID string, known []st
 	}
 	var nodes []*stack.Node
 	add := func(component string, a azure.Assignment) {
-		nodes = append(nodes, &stack.Node{ID: "role/" + strings.ToLower(a.Scope) + "/" + a.Name, Kind: "role assignment", Name: component + " on " + a.Scope,
+		nodes = append(nodes, &stack.Node{ID: "role/" + strings.ToLower(a.Scope) + "/" + a.Name, Kind: "role assignment", Name: component + " on " + a.Scope, Resource: a.ID(),
 			Delete: func(ctx context.Context) error { return s.Unassign(ctx, a) }})
 	}
 	for _, a := range all {

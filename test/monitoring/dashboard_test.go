@@ -203,6 +203,21 @@ func TestDashboardShowsEveryMetric(t *testing.T) {
 	}
 }
 
+// TestSmallestSetSufficesForRules: an alert fires whatever set of metrics is kept.
+func TestSmallestSetSufficesForRules(t *testing.T) {
+	kept := regexp.MustCompile("^(?:" + metrics.Keep(metrics.Telemetry) + ")$")
+	for _, r := range rules(t) {
+		if strings.HasPrefix(r.Record, "hypershift:apiserver_") || strings.HasPrefix(r.Record, "hypershift:controlplane:") {
+			continue // Not from the operator.
+		}
+		for _, name := range namesIn(r.Expr) {
+			if !kept.MatchString(name) {
+				t.Errorf("%s%s needs %s, which set %s drops", r.Alert, r.Record, name, metrics.Telemetry)
+			}
+		}
+	}
+}
+
 var (
 	quoted   = regexp.MustCompile(`"[^"]*"`)
 	selected = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]`)

@@ -113,12 +113,12 @@ type fleet struct {
 
 func newFleet(t *testing.T, clusters int) *fleet {
 	t.Helper()
+	ctrl.SetLogger(logr.Discard())
 	config := kubetest.Start(t)
 	kubetest.InstallRoutes(t, config)
 	f := &fleet{clusters: clusters, image: releasetest.Serve(t, release), kubeconfig: kubetest.Kubeconfig(t, config, t.TempDir())}
 	f.config = rest.CopyConfig(config)
 	f.config.QPS, f.config.Burst = -1, -1
-	ctrl.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -1,0 +1,134 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+func armID(name string) string {
+	return "/subscriptions/11111111-2222-4333-8444-555555555555/resourceGroups/" + name
+}
+
+func journalOf(t *testing.T, path string) (*Handoff, *Journal) {
+	t.Helper()
+	h, err := ReadOrNewHandoff(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, h.Journal(InfraStack, path, func(stack.Event) {})
+}
+
+func deletableNode(id string) *stack.Node {
+	return &stack.Node{ID: id, Kind: "resource group", Resource: armID(id), Delete: func(context.Context) error { return nil }}
+}
+
+// TestJournalIsAheadOfTheWrite runs a stack whose every write looks whether it is on record already: a process that ends in a write
+// then leaves its trace.
+func TestJournalIsAheadOfTheWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.yaml")
+	_, j := journalOf(t, path)
+	var nodes []*stack.Node
+	for i := range 40 {
+		n := deletableNode(fmt.Sprintf("g%d", i))
+		n.Observe = func(context.Context) (stack.State, error) { return stack.Missing, nil }
+		n.Apply = func(context.Context) error {
+			onFile, err := ReadHandoff(path)
+			if err != nil {
+				return err
+			}
+			for _, id := range onFile.Made(InfraStack) {
+				if id == n.Resource {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s is written before it is on record", n.ID)
+		}
+		if i > 0 && i%3 == 0 {
+			n.DependsOn = []string{fmt.Sprintf("g%d", i-3)}
+		}
+		nodes = append(nodes, n)
+	}
+	if err := stack.Create(context.Background(), nodes, stack.Options{Progress: j.Progress}); err != nil {
+		t.Fatal(err)
+	}
+	if onFile, err := ReadHandoff(path); err != nil || len(onFile.Inventory) != len(nodes) {
+		t.Errorf("%d resources on file, want %d; %v", len(onFile.Inventory), len(nodes), err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := stack.Destroy(context.Background(), nodes, stack.Options{Progress: j.Progress}); err != nil {
+		t.Fatal(err)
+	}
+	if onFile, err := ReadHandoff(path); err != nil || len(onFile.Inventory) != 0 {
+		t.Errorf("%d resources are left on file; %v", len(onFile.Inventory), err)
+	}
+}
+
+// Only what a stack has made is its own: not what it found and changed, not what it never removes.
+func TestJournalRecordsOnlyOurs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.yaml")
+	h, j := journalOf(t, path)
+	persistent := deletableNode("persistent")
+	persistent.Delete = nil
+	for _, e := range []stack.Event{
+		{Node: deletableNode("changed"), Phase: stack.Applying}, {Node: deletableNode("changed"), Phase: stack.Applied},
+		{Node: persistent, Phase: stack.Applied, Missing: true}, {Node: deletableNode("kept"), Phase: stack.Kept},
+		{Node: &stack.Node{ID: "document", Delete: persistent.Delete}, Phase: stack.Applied, Missing: true},
+		{Node: deletableNode("failed"), Phase: stack.Applying, Missing: true}, {Node: deletableNode("failed"), Phase: stack.Failed},
+	} {
+		j.Progress(e)
+	}
+	if made := h.Made(InfraStack); len(made) != 1 || made[0] != armID("failed") {
+		t.Errorf("on record: %v; want only what may exist because of us", made)
+	}
+	inside := deletableNode("g")
+	inside.Resource = armID("GROUP") + "/providers/Microsoft.Network/virtualNetworks/v"
+	j.Progress(stack.Event{Node: inside, Phase: stack.Applied, Missing: true})
+	beside := deletableNode("group2")
+	j.Progress(stack.Event{Node: beside, Phase: stack.Applied, Missing: true})
+	j.Progress(stack.Event{Node: deletableNode("group"), Phase: stack.Deleted})
+	if made := h.Made(InfraStack); len(made) != 2 {
+		t.Errorf("on record: %v; a group takes what is in it along, and nothing else", made)
+	}
+}
+
+// Many steps at once write one file.
+func TestJournalAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.yaml")
+	_, j := journalOf(t, path)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			j.Progress(stack.Event{Node: deletableNode(fmt.Sprintf("g%d", i)), Phase: stack.Applying, Missing: true})
+		})
+	}
+	all.Wait()
+	if onFile, err := ReadHandoff(path); err != nil || len(onFile.Inventory) != 50 {
+		t.Errorf("%d resources on file, want 50; %v", len(onFile.Inventory), err)
+	}
+}
+
+func TestContinueInfra(t *testing.T) {
+	h := &Handoff{InfraUnderWay: &InfraOutput{BaseDomain: "example.com", ResourceGroupName: "theirs", VNetID: armID("net") + "/v/theirs", SubnetID: "S",
+		SecurityGroupID: armID("x") + "/n/demo-x1-nsg"}, Brought: &BroughtHandoff{PublicIPID: "IP"}}
+	o := InfraOptions{Name: "demo", InfraID: "x1"}
+	h.ContinueInfra(&o)
+	if o.BaseDomain != "example.com" || o.ResourceGroup != "theirs" || o.VNetID != armID("net")+"/v/theirs" || o.SubnetID != "S" || o.PublicIPID != "IP" {
+		t.Errorf("%+v", o)
+	}
+	if o.NSGID != "" {
+		t.Errorf("the security group that the stack makes is taken for the user's: %s", o.NSGID)
+	}
+	made := InfraOptions{Name: "demo", InfraID: "x1", BaseDomain: "example.org"}
+	(&Handoff{Infra: &InfraOutput{BaseDomain: "example.com", ResourceGroupName: "demo-x1", VNetID: armID("demo-vnet-x1") + "/v/demo-x1"}}).ContinueInfra(&made)
+	if made.ResourceGroup != "" || made.VNetID != "" || made.BaseDomain != "example.org" {
+		t.Errorf("%+v", made)
+	}
+}

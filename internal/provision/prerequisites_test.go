@@ -1,0 +1,93 @@
+package provision
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+func prerequisitesOptions(t *testing.T) PrerequisitesOptions {
+	vnet := "/subscriptions/" + sub + "/resourceGroups/theirs/providers/Microsoft.Network/virtualNetworks/v"
+	return PrerequisitesOptions{
+		Issuer: IssuerOptions{Name: "demo", ResourceGroup: "os4-common", Location: "eastus", KeyDirectory: t.TempDir()},
+		IAM:    IAMOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "os4-common", Location: "eastus"},
+		DNS:    DNSOptions{Zone: "clusters.example.com", ResourceGroup: "os4-common", Location: "eastus", ManagementURL: "https://issuer.example.com"},
+		Infra: InfraOptions{Name: "demo", InfraID: "demo-x", BaseDomain: "example.com", Location: "eastus", AssignRoles: true,
+			VNetID: vnet, SubnetID: vnet + "/subnets/s"},
+	}
+}
+
+// TestNothingIsWrittenBeforeWhatTheUserHasIsFound follows the dependencies of every write in Azure back to everything the user must have.
+func TestNothingIsWrittenBeforeWhatTheUserHasIsFound(t *testing.T) {
+	p, err := preparePrerequisites(session(t), prerequisitesOptions(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byID := map[string]*stack.Node{}
+	var theirs []string
+	for _, n := range p.nodes {
+		byID[n.ID] = n
+		if n.Brought && len(n.DependsOn) == 0 {
+			theirs = append(theirs, n.ID)
+		}
+	}
+	slices.Sort(theirs)
+	if want := []string{"dns/parent", "infra/publiczone", "infra/subnet", "infra/vnet"}; !slices.Equal(theirs, want) {
+		t.Fatalf("the user must have %v, want %v", theirs, want)
+	}
+	var behind func(id string, seen map[string]bool)
+	behind = func(id string, seen map[string]bool) {
+		for _, dep := range byID[id].DependsOn {
+			if !seen[dep] {
+				seen[dep] = true
+				behind(dep, seen)
+			}
+		}
+	}
+	for _, n := range p.nodes {
+		if n.Brought || n.ID == IssuerStack+"/"+keyNode {
+			continue
+		}
+		seen := map[string]bool{}
+		behind(n.ID, seen)
+		for _, id := range theirs {
+			if !seen[id] {
+				t.Errorf("%s does not wait for %s", n.ID, id)
+			}
+		}
+	}
+}
+
+// TestOnePersistentGroup has the stacks share one, under a name that no stack's node has.
+func TestOnePersistentGroup(t *testing.T) {
+	p, err := preparePrerequisites(session(t), prerequisitesOptions(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := 0
+	for _, n := range p.nodes {
+		name, _, prefixed := strings.Cut(n.ID, "/")
+		if !prefixed {
+			shared++
+		} else if !slices.Contains([]string{IssuerStack, IAMStack, DNSStack, InfraStack}, name) {
+			t.Errorf("%s does not tell its stack", n.ID)
+		}
+	}
+	if shared != 1 {
+		t.Errorf("%d nodes are of no stack, want the persistent group only", shared)
+	}
+}
+
+// TestAZoneAboveTheClustersIsRefused names the flag, before any call.
+func TestAZoneAboveTheClustersIsRefused(t *testing.T) {
+	for zone, refused := range map[string]bool{"clusters.example.com": false, "example.com": true, "demo.example.com": true} {
+		o := prerequisitesOptions(t)
+		o.DNS.Zone = zone
+		_, err := preparePrerequisites(session(t), o)
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "--dns-zone-name") {
+			t.Errorf("%s: %v", zone, err)
+		}
+	}
+}
