@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates what is derived: from api/ the deepcopy functions, the CustomResourceDefinitions (completed by hack/crdschema), the
-# typed client and the reference; the definitions of Cluster API and its Azure provider from their modules. The generators'
-# versions are in hack/tools/go.mod, the modules' in hack/capicrds and hack/crdschema.
+# typed client and the reference; from internal/metrics the dashboard and its part of the reference; the definitions of Cluster API
+# and its Azure provider from their modules. The generators' versions are in hack/tools/go.mod, the modules' in hack/capicrds and
+# hack/crdschema.
 . "$(dirname "$0")/lib.sh"
 need_go
 go tool -modfile=hack/tools/go.mod controller-gen object paths=./api/v1beta1 crd:crdVersions=v1 output:crd:dir=config/crd/hypershift

@@ -40,7 +40,6 @@ admitted=$(kubectl -n $CPNS get routes -o jsonpath='{range .items[*]}{.status.in
 [ "$admitted" -ge 2 ] || fail "only $admitted Routes are admitted by our router"
 hypershift destroy cluster azure --name $NAME --azure-creds "$AZURE_CREDS" --dns-zone-rg-name os4-common
 hypershift uninstall
-! kubectl get crd routes.route.openshift.io >/dev/null 2>&1 || kubectl get crd routes.route.openshift.io
 leave_sandbox
 hypershift sandbox down --purge
 echo "plain Kubernetes carried a hosted cluster"

@@ -23,9 +23,11 @@ import (
 // pass is one reconcile: what its steps learn from each other.
 type pass struct {
 	*Reconciler
-	hcp       *hyperv1.HostedControlPlane
-	inputs    *component.Inputs
+	hcp    *hyperv1.HostedControlPlane
+	inputs *component.Inputs
+	// release is the management side's, guest the hosted cluster's: the same one unless the control plane has its own.
 	release   *release.Release
+	guest     *release.Release
 	endpoints publish.Endpoints
 	live      map[string]*corev1.Secret
 	secrets   pki.Secrets
@@ -108,10 +110,17 @@ func (p *pass) readRelease(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	p.release, err = p.Releases.Lookup(limited, managementRelease(p.hcp), release.Access{
+	access := release.Access{
 		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
 		Mirrors: release.ContentSources(p.hcp.Spec.ImageContentSources),
-	})
+	}
+	if p.release, err = p.Releases.Lookup(limited, managementRelease(p.hcp), access); err != nil {
+		return err
+	}
+	p.guest = p.release
+	if managementRelease(p.hcp) != p.hcp.Spec.ReleaseImage {
+		p.guest, err = p.Releases.Lookup(limited, p.hcp.Spec.ReleaseImage, access)
+	}
 	return err
 }
 

@@ -15,17 +15,17 @@ const historyLimit = 100
 // setVersions keeps the two histories. An OpenShift payload's own version operator tells when the guest has the version; any
 // other payload has it when the components that run on the management side have.
 func (p *pass) setVersions() {
-	if p.release == nil {
+	if p.release == nil || p.guest == nil {
 		return
 	}
 	status, now := &p.hcp.Status, metav1.NewTime(p.Now().Truncate(1e9))
 	if image := p.hcp.Spec.ReleaseImage; status.ReleaseImage != image {
-		status.ReleaseImage, status.Version = image, p.release.Version
+		status.ReleaseImage, status.Version = image, p.guest.Version
 		status.LastReleaseImageTransitionTime = &now
 	}
 	done := p.rolledOut()
 	p.setControlPlaneVersion(now, done)
-	if p.release.Images[clusterVersionOperatorImage] == "" {
+	if p.guest.Images[clusterVersionOperatorImage] == "" {
 		p.setGuestVersion(now, done)
 	}
 }
@@ -35,7 +35,7 @@ func (p *pass) rolledOut() bool {
 }
 
 func (p *pass) setGuestVersion(now metav1.Time, done bool) {
-	desired := hyperv1.VersionRelease{Version: p.release.Version, Image: p.hcp.Spec.ReleaseImage}
+	desired := hyperv1.VersionRelease{Version: p.guest.Version, Image: p.hcp.Spec.ReleaseImage}
 	version := p.hcp.Status.VersionStatus
 	if version == nil {
 		version = &hyperv1.ClusterVersionStatus{}

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"encoding/json"
 	"slices"
 	"sort"
 	"strings"
@@ -76,7 +77,9 @@ func (j *Journal) commit(upTo int) {
 		return
 	}
 	j.mu.Lock()
-	raw, err := j.handoff.Encode()
+	// JSON, which every reader of the file takes as well, costs a fraction of the time, and steps wait for it. Who ends the run writes the
+	// file as people read it.
+	raw, err := json.Marshal(j.handoff)
 	upTo = j.noted
 	j.mu.Unlock()
 	if err == nil {
