@@ -60,7 +60,7 @@ bench: ## print the figures of docs/benchmarks.md
 	hack/bench.sh
 
 .PHONY: generate
-generate: ## regenerate deepcopy functions, CRDs, the client and the API reference
+generate: ## regenerate deepcopy functions, CRDs, the client, the dashboard and docs/reference
 	hack/generate.sh
 
 .PHONY: verify
