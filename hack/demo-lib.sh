@@ -59,6 +59,15 @@ phase3() {
 
 since() { awk -v a="$APPLIED" -v b="$(date +%s.%N)" 'BEGIN{printf "%.1f", b-a}'; }
 
+# until_ok SECONDS COMMAND...: repeats the command until it succeeds.
+until_ok() {
+  local deadline=$((SECONDS + $1)); shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $deadline ] || { "$@" || true; fail "did not succeed in time: $*"; }
+    sleep 0.5
+  done
+}
+
 # show a kubectl command of the hosted cluster, then run it
 show_guest() { printf '  \033[36m$ kubectl %s\033[0m\n' "$*"; guest "$@"; }
 guest() { kubectl --kubeconfig "$WORK/kubeconfig" "$@"; }

@@ -7,10 +7,6 @@ need_linux_root
 hypershift sandbox down --purge
 hypershift sandbox up --management plain
 enter_sandbox
-until_ok() {
-  local deadline=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do [ $SECONDS -lt $deadline ] || { "$@" || true; fail "did not succeed in time: $*"; }; sleep 0.5; done
-}
 if kubectl api-resources -o name | grep openshift; then fail "the management cluster is not plain"; fi
 
 DOMAIN=apps.plain.$BASE_DOMAIN

@@ -6,15 +6,6 @@ command -v curl >/dev/null || apt-get install -y -q curl >/dev/null || fail "cur
 enter_sandbox
 ISSUER_URL=$(tail -n 1 "$WORK/issuer-url")
 
-# until_ok SECONDS COMMAND...: repeats the command until it succeeds.
-until_ok() {
-  local deadline=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $deadline ] || { "$@" || true; fail "did not succeed in time: $*"; }
-    sleep 0.5
-  done
-}
-
 # steady COMMAND...: waits until the command prints the same for eight seconds.
 steady() {
   local last now since=$SECONDS deadline=$((SECONDS + 180))

@@ -16,7 +16,7 @@ import (
 // APIServer is the component nearly everything depends on.
 const APIServer = "kube-apiserver"
 
-// Labels and annotations of pods and workloads (spec api.md 7.2).
+// Labels and annotations of pods and workloads.
 const (
 	LabelApp              = "app"
 	LabelComponent        = hyperv1.ControlPlaneComponentLabel

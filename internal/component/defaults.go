@@ -24,14 +24,14 @@ const (
 	clusterKey      = hyperv1.ClusterNodeLabel
 )
 
-// priorityAnnotations lets the user replace a class (spec control-plane.md 2.1).
+// priorityAnnotations lets the user replace a class.
 var priorityAnnotations = map[Priority]string{
 	PriorityControlPlane: hyperv1.ControlPlanePriorityClassAnnotation,
 	PriorityAPICritical:  hyperv1.APICriticalPriorityClassAnnotation,
 	PriorityEtcd:         hyperv1.EtcdPriorityClassAnnotation,
 }
 
-// Stamp completes a Deployment or StatefulSet of the control plane with the defaults of spec control-plane.md 2.1.
+// Stamp completes a Deployment or StatefulSet of the control plane with the defaults of every component.
 // It is pure, and what the component has set itself wins wherever Kubernetes has a zero value for "unset".
 func Stamp(hcp *hyperv1.HostedControlPlane, settings Settings, name string, traits Traits, obj client.Object) error {
 	template, err := templateOf(obj)

@@ -13,7 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
 )
 
-// components in the order of spec control-plane.md 3. The rows between them are OpenShift's own; see openShiftOnly.
+// components in the order of HyperShift's table of workloads. The rows between them are OpenShift's own; see openShiftOnly.
 func components(endpoints publish.Endpoints) []component.Component {
 	return []component.Component{
 		etcd.Component(),

@@ -46,7 +46,7 @@ func (p *pass) setStatus(ctx context.Context, failed error) {
 	}
 }
 
-// setConditions keeps the order of spec control-plane.md 1, step 2.
+// setConditions sets them in the order in which one needs another.
 func (p *pass) setConditions(ctx context.Context, failed error) {
 	set := kube.Conditions(&p.hcp.Status.Conditions, p.hcp.Generation)
 	set.True(hyperv1.ValidHostedControlPlaneConfig, hyperv1.AsExpectedReason, "")

@@ -67,13 +67,17 @@ func (o *observer) changed(before, after any) {
 
 func (o *observer) record(about runtime.Object, told []event) {
 	for _, e := range told {
-		note := e.note
-		if len(note) > maxNote {
-			const mark = " ..."
-			note = strings.ToValidUTF8(note[:maxNote-len(mark)], "") + mark
-		}
-		o.recorder.Eventf(about, nil, e.kind, e.reason, e.action, "%s", note)
+		o.recorder.Eventf(about, nil, e.kind, e.reason, e.action, "%s", Note(e.note))
 	}
+}
+
+// Note is the text as long as the API server takes it for an event.
+func Note(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	const mark = " ..."
+	return strings.ToValidUTF8(text[:maxNote-len(mark)], "") + mark
 }
 
 func clusterState(hc *hyperv1.HostedCluster) state {

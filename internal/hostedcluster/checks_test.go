@@ -24,7 +24,7 @@ import (
 
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
 
-// TestInvalidConfiguration goes through spec hosted-cluster.md 3.5, as far as it needs nothing but the HostedCluster.
+// TestInvalidConfiguration goes through the rules that need nothing but the HostedCluster.
 func TestInvalidConfiguration(t *testing.T) {
 	nodePort := func(address string, port int32) hyperv1.ServicePublishingStrategy {
 		return hyperv1.ServicePublishingStrategy{Type: hyperv1.NodePort, NodePort: &hyperv1.NodePortPublishingStrategy{Address: address, Port: port}}

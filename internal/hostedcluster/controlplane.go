@@ -15,7 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
-// mirroredAnnotations are copied to the HostedControlPlane, and removed from it with their original (spec api.md 7.1).
+// mirroredAnnotations are copied to the HostedControlPlane, and removed from it with their original.
 var mirroredAnnotations = []string{
 	hyperv1.CleanupCloudResourcesAnnotation,
 	hyperv1.DebugDeploymentsAnnotation,

@@ -76,7 +76,7 @@ func parseBundle(bundle []byte) error {
 }
 
 // ensureKMSConfig writes what the encryption provider in the API server's pod needs to find the key vault
-// (spec control-plane.md 8.1). It names no secret: the provider logs in with a token of the hosted cluster.
+//. It names no secret: the provider logs in with a token of the hosted cluster.
 func (p *pass) ensureKMSConfig(ctx context.Context) error {
 	azure := p.hc.Spec.Platform.Azure
 	encryption := p.hc.Spec.SecretEncryption

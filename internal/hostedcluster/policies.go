@@ -42,7 +42,7 @@ const (
 	forbiddenPeriod = time.Minute
 )
 
-// ensureIsolation closes the control-plane namespace but for what spec hosted-cluster.md 5.5 opens. Policies of a former publishing
+// ensureIsolation closes the control-plane namespace but for what hosts and neighbours need. Policies of a former publishing
 // type stay: publishing cannot be changed.
 func (p *pass) ensureIsolation(ctx context.Context) error {
 	forbidden, err := p.forbidden.read(ctx, p.Live, p.Now())

@@ -22,7 +22,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
-// mirrored are the annotations of spec api.md 7.1 that are marked "→HCP", written down once more: a key that is lost in the code is
+// mirrored are the annotations that go down to the HostedControlPlane, written down once more: a key that is lost in the code is
 // missed here.
 const mirrored = `hypershift.openshift.io/: cleanup-cloud-resources debug-deployments restart-date disable-pki-reconciliation disable-profiling
 disable-machine-management disable-ignition-server topology cluster-scheduled request-serving-node-additional-selector
@@ -283,7 +283,7 @@ func TestPauseStopsEverything(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicies compares with the rows of spec hosted-cluster.md 5.5.
+// TestNetworkPolicies compares each policy with the row that it is written from.
 func TestNetworkPolicies(t *testing.T) {
 	for title, c := range map[string]struct {
 		platform      hyperv1.PlatformType

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	transitions "github.com/hypershift-on-azure/hypershift/internal/events"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -187,6 +188,7 @@ func (p *pass) build(ctx context.Context) error {
 }
 
 func (p *pass) writeStatus(ctx context.Context, before *hyperv1.HostedCluster) error {
+	kube.KeepTransitions(before.Status.Conditions, p.hc.Status.Conditions)
 	if equality.Semantic.DeepEqual(before.Status, p.hc.Status) {
 		return nil
 	}
@@ -204,7 +206,7 @@ func (p *pass) requeue(after time.Duration) {
 }
 
 func (p *pass) event(kind, reason, message string) {
-	p.Events.Eventf(p.hc, nil, kind, reason, reason, "%s", message)
+	p.Events.Eventf(p.hc, nil, kind, reason, reason, "%s", transitions.Note(message))
 }
 
 func (p *pass) warn(reason, message string) { p.event(corev1.EventTypeWarning, reason, message) }

@@ -20,7 +20,7 @@ const (
 // Keys of the user's Secret with which an etcd of his own is reached.
 var etcdClientKeys = []string{"etcd-client.crt", "etcd-client.key", "etcd-client-ca.crt"}
 
-// reference is a Secret or ConfigMap of the user's that a HostedCluster names (spec hosted-cluster.md 4.2).
+// reference is a Secret or ConfigMap of the user's that a HostedCluster names.
 type reference struct {
 	// field of the HostedCluster, for messages.
 	field      string

@@ -15,7 +15,7 @@ type step struct {
 	run   func(*pass, context.Context) error
 }
 
-// buildSteps in order (spec hosted-cluster.md 3.4). Whatever needs a failed step is left as it is; everything else still runs.
+// buildSteps in order. Whatever needs a failed step is left as it is; everything else still runs.
 var buildSteps = []step{
 	{name: "support", run: (*pass).checkSupport},
 	{name: "configuration", needs: []string{"support"}, run: (*pass).checkConfiguration},

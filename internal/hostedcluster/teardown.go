@@ -39,7 +39,7 @@ type teardownStep struct {
 	run            func(*pass, context.Context) (string, error)
 }
 
-// teardownSteps in order (spec hosted-cluster.md 8): machines while the managers that delete them and the control plane they drain
+// teardownSteps in order: machines while the managers that delete them and the control plane they drain
 // through still run.
 var teardownSteps = []teardownStep{
 	{name: "resume", run: (*pass).resumeForDeletion},

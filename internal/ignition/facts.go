@@ -16,7 +16,7 @@ func clusterFacts(hcp *hyperv1.HostedControlPlane) (string, Proxy) {
 	return service, ClusterProxy(hcp.Spec.Configuration, hcp.Spec.Networking, hcp.Spec.Platform.Type)
 }
 
-// ClusterProxy is the proxy of a hosted cluster with everything that must not go through it (spec control-plane.md 12).
+// ClusterProxy is the proxy of a hosted cluster with everything that must not go through it.
 func ClusterProxy(configuration *hyperv1.ClusterConfiguration, networking hyperv1.ClusterNetworking, platform hyperv1.PlatformType) Proxy {
 	if configuration == nil || configuration.Proxy == nil {
 		return Proxy{}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Kinds of configuration that a node pool accepts (spec node-pool.md 3.1).
+// Kinds of configuration that a node pool accepts.
 const (
 	KindMachineConfig          = "MachineConfig"
 	KindKubeletConfig          = "KubeletConfig"

@@ -12,7 +12,7 @@ import (
 
 var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
 
-// protocol speaks the protocol of spec control-plane.md 10.
+// protocol speaks HyperShift's ignition protocol.
 type protocol struct {
 	store *store
 	// served is told after a payload left (failed is nil) or could not be sent.

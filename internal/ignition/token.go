@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Keys of a token secret (spec node-pool.md 4.1).
+// Keys of a token secret.
 const (
 	TokenKey                  = "token"
 	TokenOldKey               = "old_token"

@@ -11,7 +11,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_2/types"
 )
 
-// Request headers of a node (spec control-plane.md 10).
+// Request headers of a node.
 const (
 	headerAuthorization = "Authorization"
 	headerNodePool      = "NodePool"

@@ -69,7 +69,7 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 	return generated, nil
 }
 
-// newConfig hashes the inputs (spec node-pool.md 3.2); the operating system stream is empty for the releases supported.
+// newConfig hashes the inputs; the operating system stream is empty for the releases supported.
 func newConfig(documents []string, version, pullSecret, trustBundle, global string) *config {
 	sorted := slices.Clone(documents)
 	slices.Sort(sorted)

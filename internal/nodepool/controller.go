@@ -42,7 +42,7 @@ type Options struct {
 // Reconciler brings one NodePool to its desired state:
 //  1. find the HostedCluster, which must not be on its way out, and become its child
 //  2. when deleted: machines first, then secrets, then the finalizer
-//  3. evaluate the conditions in the order of spec node-pool.md 2; one may end the pass
+//  3. evaluate the conditions in their order; one may end the pass
 //  4. write token and user-data secrets
 //  5. write machine template, MachineDeployment and MachineHealthCheck
 //  6. advance version and "current" annotations when the rollout is complete

@@ -62,7 +62,7 @@ type healthLimits struct {
 	maxUnhealthy                     intstr.IntOrString
 }
 
-// healthLimitsOf are the defaults of spec node-pool.md 7, or what annotations of the node pool, else of the cluster, say.
+// healthLimitsOf are our defaults, or what annotations of the node pool, else of the cluster, say.
 func healthLimitsOf(ctx context.Context, p *pass) healthLimits {
 	unhealthy := 8 * time.Minute
 	if p.np.Spec.Platform.Type == hyperv1.NonePlatform {

@@ -15,7 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-// Limits of a joined condition (spec node-pool.md 2).
+// Limits of a joined condition.
 const (
 	maxReasons       = 1024
 	maxReasonMessage = 1000

@@ -20,7 +20,7 @@ func controlPlaneNamespace(namespace, cluster string) string {
 	return namespace + "-" + strings.ReplaceAll(cluster, ".", "-")
 }
 
-// Hash is the 32-bit FNV-1a of the text as eight hex digits (spec node-pool.md 3.2).
+// Hash is the 32-bit FNV-1a of the text as eight hex digits.
 func Hash(text string) string {
 	digest := fnv.New32a()
 	digest.Write([]byte(text))
@@ -45,7 +45,7 @@ func shorten(base, suffix string) string {
 	return base + "-" + suffix
 }
 
-// resourceLabel is key and value of the label that selects a pool's machines (spec node-pool.md 6.1).
+// resourceLabel is key and value of the label that selects a pool's machines.
 func resourceLabel(infraID, cluster, pool string) string {
 	base := infraID + "-" + cluster
 	full := base + "-" + pool

@@ -47,7 +47,7 @@ func marketplace(image release.MarketplaceImage) map[string]any {
 	}}
 }
 
-// defaultImage follows the payload (spec node-pool.md 6.5); the choice is not written back, so an upgrade gets the next payload's.
+// defaultImage follows the payload; the choice is not written back, so an upgrade gets the next payload's.
 func defaultImage(np *hyperv1.NodePool, payload *release.Release) (*release.MarketplaceImage, error) {
 	const remedy = "set publisher, offer, sku and version in spec.platform.azure.image.azureMarketplace"
 	named, err := release.AtLeast(payload.Version, 4, 20)
@@ -74,7 +74,7 @@ func defaultImage(np *hyperv1.NodePool, payload *release.Release) (*release.Mark
 	return found, nil
 }
 
-// templateSpec is the machine of a pool (spec node-pool.md 6.4).
+// templateSpec is the machine of a pool.
 func templateSpec(np *hyperv1.NodePool, hc *hyperv1.HostedCluster, image map[string]any) map[string]any {
 	azure := np.Spec.Platform.Azure
 	spec := map[string]any{

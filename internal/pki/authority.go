@@ -47,7 +47,7 @@ type Authority struct {
 	CertKey, KeyKey string
 }
 
-// Authorities of a control plane (spec control-plane.md 4.1), as far as a component of ours uses them.
+// Authorities of a control plane, as far as a component of ours uses them.
 func Authorities() []Authority {
 	openshift := func(cn, secret string) Authority {
 		return Authority{Secret: secret, CN: cn, OU: "openshift", CertKey: "ca.crt", KeyKey: "ca.key"}

@@ -75,7 +75,7 @@ func (k Kubeconfig) KeyName() string {
 	return k.Key
 }
 
-// Kubeconfigs is the table of spec control-plane.md 4.3. externalURL is empty until the endpoint is published.
+// Kubeconfigs is HyperShift's table of kubeconfigs. externalURL is empty until the endpoint is published.
 func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 	const service = "https://kube-apiserver:6443"
 	list := []Kubeconfig{

@@ -29,7 +29,7 @@ var (
 	both   = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 )
 
-// Leaves is the table of spec control-plane.md 4.2, as far as a component of ours uses it.
+// Leaves is HyperShift's table of certificates, as far as a component of ours uses it.
 func Leaves(p Params) ([]Leaf, error) {
 	leaves := append(clientLeaves(), internalLeaves(p)...)
 	if p.APIHost != "" {

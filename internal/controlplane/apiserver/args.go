@@ -8,7 +8,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 )
 
-// Tuning annotations of the user (spec api.md 7.1).
+// Tuning annotations of the user.
 const (
 	gogcAnnotation      = "hypershift.openshift.io/kube-apiserver-gogc"
 	memLimitAnnotation  = "hypershift.openshift.io/kube-apiserver-gomemlimit"
@@ -19,7 +19,7 @@ const (
 	expirationMax       = "hypershift.openshift.io/kube-apiserver-service-account-token-max-expiration"
 )
 
-// Args are kube-apiserver's arguments: the values of spec control-plane.md 6.1 as flags, which any hyperkube understands.
+// Args are kube-apiserver's arguments: HyperShift's configuration as flags, which any hyperkube understands.
 // Admission plugins and authorizers that only OpenShift's build knows are left out.
 func Args(ctx *component.Context) []string {
 	args := servingArgs(ctx)

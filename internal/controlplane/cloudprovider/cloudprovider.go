@@ -82,7 +82,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 	return d
 }
 
-// Args are the arguments of spec control-plane.md 8.1.
+// Args are the cloud controller manager's arguments.
 func Args(ctx *component.Context) []string {
 	return []string{
 		"--cloud-config=/etc/cloud/" + configKey,

@@ -62,7 +62,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 	}
 }
 
-// Args are kube-controller-manager's arguments (spec control-plane.md 6.4).
+// Args are kube-controller-manager's arguments.
 func Args(ctx *component.Context) []string {
 	networking := ctx.HCP.Spec.Networking
 	var clusterCIDRs, serviceCIDRs []string

@@ -139,7 +139,7 @@ func container(ctx *component.Context) corev1.Container {
 	}
 }
 
-// Args are etcd's arguments (spec control-plane.md 5).
+// Args are etcd's arguments.
 func Args(ctx *component.Context) []string {
 	var members []string
 	for i := range (component.Traits{Replicas: 3}).ReplicasOf(ctx.HCP) {

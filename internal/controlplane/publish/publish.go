@@ -78,7 +78,7 @@ func Strategy(hcp *hyperv1.HostedControlPlane, service hyperv1.ServiceType) hype
 	return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}
 }
 
-// Objects are the Services and Routes of spec control-plane.md 7.1 that components of ours answer behind.
+// Objects are the Services and Routes that components of ours answer behind.
 func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Object {
 	objects := []client.Object{
 		service(hcp, APIServerService, "kube-apiserver", APIServerPort, APIServerPort, hyperv1.APIServer),
