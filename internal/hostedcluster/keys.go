@@ -75,8 +75,8 @@ func parseBundle(bundle []byte) error {
 	return nil
 }
 
-// ensureKMSConfig writes what the encryption provider in the API server's pod needs to find the key vault
-//. It names no secret: the provider logs in with a token of the hosted cluster.
+// ensureKMSConfig writes what the encryption provider in the API server's pod needs to find the key vault.
+// It names no secret: the provider logs in with a token of the hosted cluster.
 func (p *pass) ensureKMSConfig(ctx context.Context) error {
 	azure := p.hc.Spec.Platform.Azure
 	encryption := p.hc.Spec.SecretEncryption

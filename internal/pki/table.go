@@ -92,7 +92,7 @@ func internalLeaves(p Params) []Leaf {
 	}
 }
 
-// service is svc(name) of the spec: the forms under which pods of the namespace, and of others, call a Service.
+// service is the forms under which pods of the namespace, and of others, call a Service.
 func service(p Params, name string) []string {
 	return []string{name, name + "." + p.Namespace + ".svc", name + "." + p.Namespace + ".svc.cluster.local"}
 }
