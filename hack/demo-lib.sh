@@ -75,7 +75,7 @@ guest() { kubectl --kubeconfig "$WORK/kubeconfig" "$@"; }
 wait_nodes() {
   local deadline=$((SECONDS + 600)) ready=0
   while [ $SECONDS -lt $deadline ]; do
-    ready=$(guest get nodes --no-headers 2>/dev/null | awk '$2=="Ready"' | wc -l)
+    ready=$(guest get nodes --no-headers 2>/dev/null | awk '$2=="Ready"' | wc -l) || ready=0 # the API server may just be replaced
     [ "$ready" -ge 2 ] && return 0
     sleep 0.5
   done

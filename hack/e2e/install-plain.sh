@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 . hack/demo-lib.sh
 need_linux_root
+command -v curl >/dev/null || apt-get install -y -q curl >/dev/null || fail "curl is missing; apt-get install curl"
 
 hypershift sandbox down --purge
 hypershift sandbox up --management plain
