@@ -16,6 +16,7 @@ var (
 	clusterKind         = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
 	machineKind         = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
 	azureClusterKind    = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "AzureCluster"}
+	azureMachineKind    = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "AzureMachine"}
 	azureIdentityKind   = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "AzureClusterIdentity"}
 	routeKind           = schema.GroupVersionKind{Group: "route.openshift.io", Version: "v1", Kind: "Route"}
 	clusterNameLabel    = "cluster.x-k8s.io/cluster-name"

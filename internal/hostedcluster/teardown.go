@@ -25,6 +25,8 @@ const (
 	// finalizerLimit is how long somebody else's finalizer is respected on an object that stands for nothing outside of the management
 	// cluster. It is longer than the control plane's own limit for cleaning up in the cloud.
 	finalizerLimit = 15 * time.Minute
+	// unbornLimit is the same for a machine whose provider never had access: long enough to hear of an API server that just came up.
+	unbornLimit = 2 * time.Minute
 
 	deletedReason     = "Deleted"
 	abandonedReason   = "FinalizerRemoved"
@@ -137,7 +139,7 @@ func (p *pass) deleteNodePools(ctx context.Context) (string, error) {
 	if len(remaining) == 0 {
 		return "", nil
 	}
-	return "NodePools " + strings.Join(remaining, ", "), nil
+	return "NodePools " + strings.Join(remaining, ", "), p.releaseUnborn(ctx)
 }
 
 // unmarkReferenced takes back the one thing that was written on the user's objects. They are read past the cache, which may not have

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,6 +55,26 @@ func (p *pass) deleteMachines(ctx context.Context) (string, error) {
 	return "Cluster " + p.infraID + " and its control plane", errors.Join(err, p.abandon(ctx, cluster))
 }
 
+// releaseUnborn lets go of machines that cannot exist. Cluster API's provider logs in to Azure with a token of the hosted cluster: where
+// the API server never served, there was none, so it has made no virtual machine, and cannot find out either.
+func (p *pass) releaseUnborn(ctx context.Context) error {
+	if p.hcp == nil || p.hcp.Status.Initialized || kube.IsTrue(p.hcp.Status.Conditions, hyperv1.KubeAPIServerAvailable) {
+		return nil
+	}
+	machines := &unstructured.UnstructuredList{}
+	machines.SetGroupVersionKind(azureMachineKind)
+	if err := p.List(ctx, machines, client.InNamespace(p.namespace)); err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("list AzureMachines: %w", err)
+	}
+	var errs []error
+	for i := range machines.Items {
+		if id, _, _ := unstructured.NestedString(machines.Items[i].Object, "spec", "providerID"); id == "" {
+			errs = append(errs, p.abandonAfter(ctx, unbornLimit, &machines.Items[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (p *pass) deleteControlPlane(ctx context.Context) (string, error) {
 	if p.hcp == nil {
 		return "", nil
@@ -68,8 +90,12 @@ func (p *pass) deleteControlPlane(ctx context.Context) (string, error) {
 // abandon bounds the wait for a controller that may never come back: its image may be gone, or its node. What it would have cleaned up
 // ends with the namespace.
 func (p *pass) abandon(ctx context.Context, obj client.Object) error {
+	return p.abandonAfter(ctx, finalizerLimit, obj)
+}
+
+func (p *pass) abandonAfter(ctx context.Context, limit time.Duration, obj client.Object) error {
 	deleted := obj.GetDeletionTimestamp()
-	if deleted.IsZero() || p.Now().Before(deleted.Add(finalizerLimit)) || len(obj.GetFinalizers()) == 0 {
+	if deleted.IsZero() || p.Now().Before(deleted.Add(limit)) || len(obj.GetFinalizers()) == 0 {
 		return nil
 	}
 	p.warn(abandonedReason, fmt.Sprintf("%s has been waiting for %s since %s; its controller is given up.",

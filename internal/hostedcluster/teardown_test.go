@@ -170,3 +170,61 @@ func TestDeletionTouchesOnlyItsOwn(t *testing.T) {
 		t.Error("the first cluster's namespace is deleted")
 	}
 }
+
+// TestUnbornMachines: where the API server never served, its machines were never made and hold nothing; where it did, they may have been.
+func TestUnbornMachines(t *testing.T) {
+	for title, c := range map[string]struct {
+		initialized bool
+		providerID  string
+		released    bool
+	}{
+		"never-served": {released: true},
+		"served":       {initialized: true},
+		"made":         {providerID: "azure:///subscriptions/x/vm"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			f := newFixture(t, "unborn-"+title)
+			clock := time.Now()
+			f.reconciler.Now = func() time.Time { return clock }
+			pool := f.pool(f.cluster().Namespace, f.name)
+			pool.Finalizers = []string{hyperv1.Finalizer}
+			f.create(t, f.pullSecret(), f.madeSecret(), f.cluster(), pool)
+			f.reconcile(t)
+			hcp := f.controlPlane(t)
+			hcp.Status.Initialized = c.initialized
+			if err := f.client.Status().Update(t.Context(), hcp); err != nil {
+				t.Fatal(err)
+			}
+			spec := object{"vmSize": "Standard_D4s_v3", "sshPublicKey": "", "osDisk": object{"osType": "Linux"}}
+			if c.providerID != "" {
+				spec["providerID"] = c.providerID
+			}
+			machine := newObject(azureMachineKind, f.namespace, "m", spec)
+			machine.SetFinalizers([]string{"azuremachine.infrastructure.cluster.x-k8s.io"})
+			f.create(t, machine)
+			for _, obj := range []client.Object{f.get(t), machine} {
+				if err := f.client.Delete(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.reconcile(t)
+			if gone := f.isGone(t, machine); gone {
+				t.Fatal("the machine was let go at once")
+			}
+			clock = clock.Add(unbornLimit + time.Minute)
+			f.reconcile(t)
+			if gone := f.isGone(t, machine); gone != c.released {
+				t.Errorf("let go: %v, want %v", gone, c.released)
+			}
+		})
+	}
+}
+
+func (f *fixture) isGone(t *testing.T, obj client.Object) bool {
+	t.Helper()
+	err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return err != nil
+}

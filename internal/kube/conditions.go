@@ -70,11 +70,11 @@ func Find(conditions []metav1.Condition, conditionType string) *metav1.Condition
 	return meta.FindStatusCondition(conditions, conditionType)
 }
 
-// KeepTransitions gives conditions that end with the status they began with the time of their transition back: one that was True and
-// False by turns within a pass has not changed.
+// KeepTransitions gives conditions that end with the status and reason they began with the time of their transition back: one that was
+// True and False by turns within a pass has not changed.
 func KeepTransitions(before, after []metav1.Condition) {
 	for i := range after {
-		if old := meta.FindStatusCondition(before, after[i].Type); old != nil && old.Status == after[i].Status {
+		if old := meta.FindStatusCondition(before, after[i].Type); old != nil && old.Status == after[i].Status && old.Reason == after[i].Reason {
 			after[i].LastTransitionTime = old.LastTransitionTime
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestKeepTransitions(t *testing.T) {
 	long := metav1.NewTime(time.Now().Add(-time.Hour))
 	before := []metav1.Condition{
-		{Type: "Swung", Status: metav1.ConditionFalse, LastTransitionTime: long},
+		{Type: "Swung", Status: metav1.ConditionFalse, Reason: "Broken", LastTransitionTime: long},
 		{Type: "Changed", Status: metav1.ConditionFalse, LastTransitionTime: long},
 	}
 	var after []metav1.Condition
