@@ -15,13 +15,13 @@ until_ok 120 healthy
 # The containers of pods, by the ids the runtime gave them: one that was killed has another id when it runs again.
 containers() { kubectl -n "$1" get pods -l "$2" -o jsonpath='{range .items[*].status.containerStatuses[*]}{.containerID}{"\n"}{end}'; }
 
-# A pod's processes killed by SIGKILL, as the kernel would.
+# The processes of a workload's pods killed by SIGKILL, as the kernel would: of every replica, or the others would cover it up.
 kill_pod() {
   NS=$1 SELECTOR=$2
-  local uid; uid=$(kubectl -n "$NS" get pods -l "$SELECTOR" -o jsonpath='{.items[0].metadata.uid}')
-  [ -n "$uid" ] || fail "no pod $SELECTOR in $NS"
+  local uids; uids=$(kubectl -n "$NS" get pods -l "$SELECTOR" -o jsonpath='{range .items[*]}{.metadata.uid}{"\n"}{end}')
+  [ -n "$uids" ] || fail "no pod $SELECTOR in $NS"
   BEFORE=$(containers "$NS" "$SELECTOR")
-  local pids; pids=$(grep -ls "$uid" /proc/[0-9]*/cgroup | cut -d/ -f3 || true) # processes vanish meanwhile
+  local pids; pids=$(grep -lsF "$uids" /proc/[0-9]*/cgroup | cut -d/ -f3 || true) # processes vanish meanwhile
   local p
   for p in $pids; do [ "$(cat /proc/$p/comm 2>/dev/null)" = pause ] || kill -9 "$p" 2>/dev/null || true; done
 }

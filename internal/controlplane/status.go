@@ -41,7 +41,8 @@ func (p *pass) setStatus(ctx context.Context, failed error) {
 	p.setConditions(ctx, failed)
 	available := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable)
 	status.Ready = available
-	if failed == nil && p.apiServerAvailable() && status.KubeConfig != nil {
+	// Whatever else fails: from now on somebody may have got a token for Azure.
+	if p.apiServerAvailable() && status.KubeConfig != nil {
 		status.Initialized = true
 	}
 }

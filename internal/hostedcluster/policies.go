@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -43,30 +44,29 @@ const (
 )
 
 // ensureIsolation closes the control-plane namespace but for what hosts and neighbours need. Policies of a former publishing
-// type stay: publishing cannot be changed.
+// type stay: publishing cannot be changed. One that cannot be written keeps no other from being written: half of them would cut off
+// what the other half admits.
 func (p *pass) ensureIsolation(ctx context.Context) error {
+	policies := p.networkPolicies()
 	forbidden, err := p.forbidden.read(ctx, p.Live, p.Now())
-	if err != nil {
-		return err
+	if err == nil && p.hc.Spec.Platform.Type == hyperv1.AzurePlatform {
+		policies = append(policies, p.privateRouterPolicy(slices.Concat(forbidden, p.EgressBlockCIDRs)))
 	}
-	for _, policy := range p.networkPolicies(slices.Concat(forbidden, p.EgressBlockCIDRs)) {
-		if err := p.apply(ctx, policy); err != nil {
-			return err
-		}
+	errs := []error{err}
+	for _, policy := range policies {
+		errs = append(errs, p.apply(ctx, policy))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-func (p *pass) networkPolicies(forbidden []string) []*networkingv1.NetworkPolicy {
+// networkPolicies are those that need nothing but the HostedCluster.
+func (p *pass) networkPolicies() []*networkingv1.NetworkPolicy {
 	all := metav1.LabelSelector{}
 	policies := []*networkingv1.NetworkPolicy{
 		p.admit("same-namespace", all, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}),
 		p.admit("openshift-monitoring", all, fromGroup("monitoring")),
 		p.admitPorts("kas", component.APIServer, p.apiServerPorts()...),
 		p.admit("openshift-ingress", all, fromGroup("ingress")),
-	}
-	if p.hc.Spec.Platform.Type == hyperv1.AzurePlatform {
-		policies = append(policies, p.privateRouterPolicy(forbidden))
 	}
 	for _, published := range []struct {
 		service   hyperv1.ServiceType

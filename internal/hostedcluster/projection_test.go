@@ -290,8 +290,8 @@ func TestNetworkPolicies(t *testing.T) {
 		oauth, others hyperv1.PublishingStrategyType
 		want          string
 	}{
-		"azure":               {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "kas openshift-ingress openshift-monitoring private-router same-namespace"},
-		"azure, OAuth by LB":  {hyperv1.AzurePlatform, hyperv1.LoadBalancer, hyperv1.Route, "kas loadbalancer-oauth openshift-ingress openshift-monitoring private-router same-namespace"},
+		"azure":               {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "kas openshift-ingress openshift-monitoring same-namespace"},
+		"azure, OAuth by LB":  {hyperv1.AzurePlatform, hyperv1.LoadBalancer, hyperv1.Route, "kas loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
 		"none":                {hyperv1.NonePlatform, hyperv1.Route, hyperv1.Route, "kas openshift-ingress openshift-monitoring same-namespace"},
 		"none, node ports":    {hyperv1.NonePlatform, hyperv1.NodePort, hyperv1.NodePort, "kas nodeport-ignition nodeport-ignition-proxy nodeport-konnectivity nodeport-konnectivity-kas nodeport-oauth openshift-ingress openshift-monitoring same-namespace"},
 		"none, load balancer": {hyperv1.NonePlatform, hyperv1.LoadBalancer, hyperv1.LoadBalancer, "kas loadbalancer-ignition loadbalancer-konnectivity loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
@@ -305,7 +305,7 @@ func TestNetworkPolicies(t *testing.T) {
 			}
 		}
 		var names []string
-		for _, policy := range newPass(hc).networkPolicies(nil) {
+		for _, policy := range newPass(hc).networkPolicies() {
 			names = append(names, policy.Name)
 		}
 		slices.Sort(names)

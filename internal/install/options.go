@@ -145,8 +145,8 @@ func (o *Options) validateFiles() []error {
 func (o *Options) validateLists() []error {
 	var errs []error
 	for _, cidr := range o.EgressBlockCIDRs {
-		if prefix, err := netip.ParsePrefix(cidr); err != nil || !prefix.Addr().Is4() {
-			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q is not a CIDR of IPv4 like 10.0.0.0/8", cidr))
+		if prefix, err := netip.ParsePrefix(cidr); err != nil || !prefix.Addr().Is4() || prefix.Bits() == 0 {
+			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q is not a CIDR of IPv4 like 10.0.0.0/8; all of it cannot be blocked", cidr))
 		}
 	}
 	for _, entry := range strings.FieldsFunc(o.RegistryOverrides, func(r rune) bool { return r == ',' }) {

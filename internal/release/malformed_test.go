@@ -4,14 +4,18 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -204,6 +208,36 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 	_, err := Reader{}.Lookup(t.Context(), host+"/ocp/release:1", Access{})
 	expect(t, err, ReasonNotAPayload)
+}
+
+// TestRedirectedLayers: a registry may send its clients elsewhere for layers, which are as large as they are.
+func TestRedirectedLayers(t *testing.T) {
+	large := make([]byte, maxAnswerBytes+1<<20)
+	if _, err := rand.Read(large); err != nil {
+		t.Fatal(err)
+	}
+	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	host := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if digest, blob := strings.CutPrefix(r.URL.Path, "/v2/ocp/release/blobs/"); blob && r.Method == http.MethodGet && strings.HasPrefix(digest, "sha256:") {
+			http.Redirect(w, r, "/elsewhere/"+digest, http.StatusTemporaryRedirect)
+			return
+		}
+		if digest, moved := strings.CutPrefix(r.URL.Path, "/elsewhere/"); moved {
+			r.URL.Path = "/v2/ocp/release/blobs/" + digest
+		}
+		store.ServeHTTP(w, r)
+	})
+	reference, err := name.ParseReference(host + "/ocp/release:large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, imageOf(t, map[string]string{referencesFile: references, "manifests/large": string(large)})); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Reader{}.Lookup(t.Context(), reference.String(), Access{})
+	if err != nil || got.Version != "4.21.0" {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // TestListsWithoutAnImage reads lists that lead nowhere, and old manifests.

@@ -208,10 +208,18 @@ func (r Reader) client(access Access) (*registryClient, error) {
 // RoundTrip bounds every answer that the registry library reads into memory; layers are streamed and bounded where they are read.
 func (c *registryClient) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.Transport.RoundTrip(request)
-	if err == nil && !strings.Contains(request.URL.Path, "/blobs/") {
+	if err == nil && !strings.Contains(asked(request).URL.Path, "/blobs/") {
 		response.Body = bounded{Reader: &budget{source: response.Body, left: maxAnswerBytes, what: "an answer of the registry"}, Closer: response.Body}
 	}
 	return response, err
+}
+
+// asked is the request that redirects led away from: registries send their clients elsewhere for layers.
+func asked(request *http.Request) *http.Request {
+	for request.Response != nil && request.Response.Request != nil {
+		request = request.Response.Request
+	}
+	return request
 }
 
 type bounded struct {

@@ -23,6 +23,7 @@ const (
 	helloTimeout = 10 * time.Second
 	dialTimeout  = 5 * time.Second
 	keepAlive    = 30 * time.Second
+	acceptPause  = 100 * time.Millisecond
 )
 
 // Proxy passes connections through.
@@ -50,11 +51,17 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener) error {
 	defer stop()
 	for {
 		conn, err := listener.Accept()
-		if err != nil {
-			if ctx.Err() != nil {
-				break
-			}
+		if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
+			break
+		}
+		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("accept a connection: %w", err)
+		}
+		if err != nil {
+			// Too many are open, most likely: those that are must live on.
+			slog.Warn("a connection was not accepted", "error", err)
+			time.Sleep(acceptPause)
+			continue
 		}
 		p.open.Go(func() { p.serve(serving, conn) })
 	}
