@@ -3,6 +3,7 @@
 # rest needs the sandbox with the demo in it (make demo).
 . "$(dirname "$0")/lib.sh"
 need_go
+need_az
 mkdir -p bin
 
 step "Phase 1, every call 100 ms slower: one command, a serial client, the bash with az"

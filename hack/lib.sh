@@ -21,6 +21,14 @@ need_go() {
     *) fail "Go is $have, and 1.26 or newer is needed; install it from https://go.dev/dl" ;;
   esac
 }
+# An unmodified client of Azure: the tests speak to the embedded one with it.
+need_az() {
+  command -v az >/dev/null && return
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || fail "the Azure CLI is not installed; install it, on Debian with: apt-get install azure-cli"
+  step "The Azure CLI, from Debian's packages"
+  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends azure-cli; } >/dev/null ||
+    fail "the Azure CLI could not be installed; look at what apt-get install azure-cli says"
+}
 need_linux_root() {
   [ "$(uname -s)" = Linux ] || fail "the sandbox needs Linux; this is $(uname -s). Use a Linux machine or virtual machine"
   [ "$(id -u)" = 0 ] || fail "the sandbox needs root for network namespaces and containers; run it with sudo. Without root only \`hypershift sandbox up --azure-only\` works"

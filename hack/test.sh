@@ -10,6 +10,8 @@ go vet ./...
 step "Parts for the tests that need a real API server (cached after the first time)"
 bin/hypershift sandbox parts
 
+need_az
+
 step "Unit, API-server-backed and embedded-Azure tests"
 go test -shuffle=on -count=1 -timeout 20m $(go list ./... | grep -v /test/e2e)
 

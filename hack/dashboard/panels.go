@@ -42,6 +42,7 @@ var rows = []row{
 			exprs: []string{"max by (platform, condition) (hypershift_hostedclusters_failure_conditions) > 0"}},
 		{title: "Node pools with a failed condition", unit: number, legend: "{{platform}} {{condition}}",
 			exprs: []string{"max by (platform, condition) (hypershift_nodepools_failure_conditions) > 0"}},
+		{title: "Available", unit: flags, legend: byCluster, exprs: []string{cluster("hypershift_cluster_available")}},
 		{title: "Node pools by hosted cluster", unit: number, legend: byCluster, exprs: []string{cluster("hypershift_hostedcluster_nodepools")}},
 	}},
 	{"Creation, upgrade and deletion", []panel{

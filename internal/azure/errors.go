@@ -173,6 +173,24 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 
+// IsRefused tells whether Azure's answer to the very PUT of this resource was that it will not be, so that nothing was made. A lost answer,
+// a throttled, slow or conflicting call, and whatever went wrong after the PUT leave that open.
+func IsRefused(err error, id string) bool {
+	var e *Error
+	var answer *azcore.ResponseError
+	if !errors.As(err, &e) || !strings.EqualFold(e.Resource, id) || !errors.As(err, &answer) {
+		return false
+	}
+	if raw := answer.RawResponse; raw == nil || raw.Request == nil || raw.Request.Method != http.MethodPut {
+		return false
+	}
+	switch answer.StatusCode {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	}
+	return answer.StatusCode >= 400 && answer.StatusCode < 500
+}
+
 // CodeOf returns Azure's code, or "".
 func CodeOf(err error) string {
 	var e *Error

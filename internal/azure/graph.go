@@ -114,6 +114,29 @@ func (s *Session) AddPassword(ctx context.Context, app *Application, label strin
 	return made.Secret, directoryError("add a password to the application", app.ClientID, err)
 }
 
+// RemovePasswords takes the client secrets with this label from the application.
+func (s *Session) RemovePasswords(ctx context.Context, app *Application, label string) error {
+	var answer struct {
+		Passwords []struct {
+			Label string `json:"displayName"`
+			KeyID string `json:"keyId"`
+		} `json:"passwordCredentials"`
+	}
+	path := "applications/" + app.ObjectID
+	if err := s.graph(ctx, http.MethodGet, path, nil, nil, &answer); err != nil {
+		return directoryError("look up the passwords of the application", app.ClientID, err)
+	}
+	for _, p := range answer.Passwords {
+		if p.Label != label {
+			continue
+		}
+		if err := s.graph(ctx, http.MethodPost, path+"/removePassword", nil, map[string]any{"keyId": p.KeyID}, nil); err != nil {
+			return directoryError("remove a password of the application", app.ClientID, err)
+		}
+	}
+	return nil
+}
+
 // DeleteApplication removes the application, its service principal and secrets; an absent one is success.
 func (s *Session) DeleteApplication(ctx context.Context, displayName string) error {
 	app, err := s.FindApplication(ctx, displayName)

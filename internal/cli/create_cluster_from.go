@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -71,13 +72,14 @@ func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) 
 		return nil, err
 	}
 	if err := h.BeginInfra(session, f.infra); err != nil {
-		return nil, h.save(err)
+		return nil, h.undo(err)
 	}
 	out, err := c.createInfra(ctx, session, f.infra, h.journal(provision.InfraStack, stackProgress(c.cmd)))
-	if err == nil {
-		h.EndInfra(f.infra, out)
+	if err != nil {
+		return nil, h.undo(err)
 	}
-	return out, h.save(err)
+	h.EndInfra(f.infra, out)
+	return out, h.save(nil)
 }
 
 // claimHandoff says for which cluster the record is; without a file it is kept in memory.
@@ -114,6 +116,9 @@ func (c *clusterCreator) inventorySecret(ctx context.Context) (*corev1.Secret, e
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: inventoryName(f.cluster.Name)}
 	earlier, err := readInventory(ctx, c.client, key)
 	if err != nil {
+		if !errors.Is(err, errDamagedInventory) {
+			return nil, err
+		}
 		c.say("warning: %v; it is replaced", err)
 	}
 	// An earlier run may have made what this one has found in its place.
@@ -135,6 +140,9 @@ func (c *clusterCreator) inventorySecret(ctx context.Context) (*corev1.Secret, e
 	}, nil
 }
 
+// errDamagedInventory is the error of a Secret that holds no hand-off; every other error leaves open what it holds.
+var errDamagedInventory = errors.New("it cannot be understood")
+
 // readInventory reads the Secret; nil when there is none.
 func readInventory(ctx context.Context, c client.Client, key client.ObjectKey) (*provision.Handoff, error) {
 	secret := &corev1.Secret{}
@@ -147,7 +155,7 @@ func readInventory(ctx context.Context, c client.Client, key client.ObjectKey) (
 	}
 	h, err := provision.ParseHandoff(secret.Data[inventoryKey])
 	if err != nil {
-		return nil, fmt.Errorf("the inventory in Secret %s: %w", key, err)
+		return nil, fmt.Errorf("the inventory in Secret %s: %w: %w", key, errDamagedInventory, err)
 	}
 	return h, nil
 }

@@ -28,7 +28,8 @@ func newCreateDNSAzureCommand() *cobra.Command {
 		Short: "DNS zone, its delegation in the parent zone, and the credentials of ExternalDNS",
 		Long: `Makes the zone in the persistent group, delegates it in its parent zone, and asks DNS whether the delegation answers. ExternalDNS
 signs in by workload identity (--management-issuer-url, the issuer of the management cluster's tokens), or as a service principal
-(--service-principal-name), which needs the Microsoft Graph permission Application.ReadWrite.OwnedBy. Run again, it changes nothing.`,
+(--service-principal-name), which needs the Microsoft Graph permission Application.ReadWrite.OwnedBy. Run again, it changes nothing; where the
+credentials file is missing, a new secret takes the place of the one before.`,
 		Example: `  hypershift create dns azure --dns-zone-name clusters.example.com --resource-group-name os4-common \
     --azure-creds azure-credentials.json --management-issuer-url https://ISSUER --external-dns-credentials azure_mgmt.json --handoff demo.yaml`,
 		Args: cobra.NoArgs,
@@ -76,11 +77,15 @@ func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	if err := h.claim(s, flags, "", ""); err != nil {
 		return nil, err
 	}
-	out, err := provision.CreateDNS(ctx, s, o, h.journal(provision.DNSStack, stackProgress(cmd)))
-	if err == nil {
-		h.DNS = out
+	if err := h.beginDNS(s, o); err != nil {
+		return nil, h.undo(err)
 	}
-	return out, h.save(err)
+	out, err := provision.CreateDNS(ctx, s, o, h.journal(provision.DNSStack, stackProgress(cmd)))
+	if err != nil {
+		return nil, h.undo(err)
+	}
+	h.EndDNS(out)
+	return out, h.save(nil)
 }
 
 func printDNS(cmd *cobra.Command, w io.Writer, o provision.DNSOptions, out *provision.DNSHandoff) error {

@@ -115,7 +115,7 @@ func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	}
 	identities, err := provision.CreateIAM(ctx, s, o, h.journal(provision.IAMStack, stackProgress(cmd)))
 	if err != nil {
-		return nil, h.save(err)
+		return nil, h.undo(err)
 	}
 	h.Identities = &provision.IdentitiesHandoff{ResourceGroup: o.ResourceGroup, Clients: identities}
 	return identities, h.save(writeIdentities(path, identities))

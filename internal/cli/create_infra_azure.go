@@ -151,11 +151,12 @@ func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flag
 		return nil, err
 	}
 	if err := h.BeginInfra(s, o); err != nil {
-		return nil, h.save(err)
+		return nil, h.undo(err)
 	}
 	out, err := provision.CreateInfra(ctx, s, o, h.journal(provision.InfraStack, stackProgress(cmd)))
-	if err == nil {
-		h.EndInfra(o, out)
+	if err != nil {
+		return nil, h.undo(err)
 	}
-	return out, h.save(err)
+	h.EndInfra(o, out)
+	return out, h.save(nil)
 }

@@ -93,10 +93,11 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	} else {
 		issuer, err = provision.CreateIssuer(ctx, s, o, h.journal(provision.IssuerStack, stackProgress(cmd)))
 	}
-	if err == nil {
-		h.Issuer = issuerHandoff(o, issuer)
+	if err != nil {
+		return issuer, h.undo(err)
 	}
-	return issuer, h.save(err)
+	h.Issuer = issuerHandoff(o, issuer)
+	return issuer, h.save(nil)
 }
 
 func issuerHandoff(o provision.IssuerOptions, issuer provision.Issuer) *provision.IssuerHandoff {

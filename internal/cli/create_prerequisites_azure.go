@@ -42,6 +42,9 @@ for each other is made at the same time, and the identities get their roles. The
 			handoff.complete(cmd, &flags, &o.Issuer.Name, &o.IAM.InfraID)
 			sharePrerequisites(&o, flags.location)
 			handoff.ContinueInfra(&o.Infra)
+			if err := o.Validate(); err != nil {
+				return err
+			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return provision.PlanPrerequisites(ctx, s, o)
@@ -95,17 +98,21 @@ func createPrerequisites(ctx context.Context, cmd *cobra.Command, s *azure.Sessi
 	if err := h.claim(s, flags, o.Issuer.Name, o.IAM.InfraID); err != nil {
 		return nil, err
 	}
-	if err := h.BeginInfra(s, o.Infra); err != nil {
-		return nil, h.save(err)
+	err := h.BeginInfra(s, o.Infra)
+	if err == nil && o.DNS.Zone != "" {
+		err = h.beginDNS(s, o.DNS)
+	}
+	if err != nil {
+		return nil, h.undo(err)
 	}
 	out, err := provision.CreatePrerequisites(ctx, s, o, h.journal("", stackProgress(cmd)))
 	if err != nil {
-		return nil, h.save(err)
+		return nil, h.undo(err)
 	}
 	h.Issuer = issuerHandoff(o.Issuer, out.Issuer)
 	h.Identities = &provision.IdentitiesHandoff{ResourceGroup: o.IAM.ResourceGroup, Clients: out.Identities}
 	if out.DNS != nil {
-		h.DNS = out.DNS
+		h.EndDNS(out.DNS)
 	}
 	h.EndInfra(o.Infra, out.Infra)
 	return out, h.save(nil)

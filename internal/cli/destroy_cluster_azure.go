@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -96,6 +97,9 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	say := progressLine(cmd)
 	o.inventory, err = readInventory(ctx, c, client.ObjectKey{Namespace: o.namespace, Name: inventoryName(o.Name)})
 	if err != nil {
+		if !errors.Is(err, errDamagedInventory) {
+			return err // it may say what is the user's
+		}
 		say("warning: %v; the resources are found by their tags and names", err)
 	}
 	if hc == nil && o.inventory != nil {
@@ -138,24 +142,31 @@ func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command,
 	} else {
 		say("HostedCluster %s is gone already; removing its infrastructure", key)
 	}
-	err := o.destroyInfra(ctx, s, o.DestroyOptions, removed.note(o.handoff.journal(provision.InfraStack, stackProgress(cmd))))
-	if err == nil {
+	infraErr := o.destroyInfra(ctx, s, o.DestroyOptions, removed.note(o.handoff.journal(provision.InfraStack, stackProgress(cmd))))
+	keep := ""
+	if infraErr == nil {
 		o.handoff.InfraGone()
+	} else {
+		keep = inventoryName(o.Name) // by which the next run finds what is left
+		infraErr = fmt.Errorf("the infrastructure %s is not gone; run the command again: %w", o.InfraID, infraErr)
 	}
-	if err = o.handoff.save(err); err != nil {
+	if infraErr = o.handoff.save(infraErr); infraErr != nil {
 		if !o.force {
-			return nil, err
+			return nil, infraErr
 		}
-		say("warning: --force goes on though the infrastructure is not gone: %v", err)
+		say("warning: --force lets go of the HostedCluster all the same")
 	}
-	if err := deleteClusterSecrets(ctx, c, o.namespace, o.InfraID); err != nil {
-		return nil, err
+	if err := deleteClusterSecrets(ctx, c, o.namespace, o.InfraID, keep); err != nil {
+		return nil, errors.Join(infraErr, err)
 	}
 	if err := dropDestroyFinalizer(ctx, c, key); err != nil {
 		if !o.force {
 			return nil, err
 		}
 		say("warning: %v", err)
+	}
+	if infraErr != nil {
+		return nil, infraErr
 	}
 	say("hosted cluster %s destroyed; identities and issuer are kept", o.Name)
 	return removed.steps(), nil
@@ -294,11 +305,21 @@ func deletionMessage(hc *hyperv1.HostedCluster) string {
 	return ""
 }
 
-// deleteClusterSecrets removes the Secrets that create cluster made for this infrastructure.
-func deleteClusterSecrets(ctx context.Context, c client.Client, namespace, infraID string) error {
-	err := c.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(namespace), client.MatchingLabels{hyperv1.AutoInfraLabel: infraID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot delete the cluster's Secrets in %s: %w", namespace, err)
+// deleteClusterSecrets removes the Secrets that create cluster made for this infrastructure, but the one to keep.
+func deleteClusterSecrets(ctx context.Context, c client.Client, namespace, infraID, keep string) error {
+	made := &metav1.PartialObjectMetadataList{}
+	made.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if err := c.List(ctx, made, client.InNamespace(namespace), client.MatchingLabels{hyperv1.AutoInfraLabel: infraID}); err != nil {
+		return fmt.Errorf("cannot list the cluster's Secrets in %s: %w", namespace, err)
+	}
+	for _, m := range made.Items {
+		if m.Name == keep {
+			continue
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: m.Name}}
+		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot delete the cluster's Secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		}
 	}
 	return nil
 }

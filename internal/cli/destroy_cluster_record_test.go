@@ -19,8 +19,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // handoffText is a record with a virtual network that the user has brought.
@@ -136,11 +138,17 @@ func stuck(t *testing.T) client.Client {
 
 func TestDestroyClusterForce(t *testing.T) {
 	ctx, c := context.Background(), stuck(t)
+	record := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-azure-inventory", Labels: map[string]string{hyperv1.AutoInfraLabel: "demo-abcde"}},
+		Data: map[string][]byte{"handoff.yaml": []byte(handoffText)}}
+	if err := c.Create(ctx, record); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := destroyCluster(t, c, nil, "--cluster-grace-period", "1ms"); err == nil || !strings.Contains(err.Error(), "wasn't finalized") {
 		t.Fatalf("error %v, want one that says that the cluster was not finalized", err)
 	}
-	if _, err := destroyCluster(t, c, errors.New("quota"), "--cluster-grace-period", "1ms", "--force"); err != nil {
-		t.Fatal(err)
+	quota := errors.New("quota")
+	if _, err := destroyCluster(t, c, quota, "--cluster-grace-period", "1ms", "--force"); !errors.Is(err, quota) {
+		t.Fatalf("error %v, want the one of the infrastructure that stands", err)
 	}
 	for _, gone := range []client.Object{&hyperv1.HostedCluster{}, &hyperv1.NodePool{}} {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: "clusters", Name: "demo"}, gone); !apierrors.IsNotFound(err) {
@@ -160,5 +168,66 @@ func TestDestroyClusterForce(t *testing.T) {
 	}
 	if err := c.Get(ctx, client.ObjectKey{Name: "clusters-demo"}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the control-plane namespace is still there: %v", err)
+	}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: "clusters", Name: "demo-pull-secret"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a Secret of the cluster is still there: %v", err)
+	}
+	// The record is all that the next run has: with it the rest goes, and then the record.
+	asked, err := destroyCluster(t, c, nil, "--force")
+	if err != nil || asked.InfraID != "demo-abcde" || len(asked.Inventory) != 1 {
+		t.Errorf("the next run: %v, destroys %+v", err, asked)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(record), &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the record outlives what it is of: %v", err)
+	}
+}
+
+// unreadable has a management cluster that does not give out Secrets for a moment.
+func unreadable(failure error, objs ...client.Object) client.Client {
+	return interceptor.NewClient(testClient(objs...).(client.WithWatch), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if _, secret := obj.(*corev1.Secret); secret && key.Name == "demo-azure-inventory" {
+				return failure
+			}
+			return c.Get(ctx, key, obj, opts...)
+		}})
+}
+
+// The record may say what is the user's: nothing goes before it is read.
+func TestDestroyClusterNeedsTheRecordItHas(t *testing.T) {
+	busy := apierrors.NewServiceUnavailable("etcd")
+	asked, err := destroyCluster(t, unreadable(busy, condemned()...), nil)
+	if !errors.Is(err, busy) || asked != nil {
+		t.Errorf("error %v, destroys %+v", err, asked)
+	}
+}
+
+// A second run adds to the record of the first. It replaces one that it cannot understand, never one that it cannot read.
+func TestInventoryIsJoined(t *testing.T) {
+	secret := func(text string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-azure-inventory"}, Data: map[string][]byte{"handoff.yaml": []byte(text)}}
+	}
+	inventory := func(c client.Client) (*provision.Handoff, error) {
+		f := &clusterFlags{}
+		f.cluster.Name, f.cluster.Namespace = "demo", "clusters"
+		f.handoff.Handoff = &provision.Handoff{APIVersion: provision.HandoffVersion, Kind: provision.HandoffKind, InfraID: "demo-abcde",
+			Brought: &provision.BroughtHandoff{PublicIPID: "new"}}
+		made, err := (&clusterCreator{flags: f, client: c, say: func(string, ...any) {}}).inventorySecret(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		return provision.ParseHandoff(made.Data["handoff.yaml"])
+	}
+	text := handoffText + "brought: {privateZoneID: zone, publicIPID: old}\ndns: {zone: example.com, zoneID: " + testZone + "}\n"
+	h, err := inventory(testClient(secret(text)))
+	if err != nil || len(h.Inventory) != 2 || h.DNS == nil || *h.Brought != (provision.BroughtHandoff{PrivateZoneID: "zone", PublicIPID: "new"}) {
+		t.Errorf("joined: %+v, brought %+v, %v", h, h.Brought, err)
+	}
+	if h, err := inventory(testClient(secret("kind: Other"))); err != nil || len(h.Inventory) != 0 {
+		t.Errorf("in place of what is no record: %+v, %v", h, err)
+	}
+	busy := apierrors.NewServiceUnavailable("etcd")
+	if _, err := inventory(unreadable(busy, secret(text))); !errors.Is(err, busy) {
+		t.Errorf("error %v; a record that cannot be read is replaced", err)
 	}
 }

@@ -33,7 +33,7 @@ the zone go the names of the clusters that use it.`,
 				return err
 			}
 			handoff.complete(cmd, &flags, nil, nil)
-			completeDNS(&o, handoff.DNS)
+			completeDNS(&o, handoff.KnownDNS())
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return provision.PlanDestroyDNS(ctx, s, o, force)
@@ -73,8 +73,7 @@ func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags
 	}
 	err := provision.DestroyDNS(ctx, s, o, force, removed.note(h.journal(provision.DNSStack, stackProgress(cmd))))
 	if err == nil {
-		h.DNS = nil
-		h.Forget(provision.DNSStack)
+		h.DNSGone()
 		if o.CredentialsPath != "" {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kept the file %s; what it names is gone\n", o.CredentialsPath)
 		}

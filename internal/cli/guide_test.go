@@ -210,8 +210,15 @@ func TestGuideRenders(t *testing.T) {
 	}
 }
 
-// TestGuideRuns executes the guide's commands one after the other against a real API server.
-func TestGuideRuns(t *testing.T) {
+// guideRun executes commands of the guide against a real API server.
+type guideRun struct {
+	*guide
+	t *testing.T
+	c client.Client
+}
+
+func newGuideRun(t *testing.T) *guideRun {
+	t.Helper()
 	restConfig := kubetest.Start(t)
 	kubetest.InstallRoutes(t, restConfig)
 	g := newGuide(t)
@@ -223,76 +230,100 @@ func TestGuideRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get := func(namespace, name string, obj client.Object) {
-		t.Helper()
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must := func(line string) string {
-		t.Helper()
-		out, err := g.run(t, line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
+	return &guideRun{g, t, c}
+}
 
-	must(guideInstall + " --wait-until-crds-established")
-	must(guideInstallDNS)
-	dns := &appsv1.Deployment{}
-	get("hypershift", "external-dns", dns)
-	owner := slices.IndexFunc(dns.Spec.Template.Spec.Containers[0].Args, func(a string) bool { return strings.HasPrefix(a, "--txt-owner-id=") })
-	before := dns.Spec.Template.Spec.Containers[0].Args[owner]
-	must(guideInstallDNS)
-	if get("hypershift", "external-dns", dns); dns.Spec.Template.Spec.Containers[0].Args[owner] != before {
-		t.Error("a second installation loses the ownership of the records")
+func (g *guideRun) get(namespace, name string, obj client.Object) {
+	g.t.Helper()
+	if err := g.c.Get(g.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
+		g.t.Fatal(err)
 	}
+}
 
-	must(guideCluster)
-	if !g.created.AssignRoles || !g.created.PublicZoneOptional || g.created.ResourceGroup != "myprefix-managed-rg" {
-		t.Errorf("infrastructure %+v", g.created)
+func (g *guideRun) must(line string) string {
+	g.t.Helper()
+	out, err := g.run(g.t, line)
+	if err != nil {
+		g.t.Fatal(err)
 	}
-	hc := &hyperv1.HostedCluster{}
-	get("clusters", "myprefix-hc", hc)
-	if got := hc.Labels[hyperv1.AutoInfraLabel]; got != hc.Spec.InfraID || got == "" {
-		t.Errorf("label %q, infrastructure id %q", got, hc.Spec.InfraID)
-	}
-	if out := must(guideNodePool); out != "NodePool myprefix-hc-workers created\n" {
-		t.Errorf("create nodepool prints %q", out)
-	}
-	must(strings.Replace(guideCluster, "--generate-ssh", "", 1) + guideExternalDNS + guideMarketplace + " --name second --availability-zones 1,3 --image-generation Gen2")
-	np := &hyperv1.NodePool{}
-	get("clusters", "myprefix-hc-workers", np)
-	if np.Spec.Platform.Azure.SubnetID != g.vars["GetSubnetID"] || np.Spec.Platform.Azure.VMSize != "Standard_D4s_v3" || *np.Spec.Replicas != 3 {
-		t.Errorf("node pool %+v", np.Spec)
-	}
-	get("clusters", "second-3", np)
+	return out
+}
 
-	if _, err := g.run(t, guideKubeconfig); err == nil || !strings.Contains(err.Error(), "doesn't report a kubeconfig") {
-		t.Errorf("error %v, want one that says that there is no kubeconfig yet", err)
-	}
-	hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "admin"}
-	if err := c.Status().Update(t.Context(), hc); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "admin"},
-		Data: map[string][]byte{"kubeconfig": []byte(testKubeconfig)}}); err != nil {
-		t.Fatal(err)
-	}
-	if out := must(guideKubeconfig); out != testKubeconfig {
-		t.Errorf("create kubeconfig prints %q", out)
-	}
+// TestGuideRuns executes the guide's commands one after the other against a real API server.
+func TestGuideRuns(t *testing.T) {
+	g := newGuideRun(t)
+	g.installs()
+	hc := g.createsClusters()
+	g.readsKubeconfig(hc)
 
-	must(guideDestroy)
+	g.must(guideDestroy)
 	if g.destroyed.InfraID != hc.Spec.InfraID || g.destroyed.ResourceGroup != "myprefix-managed-rg" {
 		t.Errorf("destroyed %+v", g.destroyed)
 	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(hc), hc); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := g.c.Get(t.Context(), client.ObjectKeyFromObject(hc), hc); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the HostedCluster is still there: %v", err)
 	}
-	get("clusters", "second", hc)
-	get("clusters", "second-pull-secret", &corev1.Secret{})
+	g.get("clusters", "second", hc)
+	g.get("clusters", "second-pull-secret", &corev1.Secret{})
+}
+
+// installs runs the installations; repeating one keeps what the first has made.
+func (g *guideRun) installs() {
+	g.t.Helper()
+	g.must(guideInstall + " --wait-until-crds-established")
+	g.must(guideInstallDNS)
+	dns := &appsv1.Deployment{}
+	g.get("hypershift", "external-dns", dns)
+	owner := slices.IndexFunc(dns.Spec.Template.Spec.Containers[0].Args, func(a string) bool { return strings.HasPrefix(a, "--txt-owner-id=") })
+	before := dns.Spec.Template.Spec.Containers[0].Args[owner]
+	g.must(guideInstallDNS)
+	if g.get("hypershift", "external-dns", dns); dns.Spec.Template.Spec.Containers[0].Args[owner] != before {
+		g.t.Error("a second installation loses the ownership of the records")
+	}
+}
+
+// createsClusters makes two clusters and returns the first.
+func (g *guideRun) createsClusters() *hyperv1.HostedCluster {
+	g.t.Helper()
+	g.must(guideCluster)
+	if !g.created.AssignRoles || !g.created.PublicZoneOptional || g.created.ResourceGroup != "myprefix-managed-rg" {
+		g.t.Errorf("infrastructure %+v", g.created)
+	}
+	hc := &hyperv1.HostedCluster{}
+	g.get("clusters", "myprefix-hc", hc)
+	if got := hc.Labels[hyperv1.AutoInfraLabel]; got != hc.Spec.InfraID || got == "" {
+		g.t.Errorf("label %q, infrastructure id %q", got, hc.Spec.InfraID)
+	}
+	if out := g.must(guideNodePool); out != "NodePool myprefix-hc-workers created\n" {
+		g.t.Errorf("create nodepool prints %q", out)
+	}
+	g.must(strings.Replace(guideCluster, "--generate-ssh", "", 1) + guideExternalDNS + guideMarketplace + " --name second --availability-zones 1,3 --image-generation Gen2")
+	np := &hyperv1.NodePool{}
+	g.get("clusters", "myprefix-hc-workers", np)
+	if np.Spec.Platform.Azure.SubnetID != g.vars["GetSubnetID"] || np.Spec.Platform.Azure.VMSize != "Standard_D4s_v3" || *np.Spec.Replicas != 3 {
+		g.t.Errorf("node pool %+v", np.Spec)
+	}
+	g.get("clusters", "second-3", np)
+	return hc
+}
+
+// readsKubeconfig asks for the kubeconfig of a cluster before and after there is one.
+func (g *guideRun) readsKubeconfig(hc *hyperv1.HostedCluster) {
+	g.t.Helper()
+	if _, err := g.run(g.t, guideKubeconfig); err == nil || !strings.Contains(err.Error(), "doesn't report a kubeconfig") {
+		g.t.Errorf("error %v, want one that says that there is no kubeconfig yet", err)
+	}
+	hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "admin"}
+	if err := g.c.Status().Update(g.t.Context(), hc); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := g.c.Create(g.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "admin"},
+		Data: map[string][]byte{"kubeconfig": []byte(testKubeconfig)}}); err != nil {
+		g.t.Fatal(err)
+	}
+	if out := g.must(guideKubeconfig); out != testKubeconfig {
+		g.t.Errorf("create kubeconfig prints %q", out)
+	}
 }
 
 // The guide's shortened examples are no complete commands: they must be refused for what is missing, not run.

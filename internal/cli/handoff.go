@@ -63,6 +63,24 @@ func (h *handoffFile) save(workErr error) error {
 	return errors.Join(workErr, h.Write(h.path))
 }
 
+// beginDNS has the application on file before it is made: nothing else of it would be on record.
+func (h *handoffFile) beginDNS(s *azure.Session, o provision.DNSOptions) error {
+	if err := h.BeginDNS(s, o); err != nil || h.path == "" || o.ServicePrincipal == "" {
+		return err
+	}
+	return h.Write(h.path)
+}
+
+// undo ends work that failed. What it was given may be why, so a run that has made nothing leaves nothing of that for the next.
+func (h *handoffFile) undo(workErr error) error {
+	before, err := provision.ParseHandoff(h.asRead)
+	if err != nil {
+		return h.save(errors.Join(workErr, err))
+	}
+	h.Undo(before)
+	return h.save(workErr)
+}
+
 // claim begins the work: it keeps other commands from writing the file until save, and says whose file it is.
 func (h *handoffFile) claim(s *azure.Session, flags *azureFlags, name, infraID string) error {
 	if err := h.lock(); err != nil {

@@ -77,6 +77,11 @@ func (i *installer) run(ctx context.Context) error {
 	if err := i.completeFromCluster(ctx); err != nil {
 		return err
 	}
+	if i.scope != "crds" {
+		if err := i.refuseForeign(ctx); err != nil {
+			return err
+		}
+	}
 	if i.scope != "resources" {
 		if err := i.applyCRDs(ctx); err != nil {
 			return err

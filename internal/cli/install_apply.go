@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,6 +113,34 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		}
 	}
 	return false
+}
+
+// refuseForeign finds the access of an ExternalDNS of somebody else's: install would overwrite it, and uninstall delete it.
+func (i *installer) refuseForeign(ctx context.Context) error {
+	var foreign []string
+	for _, obj := range i.opts.Objects() {
+		kind := obj.GetObjectKind().GroupVersionKind()
+		if kind.Group != rbacv1.GroupName || obj.GetNamespace() != "" || obj.GetName() != install.ExternalDNSRole {
+			continue
+		}
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(kind)
+		err := i.client.Get(ctx, client.ObjectKeyFromObject(obj), live)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot tell who made %s: %w", kindAndName(obj), err)
+		}
+		if !madeByInstall(live) {
+			foreign = append(foreign, kindAndName(obj))
+		}
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("nothing was changed: not made by install, which would overwrite it: %s; rename it, or delete it if nothing uses it",
+			strings.Join(foreign, ", "))
+	}
+	return nil
 }
 
 // applyObjects attempts all objects and reports what failed at the end.

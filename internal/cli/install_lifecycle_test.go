@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,6 +42,7 @@ func TestInstallLifecycle(t *testing.T) {
 	if m.exists("Namespace", "", "hypershift") {
 		t.Fatal("a refused installation wrote")
 	}
+	m.foreignExternalDNS(t)
 	const flags = "install --ingress-domain apps.example.com --limit-crd-install Azure"
 	out := m.must(flags)
 	for _, line := range []string{
@@ -62,6 +64,33 @@ func TestInstallLifecycle(t *testing.T) {
 	m.conversionCanBeTakenAway(t, flags)
 	m.monitorsFollowTheirAPI(t, flags)
 	m.uninstall(t)
+}
+
+// foreignExternalDNS: the access of the user's own ExternalDNS is neither overwritten nor, later, deleted; before anything is written.
+func (m *management) foreignExternalDNS(t *testing.T) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: install.ExternalDNSRole}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: install.ExternalDNSRole}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+	}
+	for _, obj := range []client.Object{role, binding} {
+		if err := m.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := m.hypershift("install --ingress-domain apps.example.com --limit-crd-install Azure --external-dns-provider aws" +
+		" --external-dns-secret dns --external-dns-domain-filter example.com")
+	if err == nil || !strings.Contains(err.Error(), "ClusterRole external-dns, ClusterRoleBinding external-dns") || out != "" {
+		t.Errorf("a foreign ExternalDNS: %v\n%s", err, out)
+	}
+	if m.exists("Namespace", "", "hypershift") {
+		t.Error("a refused installation wrote")
+	}
+	for _, obj := range []client.Object{role, binding} {
+		if err := m.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // againChangesNothing: what the operator wrote stays, and nothing is written.

@@ -6,6 +6,66 @@ import (
 	"testing"
 )
 
+const (
+	refusedIssuer = "create oidc-issuer azure --resource-group-name g --name demo "
+	refusedIAM    = "create iam azure --name demo --infra-id demo-1 --resource-group-name g --oidc-issuer-url https://i.example.com/x --output-file out.json "
+	refusedDNS    = "create dns azure --resource-group-name g --dns-zone-name c.example.com "
+	refusedInfra  = "create infra azure --name demo --infra-id demo-1 --base-domain example.com "
+	// identitiesFile stands for the flag with a good file of workload identities.
+	identitiesFile = "IDENTITIES"
+)
+
+var tooLong = strings.Repeat("a", 60)
+
+// refusals are lines that are typed, and what the message has to name.
+var refusals = []struct{ line, cue string }{
+	{refusedIssuer + "--name De", `--name "De"`},
+	{refusedIssuer + "--storage-account-name Big-Account", `--storage-account-name "Big-Account"`},
+	{refusedIssuer + "--public-key p.pem", "--public-key needs --private-key"},
+	{refusedIssuer + "--private-key absent.pem", "absent.pem"},
+	{refusedIssuer + "--tags a/b=c", `--tags: tag "a/b"`},
+	{refusedIssuer + "--resource-group-name a/b", `--resource-group-name "a/b"`},
+	{refusedIssuer + "--cloud Moon", `--cloud "Moon" is unknown`},
+	{refusedIssuer + "-o xml", `--output "xml" is unknown`},
+	{refusedIssuer + "--issuer-url http://x/", `--issuer-url "http://x/"`},
+	{refusedIAM + "--name Demo_", `--name "Demo_"`},
+	{refusedIAM + "--infra-id Demo_", `--infra-id "Demo_"`},
+	{refusedIAM + "--oidc-issuer-url https://i.example.com/x/", "without a slash at its end"},
+	{refusedIAM + "--output-file=", "output-file is required"},
+	{refusedIAM + "--resource-group-name=", "resource-group-name is required"},
+	{refusedDNS + "--dns-zone-name nodots", `--dns-zone-name "nodots"`},
+	{refusedDNS + "--dns-zone-name a_b.example.com", `--dns-zone-name "a_b.example.com"`},
+	{refusedDNS + "--parent-zone-id x", "--parent-zone-id"},
+	{refusedDNS + "--dns-resolver 1.2.3.4", `--dns-resolver "1.2.3.4" is not HOST:PORT`},
+	{refusedDNS + "--management-issuer-url i.example.com", "--management-issuer-url"},
+	{refusedDNS + "--management-issuer-url https://i.example.com --service-principal-name x", "exclude each other"},
+	{refusedDNS + "--service-principal-name x", "--external-dns-credentials is required"},
+	{refusedInfra, "--workload-identities-file is required"},
+	{refusedInfra + "--workload-identities-file absent.json", "cannot read --workload-identities-file"},
+	{refusedInfra + "--workload-identities-file empty.json", "imageRegistry.clientID"},
+	{refusedInfra + "--workload-identities-file list.json", "list.json"},
+	{refusedInfra + identitiesFile + " --base-domain nodots", `--base-domain "nodots"`},
+	{refusedInfra + identitiesFile + " --name " + tooLong + " --infra-id " + tooLong, "--name and --infra-id are too long"},
+	{refusedInfra + identitiesFile + " --resource-group-tags a=" + strings.Repeat("x", 300), "--resource-group-tags: the value of tag a"},
+	{refusedInfra + identitiesFile + " --managed-identities-file m --data-plane-identities-file d", "mutually exclusive"},
+	{refusedInfra + identitiesFile + " --handoff other.yaml", "other.yaml: apiVersion"},
+	{refusedInfra + identitiesFile + " --handoff secret.yaml", "issuer.url"},
+	{refusedInfra + identitiesFile + " --handoff broken.yaml", "broken.yaml"},
+	{"destroy infra azure --name demo", "--infra-id is required"},
+	{"destroy infra azure --from absent.yaml", "absent.yaml"},
+	{"destroy iam azure --name demo --infra-id demo-1", "--resource-group-name is required"},
+	{"destroy iam azure --name demo --infra-id demo-1 --resource-group-name g --workload-identities-file empty.json", "imageRegistry.clientID"},
+	{"destroy dns azure --resource-group-name g", "--dns-zone-name"},
+	{"destroy oidc-issuer azure --resource-group-name g", "--name is required"},
+	{"rotate oidc-issuer azure --resource-group-name g --name demo --token-lifetime 0s", "--token-lifetime"},
+	{"verify azure --dns-zone-name c.example.com", "--dns-zone-rg-name"},
+	{"verify azure --infra-json absent.yaml", "absent.yaml"},
+	{refusedIAM + "--azure-creds absent.json", "cannot read the Azure credentials file"},
+	{refusedIAM + "--azure-creds empty.json", "field subscriptionId is missing"},
+	{refusedIAM + "--azure-creds short.json", "field subscriptionId is not a UUID"},
+	{refusedIAM + "--azure-creds list.json", "list.json"},
+}
+
 // TestRefusals types wrong values: each is refused with the name of its flag, or of the file's field, before any call, and nothing is
 // written. No Azure is in reach.
 func TestRefusals(t *testing.T) {
@@ -24,62 +84,9 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const (
-		issuer = "create oidc-issuer azure --resource-group-name g --name demo "
-		iam    = "create iam azure --name demo --infra-id demo-1 --resource-group-name g --oidc-issuer-url https://i.example.com/x --output-file out.json "
-		dns    = "create dns azure --resource-group-name g --dns-zone-name c.example.com "
-		infra  = "create infra azure --name demo --infra-id demo-1 --base-domain example.com "
-	)
-	long := strings.Repeat("a", 60)
-	for _, tc := range []struct{ line, cue string }{
-		{issuer + "--name De", `--name "De"`},
-		{issuer + "--storage-account-name Big-Account", `--storage-account-name "Big-Account"`},
-		{issuer + "--public-key p.pem", "--public-key needs --private-key"},
-		{issuer + "--private-key absent.pem", "absent.pem"},
-		{issuer + "--tags a/b=c", `--tags: tag "a/b"`},
-		{issuer + "--resource-group-name a/b", `--resource-group-name "a/b"`},
-		{issuer + "--cloud Moon", `--cloud "Moon" is unknown`},
-		{issuer + "-o xml", `--output "xml" is unknown`},
-		{issuer + "--issuer-url http://x/", `--issuer-url "http://x/"`},
-		{iam + "--name Demo_", `--name "Demo_"`},
-		{iam + "--infra-id Demo_", `--infra-id "Demo_"`},
-		{iam + "--oidc-issuer-url https://i.example.com/x/", "without a slash at its end"},
-		{iam + "--output-file=", "output-file is required"},
-		{iam + "--resource-group-name=", "resource-group-name is required"},
-		{dns + "--dns-zone-name nodots", `--dns-zone-name "nodots"`},
-		{dns + "--dns-zone-name a_b.example.com", `--dns-zone-name "a_b.example.com"`},
-		{dns + "--parent-zone-id x", "--parent-zone-id"},
-		{dns + "--dns-resolver 1.2.3.4", `--dns-resolver "1.2.3.4" is not HOST:PORT`},
-		{dns + "--management-issuer-url i.example.com", "--management-issuer-url"},
-		{dns + "--management-issuer-url https://i.example.com --service-principal-name x", "exclude each other"},
-		{dns + "--service-principal-name x", "--external-dns-credentials is required"},
-		{infra, "--workload-identities-file is required"},
-		{infra + "--workload-identities-file absent.json", "cannot read --workload-identities-file"},
-		{infra + "--workload-identities-file empty.json", "imageRegistry.clientID"},
-		{infra + "--workload-identities-file list.json", "list.json"},
-		{infra + files[4] + " " + files[5] + " --base-domain nodots", `--base-domain "nodots"`},
-		{infra + files[4] + " " + files[5] + " --name " + long + " --infra-id " + long, "--name and --infra-id are too long"},
-		{infra + files[4] + " " + files[5] + " --resource-group-tags a=" + strings.Repeat("x", 300), "--resource-group-tags: the value of tag a"},
-		{infra + files[4] + " " + files[5] + " --managed-identities-file m --data-plane-identities-file d", "mutually exclusive"},
-		{infra + files[4] + " " + files[5] + " --handoff other.yaml", "other.yaml: apiVersion"},
-		{infra + files[4] + " " + files[5] + " --handoff secret.yaml", "issuer.url"},
-		{infra + files[4] + " " + files[5] + " --handoff broken.yaml", "broken.yaml"},
-		{"destroy infra azure --name demo", "--infra-id is required"},
-		{"destroy infra azure --from absent.yaml", "absent.yaml"},
-		{"destroy iam azure --name demo --infra-id demo-1", "--resource-group-name is required"},
-		{"destroy iam azure --name demo --infra-id demo-1 --resource-group-name g --workload-identities-file empty.json", "imageRegistry.clientID"},
-		{"destroy dns azure --resource-group-name g", "--dns-zone-name"},
-		{"destroy oidc-issuer azure --resource-group-name g", "--name is required"},
-		{"rotate oidc-issuer azure --resource-group-name g --name demo --token-lifetime 0s", "--token-lifetime"},
-		{"verify azure --dns-zone-name c.example.com", "--dns-zone-rg-name"},
-		{"verify azure --infra-json absent.yaml", "absent.yaml"},
-		{iam + "--azure-creds absent.json", "cannot read the Azure credentials file"},
-		{iam + "--azure-creds empty.json", "field subscriptionId is missing"},
-		{iam + "--azure-creds short.json", "field subscriptionId is not a UUID"},
-		{iam + "--azure-creds list.json", "list.json"},
-	} {
+	for _, tc := range refusals {
 		t.Run(tc.line, func(t *testing.T) {
-			words := strings.Fields(tc.line)
+			words := strings.Fields(strings.Replace(tc.line, identitiesFile, files[4]+" "+files[5], 1))
 			if !strings.Contains(tc.line, "--azure-creds") {
 				words = append(words, files[:2]...)
 			}

@@ -104,7 +104,7 @@ func (c *Certificates) ensureAuthority(ctx context.Context) (map[string][]byte, 
 	if !isNew {
 		data = map[string][]byte{corev1.TLSCertKey: secret.Data[corev1.TLSCertKey], corev1.TLSPrivateKeyKey: secret.Data[corev1.TLSPrivateKeyKey]}
 	}
-	data[BundleKey] = bundle(data[corev1.TLSCertKey], secret.Data[BundleKey], c.Now())
+	data[BundleKey] = join(c.Now(), data[corev1.TLSCertKey], secret.Data[BundleKey])
 	if !isNew && bytes.Equal(data[BundleKey], secret.Data[BundleKey]) {
 		return data, nil
 	}
@@ -166,44 +166,56 @@ func (c *Certificates) write(ctx context.Context, secret *corev1.Secret) error {
 	return nil
 }
 
-// bundle is the current authority before those of old that have not ended.
-func bundle(current, old []byte, now time.Time) []byte {
-	out := append(bytes.TrimSpace(current), '\n')
-	for block, rest := pem.Decode(old); block != nil; block, rest = pem.Decode(rest) {
-		text := pem.EncodeToMemory(block)
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil || certificate.NotAfter.Before(now) || bytes.Contains(out, bytes.TrimSpace(text)) {
-			continue
+// join is every certificate of the bundles that has not ended, once.
+func join(now time.Time, bundles ...[]byte) []byte {
+	var out []byte
+	for _, bundle := range bundles {
+		for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+			text := pem.EncodeToMemory(block)
+			certificate, err := x509.ParseCertificate(block.Bytes)
+			if err == nil && !certificate.NotAfter.Before(now) && !bytes.Contains(out, text) {
+				out = append(out, text...)
+			}
 		}
-		out = append(out, text...)
 	}
 	return out
 }
 
-// inject gives the bundle to the definitions that are converted here and carry another one.
-func (c *Certificates) inject(ctx context.Context, bundle []byte) error {
+// inject gives the authorities to the definitions that are converted here and lack one. What a definition trusts already it goes on
+// trusting until its end: the Secret read here may be older than the authority that another replica serves by already.
+func (c *Certificates) inject(ctx context.Context, authorities []byte) error {
 	crds := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := c.List(ctx, crds, client.MatchingLabels{wire.InstalledLabel: wire.InstalledValue}); err != nil {
 		return fmt.Errorf("list the definitions that this operator converts: %w", err)
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{
-		"clientConfig": map[string]any{"caBundle": bundle}}}}})
-	if err != nil {
-		return err
-	}
 	var errs []error
 	for i := range crds.Items {
 		crd := &crds.Items[i]
-		if !c.converts(crd) || bytes.Equal(crd.Spec.Conversion.Webhook.ClientConfig.CABundle, bundle) {
+		if !c.converts(crd) {
 			continue
 		}
-		target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
-		err := c.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
-		if client.IgnoreNotFound(err) != nil {
+		live := crd.Spec.Conversion.Webhook.ClientConfig.CABundle
+		if bytes.Equal(join(c.Now(), live, authorities), live) {
+			continue
+		}
+		if err := c.trust(ctx, crd, join(c.Now(), authorities, live)); client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("give definition %s the authority of its webhook: %w", crd.Name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// trust refuses, too, to overwrite what another replica wrote meanwhile.
+func (c *Certificates) trust(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, authorities []byte) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": crd.ResourceVersion},
+		"spec":     map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": map[string]any{"caBundle": authorities}}}},
+	})
+	if err != nil {
+		return err
+	}
+	target := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}}
+	return c.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 
 func (c *Certificates) converts(crd *apiextensionsv1.CustomResourceDefinition) bool {

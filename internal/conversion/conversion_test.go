@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"context"
 	"reflect"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 const testNamespace = "hypershift"
@@ -140,6 +142,45 @@ func TestAuthorityIsReplacedWithoutDistrust(t *testing.T) {
 	reconcile()
 	if bundle := string(world.authority(t).Data[BundleKey]); bundle != string(after.Data[corev1.TLSCertKey]) {
 		t.Errorf("the ended authority is still trusted: %s", bundle)
+	}
+}
+
+// TestLaggingReplicaTakesNothingBack: a replica that hears of the definitions before it hears of the new authority's Secret.
+func TestLaggingReplicaTakesNothingBack(t *testing.T) {
+	world := newWorld(t)
+	now := time.Now()
+	replica := func(c client.Client) *Certificates {
+		keeper := New(testNamespace)
+		keeper.Client, keeper.Now = c, func() time.Time { return now }
+		return keeper
+	}
+	ahead := replica(world.client)
+	if _, err := ahead.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	cached := world.authority(t)
+	behind := replica(interceptor.NewClient(world.client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if secret, ok := obj.(*corev1.Secret); ok && key.Name == AuthoritySecret {
+				cached.DeepCopyInto(secret)
+				return nil
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	}))
+	now = now.Add(ahead.Policy.AuthorityValidity - ahead.Policy.Renewal + time.Hour)
+	if _, err := ahead.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	trusted := world.bundleOf(t, migratedDefinition)
+	// Its clock, too: to it the authority is not due yet.
+	now = now.Add(-2 * time.Hour)
+	if _, err := behind.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	if after := world.bundleOf(t, migratedDefinition); after.ResourceVersion != trusted.ResourceVersion {
+		t.Errorf("the lagging replica made the definition trust\n%s\nwhich trusted\n%s",
+			after.Spec.Conversion.Webhook.ClientConfig.CABundle, trusted.Spec.Conversion.Webhook.ClientConfig.CABundle)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 
 type world struct {
 	config *rest.Config
-	client client.Client
+	client client.WithWatch
 	host   string
 	// handler is one for all replicas, which are in one process here.
 	handler http.Handler
@@ -68,6 +68,7 @@ func newWorld(t *testing.T) *world {
 				t.Fatal(err)
 			}
 		}
+		shared.distrust(t)
 		return shared
 	}
 	w := &world{config: config, host: hostAddress(t)}
@@ -78,7 +79,7 @@ func newWorld(t *testing.T) *world {
 		}
 	}
 	var err error
-	if w.client, err = client.New(w.config, client.Options{Scheme: scheme}); err != nil {
+	if w.client, err = client.NewWithWatch(w.config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
 	if w.handler, err = Handler(w.client, w.client.RESTMapper()); err != nil {
@@ -105,6 +106,26 @@ func newWorld(t *testing.T) *world {
 	})
 	shared = w
 	return w
+}
+
+// distrust takes the authorities of a former test out of the definitions.
+func (w *world) distrust(t *testing.T) {
+	t.Helper()
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := w.client.List(t.Context(), crds); err != nil {
+		t.Fatal(err)
+	}
+	for i := range crds.Items {
+		crd := &crds.Items[i]
+		if crd.Spec.Conversion == nil || crd.Spec.Conversion.Webhook == nil {
+			continue
+		}
+		patch := client.MergeFrom(crd.DeepCopy())
+		crd.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
+		if err := w.client.Patch(t.Context(), crd, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // hostAddress is one that endpoints may have: not of the loopback.

@@ -28,6 +28,9 @@ const (
 	signingPublicKey  = "service-account.pub"
 
 	referencedValue = "true"
+	// copyLabel marks the copies that go when the HostedCluster no longer names them.
+	copyLabel      = "hypershift.openshift.io/copied-for-hosted-cluster"
+	copyLabelValue = "true"
 )
 
 // input is what a reference leads to.
@@ -192,7 +195,8 @@ func (p *pass) copyRequired(ctx context.Context) error {
 	return nil
 }
 
-// copyOptional brings over what only its own users need, and removes what is no longer named.
+// copyOptional brings over what only its own users need, and removes copies under a name of the control plane's own choosing that are
+// no longer wanted.
 func (p *pass) copyOptional(ctx context.Context) error {
 	problems := []error{p.copyAll(ctx, false)}
 	for _, fixed := range []reference{{kind: secretKind, copyAs: sshKeySecret}, {kind: configMapKind, copyAs: userCABundle}} {
@@ -203,15 +207,39 @@ func (p *pass) copyOptional(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
+// removeFormerCopies removes the user's credentials and files that are no longer named, after the control plane was told so.
+func (p *pass) removeFormerCopies(ctx context.Context) error {
+	secrets, configMaps := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	marked := []client.ListOption{client.InNamespace(p.namespace), client.MatchingLabels{copyLabel: copyLabelValue}}
+	if err := errors.Join(p.List(ctx, secrets, marked...), p.List(ctx, configMaps, marked...)); err != nil {
+		return fmt.Errorf("list the copies in namespace %s: %w", p.namespace, err)
+	}
+	var problems []error
+	remove := func(kind string, made client.Object) {
+		named := slices.ContainsFunc(p.inputs, func(in input) bool { return in.kind == kind && in.target() == made.GetName() })
+		if !named && kube.AppliedBy(made, fieldManager) {
+			problems = append(problems, kube.DeleteIfExists(ctx, p.Client, made))
+		}
+	}
+	for i := range secrets.Items {
+		remove(secretKind, &secrets.Items[i])
+	}
+	for i := range configMaps.Items {
+		remove(configMapKind, &configMaps.Items[i])
+	}
+	return errors.Join(problems...)
+}
+
 // copyAll writes one copy for everything that one source is named for.
 func (p *pass) copyAll(ctx context.Context, required bool) error {
 	type target struct{ kind, name string }
 	copies := map[target]client.Object{}
 	var order []target
-	isRequired := map[target]bool{}
+	isRequired, isKept := map[target]bool{}, map[target]bool{}
 	for _, in := range p.inputs {
 		at := target{in.kind, in.target()}
 		isRequired[at] = isRequired[at] || in.required
+		isKept[at] = isKept[at] || in.kept
 		if in.problem != nil {
 			continue
 		}
@@ -224,10 +252,22 @@ func (p *pass) copyAll(ctx context.Context, required bool) error {
 	var problems []error
 	for _, at := range order {
 		if isRequired[at] == required {
+			if !isKept[at] {
+				mark(copies[at])
+			}
 			problems = append(problems, p.apply(ctx, copies[at]))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func mark(made client.Object) {
+	labels := maps.Clone(made.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[copyLabel] = copyLabelValue
+	made.SetLabels(labels)
 }
 
 func newCopy(kind, namespace, name string) client.Object {

@@ -173,7 +173,8 @@ func TestCopies(t *testing.T) {
 	f.checkEditedInputs(t)
 }
 
-// checkEditedInputs: the user's objects are marked and nothing else, an edit leads to the cluster, and the SSH key goes with its name.
+// checkEditedInputs: the user's objects are marked and nothing else, an edit leads to the cluster, and copies go with their names,
+// but for keys.
 func (f *fixture) checkEditedInputs(t *testing.T) {
 	t.Helper()
 	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "copies-ssh", Namespace: "clusters"}}
@@ -190,14 +191,28 @@ func (f *fixture) checkEditedInputs(t *testing.T) {
 		t.Errorf("a Secret made after the cluster leads to %v", again)
 	}
 	hc := f.get(t)
-	hc.Spec.SSHKey.Name = ""
+	hc.Spec.SSHKey.Name, hc.Spec.AuditWebhook, hc.Spec.Configuration = "", nil, nil
+	hc.Spec.SecretEncryption.AESCBC.ActiveKey.Name = "copies-newkey"
+	newKey := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "copies-newkey", Namespace: "clusters"}, Data: map[string][]byte{"key": []byte("x1234567890123456789012345678901")}}
+	f.create(t, newKey)
 	if err := f.client.Update(t.Context(), hc); err != nil {
 		t.Fatal(err)
 	}
 	f.reconcile(t)
-	err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: sshKeySecret}, &corev1.Secret{})
-	if !apierrors.IsNotFound(err) {
-		t.Errorf("the copy of the SSH key stays: %v", err)
+	for name, stays := range map[string]bool{
+		sshKeySecret: false, "copies-audit": false, "copies-users": false, "copies-key": true, "copies-newkey": true, component.PullSecret: true,
+	} {
+		if gone := f.isGone(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}); gone == stays {
+			t.Errorf("the copy %s is gone: %v", name, gone)
+		}
+	}
+	if !f.isGone(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "copies-bundle"}}) {
+		t.Error("the copy of the proxy's bundle stays")
+	}
+	f.reconcile(t)
+	before := f.writes.Load()
+	if f.reconcile(t); f.writes.Load() != before {
+		t.Errorf("%d writes at rest", f.writes.Load()-before)
 	}
 }
 

@@ -33,6 +33,8 @@ type reference struct {
 	copyAs string
 	// required copies are those without which a control plane must not be started: it would make up its own.
 	required bool
+	// kept copies stay when they are no longer named: something may still be encrypted with them, or signed.
+	kept bool
 	// transform checks the content and makes the copy's out of it; nil takes it as it is.
 	transform func(map[string][]byte) (map[string][]byte, error)
 	// reports is the condition that tells of a problem; empty means ValidConfiguration.
@@ -54,7 +56,7 @@ func references(hc *hyperv1.HostedCluster) ([]reference, error) {
 		keys: []string{hyperv1.TrustBundleKey}, copyAs: userCABundle, transform: certificatesIn(hyperv1.TrustBundleKey),
 	}, {
 		field: "spec.serviceAccountSigningKey", kind: secretKind, name: nameOf(spec.ServiceAccountSigningKey),
-		keys: []string{hyperv1.ServiceAccountSigningKey}, copyAs: signingKeySecret, required: true, transform: signingKeyData,
+		keys: []string{hyperv1.ServiceAccountSigningKey}, copyAs: signingKeySecret, required: true, kept: true, transform: signingKeyData,
 	}}
 	list = append(list, encryptionReferences(spec.SecretEncryption)...)
 	if unmanaged := spec.Etcd.Unmanaged; unmanaged != nil {
@@ -81,7 +83,7 @@ func encryptionReferences(encryption *hyperv1.SecretEncryptionSpec) []reference 
 	key := func(field, name string) reference {
 		return reference{
 			field: "spec.secretEncryption.aescbc." + field, kind: secretKind, name: name, keys: []string{hyperv1.AESCBCKeySecretKey},
-			required: true, transform: encryptionKey,
+			required: true, kept: true, transform: encryptionKey,
 		}
 	}
 	return []reference{key("activeKey", encryption.AESCBC.ActiveKey.Name), key("backupKey", nameOf(encryption.AESCBC.BackupKey))}

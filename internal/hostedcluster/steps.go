@@ -29,6 +29,7 @@ var buildSteps = []step{
 	{name: "required copies", needs: []string{"namespace"}, run: (*pass).copyRequired},
 	{name: "copies", needs: []string{"namespace"}, run: (*pass).copyOptional},
 	{name: "control plane", needs: []string{"credentials", "required copies"}, run: (*pass).ensureControlPlane},
+	{name: "former copies", needs: []string{"configuration", "references", "control plane"}, run: (*pass).removeFormerCopies},
 	{name: "machines", needs: []string{"control plane"}, run: (*pass).ensureClusterAPI},
 	{name: "key vault", needs: []string{"release"}, run: (*pass).checkVault},
 	{name: "helper image", needs: []string{"release"}, run: (*pass).keepHelperImage},

@@ -20,8 +20,12 @@ import (
 const (
 	teardownPoll = 2 * time.Second
 	// endPoll is for what nobody watches.
-	endPoll       = 500 * time.Millisecond
+	endPoll = 500 * time.Millisecond
+	// endPollLimit is when what nobody watches has taken longer than it should.
+	endPollLimit  = 10 * time.Second
 	teardownGrace = 1
+	// podLimit is how long past its grace a pod is left to its kubelet.
+	podLimit = time.Minute
 	// finalizerLimit is how long somebody else's finalizer is respected on an object that stands for nothing outside of the management
 	// cluster. It is longer than the control plane's own limit for cleaning up in the cloud.
 	finalizerLimit = 15 * time.Minute
@@ -76,7 +80,9 @@ func (p *pass) tearDown(ctx context.Context) error {
 			p.observeConditions()
 			p.reportTeardown(s, waitingFor)
 			p.setReconciliation(nil)
-			p.requeue(teardownPoll)
+			if p.again == 0 {
+				p.requeue(teardownPoll)
+			}
 			return nil
 		}
 	}
@@ -87,19 +93,26 @@ func (p *pass) tearDown(ctx context.Context) error {
 // reportTeardown says what is waited for, since when, and what to do about it. The time of the condition is that at which this
 // step began to wait.
 func (p *pass) reportTeardown(s teardownStep, waitingFor string) {
-	since := metav1.NewTime(p.Now().Truncate(time.Second))
+	began, waits := p.waitsSince(s.reason)
+	since := metav1.NewTime(began.Truncate(time.Second))
 	status := metav1.ConditionFalse
 	if s.reason == hyperv1.WaitingForGracePeriodReason {
 		status = metav1.ConditionTrue
 	}
-	if last := kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterDestroyed); last != nil && last.Reason == s.reason {
-		since = last.LastTransitionTime
-	} else {
+	if !waits {
 		p.conditions().Remove(hyperv1.HostedClusterDestroyed)
 		p.event(corev1.EventTypeNormal, s.reason, "Deleting the hosted cluster: waiting for "+waitingFor+".")
 	}
 	message := fmt.Sprintf("Waiting since %s for %s. If this takes long, %s.", since.UTC().Format(time.RFC3339), waitingFor, s.advice)
 	p.conditions().SetSince(since, hyperv1.HostedClusterDestroyed, status, s.reason, message)
+}
+
+// waitsSince is when a step began to wait: now, when it does not wait yet.
+func (p *pass) waitsSince(reason string) (time.Time, bool) {
+	if last := kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterDestroyed); last != nil && last.Reason == reason {
+		return last.LastTransitionTime.Time, true
+	}
+	return p.Now(), false
 }
 
 // resumeForDeletion hands the deletion of a paused cluster down, and the user's wish to clean cloud resources up.
@@ -183,12 +196,11 @@ func (p *pass) waitGracePeriod(context.Context) (string, error) {
 		p.warn("InvalidGracePeriod", fmt.Sprintf("Annotation %s=%q is not a duration like 10m; it is ignored.", hyperv1.DestroyGracePeriodAnnotation, value))
 		return "", nil
 	}
-	since := p.Now()
-	if done := kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterDestroyed); done != nil && done.Reason == hyperv1.WaitingForGracePeriodReason {
-		since = done.LastTransitionTime.Time
-	}
-	if !p.Now().Before(since.Add(grace)) {
+	since, _ := p.waitsSince(hyperv1.WaitingForGracePeriodReason)
+	remaining := since.Add(grace).Sub(p.Now())
+	if remaining <= 0 {
 		return "", nil
 	}
+	p.requeue(remaining)
 	return "the end of the grace period of " + grace.String() + "; everything else is gone", nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -116,23 +118,63 @@ func (p *pass) endPods(ctx context.Context) (string, error) {
 	if err != nil || namespace == nil {
 		return "", err
 	}
+	since, waits := p.waitsSince(hyperv1.DeletingPodsReason)
+	if !waits && namespace.DeletionTimestamp.IsZero() {
+		err = p.deleteWorkloads(ctx)
+	}
+	pods, disks, listErr := p.podsAndDisks(ctx)
+	if err = errors.Join(err, listErr); err != nil {
+		return "", fmt.Errorf("namespace %s: %w", p.namespace, err)
+	}
+	if len(pods)+len(disks) == 0 {
+		return "", nil
+	}
+	undeleted := func(obj metav1.Object) bool { return obj.GetDeletionTimestamp() == nil }
+	if slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return undeleted(&pod) }) ||
+		slices.ContainsFunc(disks, func(disk corev1.PersistentVolumeClaim) bool { return undeleted(&disk) }) {
+		err = p.deleteWorkloads(ctx)
+	}
+	if err = errors.Join(err, p.forcePods(ctx, pods)); err != nil {
+		return "", fmt.Errorf("namespace %s: %w", p.namespace, err)
+	}
+	if p.Now().Before(since.Add(endPollLimit)) {
+		p.requeue(endPoll)
+	}
+	return fmt.Sprintf("%d pods and %d disks in namespace %s", len(pods), len(disks), p.namespace), nil
+}
+
+func (p *pass) deleteWorkloads(ctx context.Context) error {
 	// Owners first, and without their pods: else they would make new ones meanwhile.
 	inside, leave := client.InNamespace(p.namespace), client.PropagationPolicy(metav1.DeletePropagationOrphan)
-	err = errors.Join(
+	return errors.Join(
 		p.DeleteAllOf(ctx, &appsv1.Deployment{}, inside, leave),
 		p.DeleteAllOf(ctx, &appsv1.StatefulSet{}, inside, leave),
 		p.DeleteAllOf(ctx, &appsv1.ReplicaSet{}, inside, leave),
 		p.DeleteAllOf(ctx, &corev1.Pod{}, inside, client.GracePeriodSeconds(teardownGrace)),
 		p.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, inside))
-	pods, disks := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}
-	if err = errors.Join(err, p.Live.List(ctx, pods, inside), p.Live.List(ctx, disks, inside)); err != nil {
-		return "", fmt.Errorf("namespace %s: %w", p.namespace, err)
+}
+
+func (p *pass) podsAndDisks(ctx context.Context) ([]corev1.Pod, []corev1.PersistentVolumeClaim, error) {
+	pods, disks, inside := &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, client.InNamespace(p.namespace)
+	err := errors.Join(p.Live.List(ctx, pods, inside), p.Live.List(ctx, disks, inside))
+	return pods.Items, disks.Items, err
+}
+
+// forcePods bounds the wait for a kubelet that may never come back: its node is gone, or does not answer.
+func (p *pass) forcePods(ctx context.Context, pods []corev1.Pod) error {
+	var errs []error
+	for i := range pods {
+		pod := &pods[i]
+		forced := ptr.Deref(pod.DeletionGracePeriodSeconds, teardownGrace) == 0
+		if pod.DeletionTimestamp.IsZero() || forced || p.Now().Before(pod.DeletionTimestamp.Add(podLimit)) {
+			continue
+		}
+		err := p.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("give up on the node of %s: %w", kube.Describe(pod), err))
+		}
 	}
-	if len(pods.Items)+len(disks.Items) == 0 {
-		return "", nil
-	}
-	p.requeue(endPoll)
-	return fmt.Sprintf("%d pods and %d disks in namespace %s", len(pods.Items), len(disks.Items), p.namespace), nil
+	return errors.Join(errs...)
 }
 
 // ownNamespace is the control-plane namespace, nil when it is gone, to be kept, or somebody else's that happens to have the name.

@@ -81,10 +81,63 @@ func TestDeletionTellsWhatItWaitsFor(t *testing.T) {
 	if done.Status != metav1.ConditionTrue || done.Reason != hyperv1.WaitingForGracePeriodReason {
 		t.Errorf("grace period %+v", done)
 	}
+	clock = clock.Add(15 * time.Minute)
+	result, err := f.reconciler.Reconcile(t.Context(), f.request)
+	if err != nil || result.RequeueAfter < 44*time.Minute || result.RequeueAfter > 45*time.Minute {
+		t.Errorf("in the grace period the next look is in %v, want its end (%v)", result.RequeueAfter, err)
+	}
 	clock = clock.Add(2 * time.Hour)
 	f.reconcile(t)
 	if err := f.client.Get(t.Context(), f.request.NamespacedName, &hyperv1.HostedCluster{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after the grace period: %v", err)
+	}
+}
+
+// TestPodOfLostNode: a pod whose kubelet does not answer is asked to go once, looked at less and less, and at last given up.
+func TestPodOfLostNode(t *testing.T) {
+	f := newFixture(t, "lostnode")
+	clock := time.Now()
+	f.reconciler.Now = func() time.Time { return clock }
+	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
+	f.reconcile(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "stuck"}, Spec: corev1.PodSpec{
+		NodeName:        "lost",
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{Name: "c", Image: "example.com/c", SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}}},
+	}}
+	f.create(t, pod)
+	if err := f.client.Delete(t.Context(), f.get(t)); err != nil {
+		t.Fatal(err)
+	}
+	look := func() time.Duration {
+		t.Helper()
+		result, err := f.reconciler.Reconcile(t.Context(), f.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.RequeueAfter
+	}
+	for range 10 {
+		if waiting := f.destroyed(t); waiting.Reason == hyperv1.DeletingPodsReason {
+			break
+		}
+	}
+	if after := look(); after != endPoll {
+		t.Errorf("looks again after %v, want %v", after, endPoll)
+	}
+	clock = clock.Add(endPollLimit + time.Second)
+	before := f.writes.Load()
+	if after := look(); after != teardownPoll || f.writes.Load() != before {
+		t.Errorf("looks again after %v, want %v, with %d writes", after, teardownPoll, f.writes.Load()-before)
+	}
+	if f.isGone(t, pod) {
+		t.Fatal("the pod was given up at once")
+	}
+	clock = clock.Add(podLimit)
+	if look(); !f.isGone(t, pod) {
+		t.Error("the pod of the lost node is not given up")
 	}
 }
 

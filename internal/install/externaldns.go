@@ -19,6 +19,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
+// ExternalDNSRole is a name that an ExternalDNS of somebody else's is likely to have, too.
+const ExternalDNSRole = externalDNSName
+
 const (
 	externalDNSName       = "external-dns"
 	externalDNSSecretName = "external-dns-credentials"

@@ -36,7 +36,8 @@ var (
 
 	waitingAvailability = clusterGauge(Telemetry, "hypershift_cluster_waiting_initial_availability_duration_seconds",
 		"Time since the hosted cluster was created, until it is available for the first time.")
-	rollingOut = clusterGauge(Telemetry, "hypershift_cluster_initial_rolling_out_duration_seconds",
+	clusterAvailable = clusterGauge(Telemetry, "hypershift_cluster_available", "1 while the hosted cluster is available, else 0.", "platform")
+	rollingOut       = clusterGauge(Telemetry, "hypershift_cluster_initial_rolling_out_duration_seconds",
 		"Time since the hosted cluster was created, until its first version is rolled out completely.")
 	upgrading = clusterGauge(Telemetry, "hypershift_cluster_upgrading_duration_seconds",
 		"Time since the running upgrade began; absent without one.", "previous_version", "new_version")
@@ -89,6 +90,7 @@ func (c *cluster) collect(ctx context.Context, reader client.Reader) {
 	} else {
 		c.deletion()
 	}
+	c.send(clusterAvailable, boolean(kube.IsTrue(c.Status.Conditions, hyperv1.HostedClusterAvailable)), c.platform())
 	c.flags()
 	c.proxy(ctx, reader)
 	for _, provider := range providersOf(c.HostedCluster) {

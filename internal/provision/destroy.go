@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -20,8 +21,7 @@ type DestroyOptions struct {
 	DNSZoneGroup          string
 	VNetID, NSGID         string
 	PrivateZoneID         string
-	PublicIPID            string // the user's, where it was brought
-	LoadBalancerID        string
+	Brought               []string       // ids on record as the user's own: whatever their names, they are never adopted
 	Inventory             []string       // ids on record as ours, where a hand-off has them
 	Show                  func(Adoption) // told what an adoption deletes, before it does; nil is silent
 }
@@ -85,27 +85,33 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &demolition{DestroyOptions: o, s: s, main: i.main, recorded: map[string]bool{}, found: map[string]bool{}}
+	d := &demolition{DestroyOptions: o, s: s, main: i.main, recorded: map[string]bool{}, found: map[string]bool{}, children: map[string]bool{}}
 	for _, id := range o.Inventory {
 		d.recorded[strings.ToLower(id)] = true
 	}
 	return d, append(roles, d.recordedRoles(roles)...), nil
 }
 
-// disown takes what has the names of a stack for no property of the user: the HostedCluster names it as it names what he brought.
+// disown takes what has the names of a stack for no property of the user: the HostedCluster names it as it names what he brought. What is
+// on record as his stays his.
 func (o *DestroyOptions) disown(i *infra) {
 	for _, f := range []struct {
 		id   *string
 		name string
 	}{{&o.VNetID, o.Name + "-" + o.InfraID}, {&o.NSGID, o.Name + "-" + o.InfraID + "-nsg"}} {
-		if strings.EqualFold(lastSegment(*f.id), f.name) {
+		if strings.EqualFold(lastSegment(*f.id), f.name) && !o.wasBrought(*f.id) {
 			*f.id = ""
 		}
 	}
 	zone, err := azure.ParseID(o.PrivateZoneID)
-	if err == nil && strings.EqualFold(zone.ResourceGroup, i.main) && namedAsZone(zone.Name, o.Name) {
+	if err == nil && strings.EqualFold(zone.ResourceGroup, i.main) && namedAsZone(zone.Name, o.Name) && !o.wasBrought(o.PrivateZoneID) {
 		o.PrivateZoneID = ""
 	}
+}
+
+// wasBrought tells whether a resource is on record as the user's own.
+func (o *DestroyOptions) wasBrought(id string) bool {
+	return slices.ContainsFunc(o.Brought, func(theirs string) bool { return strings.EqualFold(theirs, id) })
 }
 
 // assignmentInID is what stands between the scope and the name in the id of a role assignment.
@@ -151,6 +157,7 @@ type demolition struct {
 	main     string
 	recorded map[string]bool // lower-cased ids of the inventory
 	found    map[string]bool // lower-cased ids of what goes, groups among it
+	children map[string]bool // lower-cased ids of what is inside something adopted, and goes with it
 	stages   [][]*stack.Node
 	left     []string // groups of our name that are not marked as ours
 	adopted  []Adoption
@@ -269,13 +276,13 @@ func (d *demolition) showAdopted() {
 
 // holdsBrought tells whether something of the user's own is in the group: then the group must not go.
 func (d *demolition) holdsBrought(ctx context.Context, group string) (bool, error) {
-	for _, id := range []string{d.VNetID, d.NSGID, d.PublicIPID, d.LoadBalancerID, d.PrivateZoneID} {
+	for _, id := range append([]string{d.VNetID, d.NSGID, d.PrivateZoneID}, d.Brought...) {
 		parsed, err := azure.ParseID(id)
 		if err != nil || !strings.EqualFold(parsed.ResourceGroup, group) {
 			continue
 		}
 		api := apiNetwork
-		if id == d.PrivateZoneID {
+		if strings.EqualFold(parsed.Type, typePrivateDNS) {
 			api = apiPrivateDNS
 		}
 		found, err := d.s.Get(ctx, id, api)

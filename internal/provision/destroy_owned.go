@@ -64,7 +64,8 @@ func (d *demolition) addOwned(ctx context.Context, groupName string) error {
 	return nil
 }
 
-// linksOf are the links of our private zones: whoever made them, a zone cannot go before them.
+// linksOf are the links of our private zones: whoever made them, a zone cannot go before them. Those of a zone that is only adopted are
+// adopted with it.
 func (d *demolition) linksOf(ctx context.Context, all []azure.Resource) ([]azure.Resource, error) {
 	var links []azure.Resource
 	for _, zone := range all {
@@ -76,7 +77,10 @@ func (d *demolition) linksOf(ctx context.Context, all []azure.Resource) ([]azure
 			return nil, err
 		}
 		for _, link := range found {
-			link.Tags = map[string]string{ownerTag(d.InfraID): "owned"} // a child of what is ours is ours
+			if d.marked(&zone) {
+				link.Tags = map[string]string{ownerTag(d.InfraID): "owned"} // a child of what is ours is ours
+			}
+			d.children[strings.ToLower(link.ID)] = true
 			links = append(links, link)
 		}
 	}
@@ -94,13 +98,13 @@ func namedAsZone(zone, cluster string) bool {
 
 // owns compares whole words of the name, so that a short infra id does not hit a foreign resource.
 func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
-	if d.marked(r) {
+	if d.marked(r) || d.children[strings.ToLower(r.ID)] {
 		return true
 	}
-	if tagOnly {
+	if tagOnly || d.wasBrought(r.ID) {
 		return false
 	}
-	for _, theirs := range []string{d.VNetID, d.NSGID, d.PublicIPID, d.LoadBalancerID} {
+	for _, theirs := range []string{d.VNetID, d.NSGID} {
 		if theirs != "" && strings.EqualFold(r.ID, theirs) {
 			return false
 		}

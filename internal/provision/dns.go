@@ -25,6 +25,7 @@ const (
 
 	delegationTTL = 300
 	passwordLife  = 365 * 24 * time.Hour
+	passwordLabel = "external-dns" // of the secrets that are ours
 )
 
 // How ExternalDNS signs in.

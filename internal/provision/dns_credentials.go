@@ -100,7 +100,11 @@ func (d *dnsStack) applicationNode() *stack.Node {
 			d.setClient(app.ClientID)
 			f := d.settings()
 			f.ClientID = app.ClientID
-			if f.ClientSecret, err = d.s.AddPassword(ctx, app, "external-dns", passwordLife); err != nil {
+			// A run that ended before it wrote the file has left a secret that is in nobody's hands.
+			if err := d.s.RemovePasswords(ctx, app, passwordLabel); err != nil {
+				return err
+			}
+			if f.ClientSecret, err = d.s.AddPassword(ctx, app, passwordLabel, passwordLife); err != nil {
 				return err
 			}
 			return f.write(d.CredentialsPath)

@@ -33,7 +33,9 @@ type Handoff struct {
 	Issuer         *IssuerHandoff     `json:"issuer,omitempty"`
 	Identities     *IdentitiesHandoff `json:"identities,omitempty"`
 	DNS            *DNSHandoff        `json:"dns,omitempty"`
-	Infra          *InfraOutput       `json:"infra,omitempty"`
+	// DNSUnderWay is what a run that has not come to its end was making: the directory's application is in no inventory.
+	DNSUnderWay *DNSHandoff  `json:"dnsUnderWay,omitempty"`
+	Infra       *InfraOutput `json:"infra,omitempty"`
 	// InfraUnderWay is what a run that has not come to its end was making.
 	InfraUnderWay *InfraOutput `json:"infraUnderWay,omitempty"`
 	// Brought are the user's own resources beside the network, by which destroy knows that they stay.
@@ -118,9 +120,12 @@ func (h *Handoff) validate() error {
 			return fmt.Errorf("identities.clients: %w", err)
 		}
 	}
-	if h.DNS != nil {
-		if _, err := azure.ParseID(h.DNS.ZoneID); err != nil {
-			return fmt.Errorf("dns.zoneID: %w", err)
+	for member, dns := range map[string]*DNSHandoff{"dns": h.DNS, "dnsUnderWay": h.DNSUnderWay} {
+		if dns == nil {
+			continue
+		}
+		if _, err := azure.ParseID(dns.ZoneID); err != nil {
+			return fmt.Errorf("%s.zoneID: %w", member, err)
 		}
 	}
 	for i, m := range h.Inventory {
@@ -200,6 +205,11 @@ func (h *Handoff) Write(path string) error {
 
 // replaceFile never leaves half a file behind.
 func replaceFile(path string, raw []byte, mode os.FileMode) error {
+	return writeFile(path, raw, mode, os.Rename)
+}
+
+// writeFile has a file that is whole take its place: os.Rename replaces what is there, os.Link is refused.
+func writeFile(path string, raw []byte, mode os.FileMode, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
@@ -207,7 +217,7 @@ func replaceFile(path string, raw []byte, mode os.FileMode) error {
 	defer os.Remove(f.Name())
 	_, err = f.Write(raw)
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = place(f.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)

@@ -94,8 +94,12 @@ func (h *Handoff) Demolish(o *DestroyOptions) {
 		orElse(&o.PrivateZoneID, from.PrivateZoneID)
 	}
 	if b := h.Brought; b != nil {
-		orElse(&o.PublicIPID, b.PublicIPID)
-		orElse(&o.LoadBalancerID, b.LoadBalancerID)
+		orElse(&o.PrivateZoneID, b.PrivateZoneID)
+		for _, id := range []string{b.PrivateZoneID, b.PublicIPID, b.LoadBalancerID} {
+			if id != "" {
+				o.Brought = append(o.Brought, id)
+			}
+		}
 	}
 }
 

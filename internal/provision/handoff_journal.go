@@ -1,12 +1,14 @@
 package provision
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -16,9 +18,10 @@ type Journal struct {
 	stackName, path string // no name: the first part of a node's id tells it; no path: the inventory is only kept in memory
 	next            stack.Progress
 
-	mu      sync.Mutex // guards the hand-off and noted
+	mu      sync.Mutex // guards the hand-off, noted and begun
 	handoff *Handoff
-	noted   int // changes of the inventory
+	begun   map[string]bool // ids that this run has put on record, and of which no write can have taken effect unless the last one did
+	noted   int             // changes of the inventory
 
 	writing sync.Mutex // guards the file and written
 	written int        // changes that are in the file
@@ -26,7 +29,7 @@ type Journal struct {
 
 // Journal begins one for a run of a stack; events are passed on to next.
 func (h *Handoff) Journal(stackName, path string, next stack.Progress) *Journal {
-	return &Journal{stackName: stackName, path: path, next: next, handoff: h}
+	return &Journal{stackName: stackName, path: path, next: next, handoff: h, begun: map[string]bool{}}
 }
 
 // Progress is the function to give to a stack.
@@ -38,7 +41,7 @@ func (j *Journal) Progress(e stack.Event) {
 }
 
 // note brings the inventory up to date and returns the number of the change, 0 when there was none. What stood there before the
-// stack came is not its own, even where it is changed.
+// stack came is not its own, even where it is changed. Nor is what Azure refused to make: somebody else may make it one day.
 func (j *Journal) note(e stack.Event) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -47,6 +50,13 @@ func (j *Journal) note(e stack.Event) int {
 	case e.Node.Resource == "" || e.Node.Delete == nil: // what no stack removes, such as the persistent group, is not for the inventory
 	case (e.Phase == stack.Applying || e.Phase == stack.Applied) && e.Missing:
 		changed = j.handoff.add(Made{Stack: j.stackOf(e.Node), Kind: e.Node.Kind, ID: e.Node.Resource})
+		if changed {
+			j.begun[e.Node.Resource] = true
+		}
+	case e.Phase == stack.Waiting && !azure.IsRefused(e.Err, e.Node.Resource): // this try may have taken effect
+		delete(j.begun, e.Node.Resource)
+	case e.Phase == stack.Failed && j.begun[e.Node.Resource] && azure.IsRefused(e.Err, e.Node.Resource):
+		changed = j.handoff.remove(e.Node.Resource)
 	case e.Phase == stack.Deleted:
 		changed = j.handoff.drop(e.Node.Resource)
 	}
@@ -109,6 +119,13 @@ func (h *Handoff) drop(id string) bool {
 	return len(h.Inventory) != before
 }
 
+// remove takes one resource out of the inventory.
+func (h *Handoff) remove(id string) bool {
+	before := len(h.Inventory)
+	h.Inventory = slices.DeleteFunc(h.Inventory, func(m Made) bool { return strings.EqualFold(m.ID, id) })
+	return len(h.Inventory) != before
+}
+
 // Forget empties the inventory of a stack that is gone as a whole: what its destroy has left to the user is not on record.
 func (h *Handoff) Forget(stackName string) {
 	h.Inventory = slices.DeleteFunc(h.Inventory, func(m Made) bool { return m.Stack == stackName })
@@ -125,9 +142,19 @@ func (h *Handoff) Made(stackName string) []string {
 	return ids
 }
 
-// Join puts the inventory of an earlier hand-off of the same infrastructure beside this one's.
+// Join puts what an earlier hand-off of the same infrastructure knows beside what this one knows.
 func (h *Handoff) Join(earlier *Handoff) {
 	for _, m := range earlier.Inventory {
 		h.add(m)
 	}
+	h.Identities, h.DNS = cmp.Or(h.Identities, earlier.Identities), cmp.Or(h.DNS, earlier.DNS)
+	if earlier.Brought == nil {
+		return
+	}
+	if h.Brought == nil {
+		h.Brought = &BroughtHandoff{}
+	}
+	orElse(&h.Brought.PrivateZoneID, earlier.Brought.PrivateZoneID)
+	orElse(&h.Brought.PublicIPID, earlier.Brought.PublicIPID)
+	orElse(&h.Brought.LoadBalancerID, earlier.Brought.LoadBalancerID)
 }

@@ -3,11 +3,16 @@ package provision
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -96,6 +101,55 @@ func TestJournalRecordsOnlyOurs(t *testing.T) {
 	j.Progress(stack.Event{Node: deletableNode("group"), Phase: stack.Deleted})
 	if made := h.Made(InfraStack); len(made) != 2 {
 		t.Errorf("on record: %v; a group takes what is in it along, and nothing else", made)
+	}
+}
+
+// answer is Azure's to a call for a resource.
+func answer(method string, status int, id string) error {
+	return azure.Wrap("create", id, &azcore.ResponseError{StatusCode: status,
+		RawResponse: &http.Response{StatusCode: status, Body: http.NoBody, Request: &http.Request{Method: method}}})
+}
+
+// What Azure refused to make is not ours when somebody else makes it later; what may have been made is.
+func TestJournalForgetsOnlyWhatWasRefused(t *testing.T) {
+	n := deletableNode("g")
+	applying := stack.Event{Node: n, Phase: stack.Applying, Missing: true}
+	waiting := func(err error) stack.Event { return stack.Event{Node: n, Phase: stack.Waiting, Err: err} }
+	failed := func(err error) stack.Event { return stack.Event{Node: n, Phase: stack.Failed, Err: err} }
+	refusal, busy := answer(http.MethodPut, http.StatusForbidden, n.Resource), answer(http.MethodPut, http.StatusServiceUnavailable, n.Resource)
+	for name, tc := range map[string]struct {
+		known  bool
+		events []stack.Event
+		ours   bool
+	}{
+		"refused":                     {false, []stack.Event{applying, failed(refusal)}, false},
+		"refused twice":               {false, []stack.Event{applying, waiting(refusal), applying, failed(refusal)}, false},
+		"refused, known before":       {true, []stack.Event{applying, failed(refusal)}, true},
+		"refused after a lost answer": {false, []stack.Event{applying, waiting(busy), applying, failed(refusal)}, true},
+		"lost answer":                 {false, []stack.Event{applying, failed(azure.Wrap("create", n.Resource, io.ErrUnexpectedEOF))}, true},
+		"busy":                        {false, []stack.Event{applying, failed(busy)}, true},
+		"conflict":                    {false, []stack.Event{applying, failed(answer(http.MethodPut, http.StatusConflict, n.Resource))}, true},
+		"throttled":                   {false, []stack.Event{applying, failed(answer(http.MethodPut, http.StatusTooManyRequests, n.Resource))}, true},
+		"too slow":                    {false, []stack.Event{applying, failed(answer(http.MethodPut, http.StatusRequestTimeout, n.Resource))}, true},
+		"no right to look afterwards": {false, []stack.Event{applying, failed(answer(http.MethodGet, http.StatusForbidden, n.Resource))}, true},
+		"another write refused":       {false, []stack.Event{applying, failed(answer(http.MethodPut, http.StatusForbidden, n.Resource+"/x"))}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "demo.yaml")
+			h, j := journalOf(t, path)
+			if tc.known {
+				h.add(Made{Stack: InfraStack, ID: n.Resource})
+			}
+			for _, e := range tc.events {
+				j.Progress(e)
+			}
+			if ours := len(h.Inventory) > 0; ours != tc.ours {
+				t.Errorf("on record as ours: %v", ours)
+			}
+			if onFile, err := ReadOrNewHandoff(path); err != nil || !tc.known && len(onFile.Inventory) != len(h.Inventory) {
+				t.Errorf("on file: %+v, %v", onFile, err)
+			}
+		})
 	}
 }
 

@@ -142,13 +142,16 @@ const keyNode = "key"
 func (k *signing) node() *stack.Node {
 	return &stack.Node{ID: keyNode, Kind: "signing key", Name: k.issuer.PrivateKeyPath,
 		Observe: func(context.Context) (stack.State, error) {
-			if k.key == nil {
+			switch {
+			case k.key == nil:
 				return stack.Missing, nil
+			case k.issuer.PublicKeyPath != "" && !exists(k.issuer.PublicKeyPath):
+				return stack.Drifted, nil
 			}
 			return stack.Current, nil
 		},
 		Apply: func(context.Context) error {
-			key, err := makeKeyPair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
+			key, err := ensureKeyPair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
 			if err == nil {
 				k.key = &key.PublicKey
 			}
@@ -176,9 +179,9 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 		return nil, err
 	}
 	issuer := o.Resolve(s)
-	key := &signing{issuer: issuer}
-	if private, err := readSigner(issuer.PrivateKeyPath); err == nil {
-		key.key = &private.PublicKey
+	key, err := o.signing(issuer)
+	if err != nil {
+		return nil, err
 	}
 	return stack.Plan(ctx, issuerNodes(s, o, issuer, key))
 }

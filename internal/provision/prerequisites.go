@@ -28,6 +28,13 @@ type PrerequisitesOptions struct {
 
 // Validate names the flag that is wrong, before any call.
 func (o PrerequisitesOptions) Validate() error {
+	// What one part takes from another is known once that is there.
+	if o.IAM.IssuerURL == "" {
+		o.IAM.IssuerURL = "https://" + o.Issuer.Name
+	}
+	if o.Infra.Identities == nil {
+		o.Infra.Identities = &WorkloadIdentities{}
+	}
 	checks := []error{o.Issuer.Validate(), o.IAM.Validate()}
 	if o.DNS.Zone != "" {
 		checks = append(checks, o.DNS.Validate())

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,27 @@ func TestOnePersistentGroup(t *testing.T) {
 	}
 	if shared != 1 {
 		t.Errorf("%d nodes are of no stack, want the persistent group only", shared)
+	}
+}
+
+// TestWrongInputIsRefusedBeforeAnythingIsKnown has no issuer and no identities yet.
+func TestWrongInputIsRefusedBeforeAnythingIsKnown(t *testing.T) {
+	o := prerequisitesOptions(t)
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o.Infra.BaseDomain = ""
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--base-domain") {
+		t.Error(err)
+	}
+}
+
+// TestAPlanWritesNothing has no folder for the key yet.
+func TestAPlanWritesNothing(t *testing.T) {
+	o := prerequisitesOptions(t)
+	o.Issuer.KeyDirectory = filepath.Join(t.TempDir(), "keys")
+	if _, err := preparePrerequisites(session(t), o); err != nil || exists(o.Issuer.KeyDirectory) {
+		t.Errorf("%v; folder made: %v", err, exists(o.Issuer.KeyDirectory))
 	}
 }
 

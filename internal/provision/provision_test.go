@@ -1,11 +1,13 @@
 package provision
 
 import (
+	"crypto/rsa"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -190,6 +192,64 @@ func TestSigningKeyIsMadeOnceAndIsPrivate(t *testing.T) {
 	if err != nil || !strings.Contains(string(documents[discoveryPath]), `"jwks_uri": "https://a.blob.core.windows.net/c/openid/v1/jwks"`) {
 		t.Errorf("%s, %v", documents[discoveryPath], err)
 	}
+}
+
+// Two commands that make the key of one folder at once go on with one key, and the loser does not replace it.
+func TestSigningKeyIsMadeByOneOfTwo(t *testing.T) {
+	dir := t.TempDir()
+	private, public := filepath.Join(dir, "keys", "a.private"), filepath.Join(dir, "keys", "a.public")
+	keys := make(chan *rsa.PrivateKey, 2)
+	for range 2 {
+		go func() {
+			key, err := makePrivate(private) // as after each has found none
+			if err == nil {
+				_, err = ensureKeyPair(private, public)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			keys <- key
+		}()
+	}
+	one, other := <-keys, <-keys
+	kept, err := readKeyPair(private, public)
+	if err != nil || one == nil || other == nil || !one.Equal(other) || !kept.Equal(one) {
+		t.Errorf("two keys were made for one file: %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(private)); err != nil || len(left) != 2 {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+}
+
+func TestReadingAKeyPairWritesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	private, public := filepath.Join(dir, "a.private"), filepath.Join(dir, "a.public")
+	if key, err := readKeyPair(private, public); key != nil || err != nil || exists(dir) {
+		t.Errorf("%v, %v; folder made: %v", key, err, exists(dir))
+	}
+	if _, err := makePrivate(private); err != nil {
+		t.Fatal(err)
+	}
+	if key, err := readKeyPair(private, public); key == nil || err != nil || exists(public) {
+		t.Errorf("%v, %v; public file made: %v", key, err, exists(public))
+	}
+}
+
+func TestOneRotationPerFolder(t *testing.T) {
+	dir := t.TempDir()
+	release, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := RotateOptions{Issuer: IssuerOptions{Name: "demo", ResourceGroup: "os4-common", KeyDirectory: dir}, TokenLifetime: time.Hour}
+	if _, err := RotateIssuer(t.Context(), session(t), o); err == nil || !strings.Contains(err.Error(), "another command is changing the keys") {
+		t.Errorf("a second rotation: %v", err)
+	}
+	release()
+	if release, err = lockFolder(dir); err != nil {
+		t.Fatal(err)
+	}
+	release()
 }
 
 func TestOwnsHitsWholeWordsOnly(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -61,7 +62,30 @@ func RotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) (*Rota
 	if err != nil {
 		return nil, err
 	}
+	release, err := lockFolder(o.Issuer.KeyDirectory)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	return r.run(ctx)
+}
+
+// lockFolder keeps another rotation off the keys until release is called or the process ends: the files are what both go by.
+func lockFolder(folder string) (release func(), err error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the folder of the keys: %w; rotate needs the present key in --output-dir", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("another command is changing the keys in %s; run this one when that has ended, or end that one", folder)
+	} else if err != nil {
+		err = fmt.Errorf("cannot lock the folder of the keys %s: %w", folder, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil
 }
 
 func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {

@@ -24,41 +24,46 @@ const (
 func ensureKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
 	key, err := readKeyPair(privatePath, publicPath)
 	if key == nil && err == nil {
-		return makeKeyPair(privatePath, publicPath)
+		key, err = makePrivate(privatePath)
+	}
+	if err == nil && !exists(publicPath) {
+		err = writePublic(publicPath, &key.PublicKey)
 	}
 	return key, err
 }
 
-// readKeyPair reads the pair; nil when there is none and its folder is ready to take one.
+// readKeyPair reads the pair; nil when there is none. It writes nothing: a public file that is missing is for ensureKeyPair to make.
 func readKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
 	key, err := readSigner(privatePath)
 	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(publicPath); err == nil {
+		if exists(publicPath) {
 			return nil, fmt.Errorf("%s exists without %s; bring its private key, or move it away to have a new pair made", publicPath, privatePath)
-		}
-		if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
-			return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
 		}
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPublicFile(publicPath, key); !errors.Is(err, os.ErrNotExist) {
-		return key, err
+	if err := checkPublicFile(publicPath, key); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
-	return key, writePublic(publicPath, &key.PublicKey)
+	return key, nil
 }
 
-func makeKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
+// makePrivate makes a private key that is in its place for good: of two commands that make one at once, both go on with the first.
+func makePrivate(privatePath string) (*rsa.PrivateKey, error) {
+	if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
+	}
 	key, err := rsa.GenerateKey(rand.Reader, signerBits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the signing key: %w", err)
 	}
-	if err := replaceFile(privatePath, privatePEM(key), 0o600); err != nil {
-		return nil, err
+	err = writeFile(privatePath, privatePEM(key), 0o600, os.Link)
+	if errors.Is(err, os.ErrExist) {
+		return readSigner(privatePath)
 	}
-	return key, writePublic(publicPath, &key.PublicKey)
+	return key, err
 }
 
 func privatePEM(key *rsa.PrivateKey) []byte {

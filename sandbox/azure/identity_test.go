@@ -251,6 +251,7 @@ func wantAADSTS(t *testing.T, err error, number string) {
 
 func TestClientSecretAndCertificate(t *testing.T) {
 	s := newSandbox(t)
+	s.unmanaged = true
 	for number, c := range map[string]struct{ tenant, id, secret string }{
 		"7000215": {tenant, clientID, "wrong"}, "700016": {tenant, uuid.NewString(), "x"}, "90002": {uuid.NewString(), clientID, secret},
 	} {

@@ -45,6 +45,7 @@ func TestRestartLosesNothing(t *testing.T) {
 
 func TestSecondServerIsRefused(t *testing.T) {
 	s := newSandbox(t)
+	s.unmanaged = true
 	_, err := azure.Start(t.Context(), s.cfg)
 	if err == nil || !strings.Contains(err.Error(), "another embedded Azure") {
 		t.Errorf("got %v", err)
@@ -135,6 +136,7 @@ func TestPrivateZoneIsSeenFromLinkedNetworks(t *testing.T) {
 			{ID: network + "privateDnsZones/hc.local/virtualNetworkLinks/l", Body: map[string]any{"properties": map[string]any{"virtualNetwork": map[string]any{"id": network + "virtualNetworks/linked"}}}},
 		}
 	})
+	s.unmanaged = true
 	for vnet, want := range map[string]int{network + "virtualNetworks/LINKED": 1, network + "virtualNetworks/lonely": 0, "": 1} {
 		q := new(dns.Msg).SetQuestion("api.hc.local.", dns.TypeA)
 		if vnet != "" {

@@ -42,6 +42,8 @@ type sandbox struct {
 	http   *http.Client
 	pool   *x509.CertPool
 	once   bool // clients do not retry
+	// unmanaged: nothing is asked of the resource manager, so there are no status codes to check.
+	unmanaged bool
 }
 
 func newSandbox(t *testing.T, change ...func(*azure.Config)) *sandbox {

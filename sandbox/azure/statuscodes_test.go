@@ -14,8 +14,11 @@ func (s *sandbox) checkStatusCodes(t *testing.T) {
 	f, err := os.Open(filepath.Join(s.cfg.Dir, "access.log"))
 	must(t, err)
 	defer f.Close()
-	refused, _, err := statuscodes.Replay(f)
+	refused, checked, err := statuscodes.Replay(f)
 	must(t, err)
+	if checked == 0 && !s.unmanaged && !t.Skipped() {
+		t.Error("the access log names no answer of the resource manager: nothing was checked")
+	}
 	for _, problem := range refused {
 		t.Error(problem)
 	}

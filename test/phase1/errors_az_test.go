@@ -22,12 +22,7 @@ const groupTemplate = `{"$schema": "https://schema.management.azure.com/schemas/
 
 // TestAzDeploysTemplates has az deploy what a user may have, and what az itself makes of a load balancer.
 func TestAzDeploysTemplates(t *testing.T) {
-	if _, err := exec.LookPath("az"); err != nil {
-		t.Skip("az is not installed")
-	}
-	if testing.Short() {
-		t.Skip("az needs a second for each of its calls")
-	}
+	needAz(t)
 	dir := t.TempDir()
 	w, stop, err := newWorld(dir)
 	must(t, err)

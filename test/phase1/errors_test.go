@@ -103,23 +103,23 @@ var mishaps = []mishap{
 		return w.infra("denied")
 	}, cause: "disallowed by policy", field: `the property that the policy names: .*found location 'eastus', which the policy denies with NotIn '\[westeurope\]'`, remedy: "ask the owner of the policy"},
 	{code: "QuotaExceeded", provoke: func(w *errorWorld) []string {
-		return w.refused("quota", "QuotaExceeded", http.StatusConflict, "Operation could not be completed as it results in exceeding approved quota. Additional details - Deployment Model: Resource Manager, Location: eastus, "+
-			"Current Limit: 10, Current Usage: 10, Additional Required: 1, (Minimum) New Limit Required: 11.")
-	}, cause: "exceeding approved quota", field: "quota of the region named: found 10 of 10 in use, expected 1 to be free", remedy: "az quota"},
+		return w.refused("QuotaExceeded", machines{name: "many", count: 32, size: "Standard_D32s_v3", location: "eastus"})
+	}, cause: "exceeding approved standardDSv3Family Cores quota", field: "quota of the region named: found 992 of 1000 in use, expected 32 to be free", remedy: "az quota"},
 	{code: "SkuNotAvailable", provoke: func(w *errorWorld) []string {
-		return w.refused("sku", "SkuNotAvailable", http.StatusConflict, "The requested size for resource 'Following SKUs have failed for Capacity Restrictions: Standard' is currently not available in location 'eastus'. "+
-			"Please try another size or deploy to a different location or different zone.")
-	}, cause: "currently not available", field: "size or location: found 'Standard' in 'eastus'", remedy: "az vm list-skus"},
+		return w.refused("SkuNotAvailable", machines{name: "absent", count: 1, size: "Standard_D2ps_v5", location: "westus"})
+	}, cause: "currently not available", field: "size or location: found 'Standard_D2ps_v5' in 'westus'", remedy: "az vm list-skus"},
 	{code: "MarketplacePurchaseEligibilityFailed", provoke: func(w *errorWorld) []string {
-		return w.refused("market", "MarketplacePurchaseEligibilityFailed", http.StatusBadRequest, "Marketplace purchase eligibilty check returned errors. See inner errors for details.")
+		return w.refused("MarketplacePurchaseEligibilityFailed", machines{name: "bought", count: 1, size: "Standard_D2s_v3", location: "eastus",
+			plan: map[string]any{"publisher": "vendor", "product": "appliance", "name": "gold"}})
 	}, cause: "purchase eligibil", field: "purchase plan of the image", remedy: "az vm image terms accept"},
 	{code: "InvalidTemplateDeployment", provoke: func(w *errorWorld) []string {
-		return w.refused("template", "InvalidTemplateDeployment", http.StatusBadRequest, "The template deployment failed with error: 'The value of parameter 'sku.name' is invalid.'.")
-	}, cause: "template deployment failed", field: "the parameter that Azure names: it is 'sku.name'", remedy: "correct the value"},
+		return w.refused("InvalidTemplateDeployment", machines{name: "absent", count: 1, size: "Standard_D2ps_v5", location: "westus"})
+	}, cause: "The template deployment 'absent' is not valid according to the validation procedure", field: "the parameter that Azure names", remedy: "correct the value"},
 }
 
 // TestErrorsOfTheField has each error come about in the embedded Azure, by the real mistake where one of our commands can make it, and reads
-// what the command says. What none of them can cause (they make no virtual machines and deploy no templates) is injected.
+// what the command says. What none of them can cause (they make no virtual machines and deploy no templates) is injected, in the words in
+// which the embedded Azure refuses those.
 func TestErrorsOfTheField(t *testing.T) {
 	w := newErrorWorld(t)
 	for _, m := range mishaps {
@@ -198,7 +198,10 @@ func replayStatusCodes(dir string) error {
 		return err
 	}
 	defer log.Close()
-	refused, _, err := statuscodes.Replay(log)
+	refused, checked, err := statuscodes.Replay(log)
+	if err == nil && checked == 0 {
+		return errors.New("the access log names no answer of the resource manager: no status code was checked")
+	}
 	if err == nil && len(refused) > 0 {
 		err = errors.New(strings.Join(refused, "\n"))
 	}
@@ -271,12 +274,6 @@ func (w *errorWorld) iam(more ...string) []string {
 func (w *errorWorld) infra(name string) []string {
 	return []string{"create", "infra", "azure", "--name", name, "--infra-id", name + "-1", "--base-domain", "example.com", "--workload-identities-file", w.file("identities.json"),
 		"--assign-identity-roles", "--azure-creds", w.credentials, "--output-file", w.file(name + ".yaml")}
-}
-
-// refused has Azure refuse the public address of a cluster.
-func (w *errorWorld) refused(name, code string, status int, message string) []string {
-	w.fault(fault.Rule{Plane: fault.ARM, Method: "PUT", Path: "Microsoft.Network/publicIPAddresses/*", Create: true, Status: status, Code: code, Message: message})
-	return w.infra(name)
 }
 
 // denyByPolicy assigns a policy to the subscription.

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net/http"
@@ -245,7 +246,9 @@ func (w *world) dump() map[string]string {
 		if shown, ok := d["displayName"].(string); ok && (strings.HasPrefix(key, "principals") || strings.HasPrefix(key, "apps")) {
 			// What the directory holds has a random key; how many there are of one name tells of duplicates and of what was left.
 			table, _, _ := strings.Cut(key, " ")
-			out[table+" "+shown] += "one "
+			// Each secret lets someone in, so one too many is a difference.
+			passwords, _ := d["passwordCredentials"].([]any)
+			out[table+" "+shown] += fmt.Sprintf("one with %d secrets ", len(passwords))
 			continue
 		}
 		if strings.HasPrefix(key, "storagekeys") {

@@ -87,6 +87,9 @@ func (c *call) deploy(res *template.Resource, body Doc) error {
 	if err != nil {
 		return badRequest("InvalidResourceName", "The resource '%s' cannot be named so: %v.", res.ID, err)
 	}
+	if err := c.reachable(path); err != nil {
+		return err
+	}
 	req := c.req.Clone(c.req.Context())
 	req.Method, req.URL.Path = http.MethodPut, path.Raw
 	req.Header.Del("If-Match")

@@ -2,8 +2,8 @@ package arm
 
 import (
 	"net/http"
-	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
@@ -17,6 +17,12 @@ const (
 	typePolicyAssignment = "Microsoft.Authorization/policyAssignments"
 )
 
+// Modes of a definition. Other ones are about what is inside a resource, such as the objects of a Kubernetes cluster.
+const (
+	modeAll     = "All"
+	modeIndexed = "Indexed" // only what has a place and tags; what az sends, and so what an absent mode means here
+)
+
 var policyKinds = []*Kind{
 	{Type: typePolicyDefinition, always201: true, noState: true, deleteBody: true, put: putPolicyDefinition},
 	{Type: typePolicyAssignment, always201: true, noState: true, deleteBody: true, put: putPolicyAssignment},
@@ -27,8 +33,11 @@ func putPolicyDefinition(_ *call, r *Resource, _ Doc) error {
 	if len(wire.Sub(wire.Sub(p, "policyRule"), "if")) == 0 || wire.Text(wire.Sub(wire.Sub(p, "policyRule"), "then"), "effect") == "" {
 		return badRequest("InvalidPolicyRule", "The policy definition '%s' needs a policyRule with 'if' and 'then.effect'.", r.Name)
 	}
+	if err := checkCondition(wire.Sub(p, "policyRule")["if"]); err != nil {
+		return badRequest("InvalidPolicyRule", "Failed to parse policy rule: '%v'.", err)
+	}
 	wire.Default(p, "policyType", "Custom")
-	wire.Default(p, "mode", "All")
+	wire.Default(p, "mode", modeIndexed)
 	return nil
 }
 
@@ -49,11 +58,11 @@ func (c *call) policyAllows(r *Resource) error {
 	}
 	for _, a := range c.policyAssignments() {
 		p := wire.Props(a.Body)
-		if scope := key(wire.Text(p, "scope")); key(r.ID) != scope && !strings.HasPrefix(key(r.ID), scope+"/") || wire.Text(p, "enforcementMode") == "DoNotEnforce" {
+		if !assignedTo(p, r) {
 			continue
 		}
 		definition := c.get(wire.Text(p, "policyDefinitionId"))
-		if definition == nil {
+		if definition == nil || !looksAt(wire.Text(wire.Props(definition.Body), "mode"), r) {
 			continue
 		}
 		e := evaluation{resource: r.Body, definition: wire.Props(definition.Body), assignment: p}
@@ -63,6 +72,23 @@ func (c *call) policyAllows(r *Resource) error {
 		}
 	}
 	return nil
+}
+
+// assignedTo tells whether an assignment, by its properties, is enforced on a resource.
+func assignedTo(assignment Doc, r *Resource) bool {
+	covers := func(scope string) bool {
+		return key(r.ID) == key(scope) || strings.HasPrefix(key(r.ID), key(scope)+"/")
+	}
+	return covers(wire.Text(assignment, "scope")) && !slices.ContainsFunc(wire.Texts(assignment, "notScopes"), covers) &&
+		!strings.EqualFold(wire.Text(assignment, "enforcementMode"), "DoNotEnforce")
+}
+
+// looksAt tells whether definitions of a mode are evaluated on a resource.
+func looksAt(mode string, r *Resource) bool {
+	if strings.EqualFold(mode, modeIndexed) {
+		return !strings.EqualFold(r.Type, typeResourceGroup) && wire.Text(r.Body, "location") != ""
+	}
+	return strings.EqualFold(mode, modeAll)
 }
 
 // policyAssignments asks every document, for few or none is one: sorting them all for every write would be felt.
@@ -165,48 +191,6 @@ func walk(d Doc, dotted string) any {
 		}
 	}
 	return at
-}
-
-var comparisons = map[string]func(found, target any) bool{
-	"equals":    same,
-	"notequals": func(f, t any) bool { return !same(f, t) },
-	"in":        among,
-	"notin":     func(f, t any) bool { return !among(f, t) },
-	"like":      like,
-	"notlike":   func(f, t any) bool { return !like(f, t) },
-	"exists":    func(f, t any) bool { return (f != nil) == same(t, "true") },
-}
-
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case bool:
-		return map[bool]string{true: "true", false: "false"}[v]
-	}
-	return ""
-}
-
-func same(a, b any) bool {
-	if text(a) != "" || text(b) != "" {
-		return strings.EqualFold(text(a), text(b))
-	}
-	return a == nil && b == nil
-}
-
-func among(found, target any) bool {
-	list, _ := target.([]any)
-	for _, t := range list {
-		if same(found, t) {
-			return true
-		}
-	}
-	return false
-}
-
-func like(found, target any) bool {
-	ok, err := path.Match(strings.ToLower(text(target)), strings.ToLower(text(found)))
-	return err == nil && ok
 }
 
 func (e *evaluation) denied(r, assignment, definition *Resource) error {

@@ -163,17 +163,22 @@ func (s *Server) target(r *http.Request) (Path, error) {
 	if err != nil {
 		return path, failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
 	}
+	return path, s.reachable(path)
+}
+
+// reachable refuses a path into another subscription, or of a namespace that Azure does not have.
+func (s *Server) reachable(path Path) error {
 	segs := strings.Split(path.Raw[1:], "/")
 	if len(segs) > 1 && strings.EqualFold(segs[0], "subscriptions") && !strings.EqualFold(segs[1], s.Subscription) {
 		if uuid.Validate(segs[1]) != nil {
-			return path, badRequest("InvalidSubscriptionId", "The provided subscription identifier '%s' is malformed or invalid.", segs[1])
+			return badRequest("InvalidSubscriptionId", "The provided subscription identifier '%s' is malformed or invalid.", segs[1])
 		}
-		return path, failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
+		return failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
 	}
 	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && !knownNamespace(ns) {
-		return path, failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", ns)
+		return failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", ns)
 	}
-	return path, nil
+	return nil
 }
 
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (entra.Principal, error) {

@@ -23,6 +23,10 @@ type member struct{ of, key expression }
 func (l literal) evaluate(*scope) (any, error) { return l.value, nil }
 
 func (i invocation) evaluate(s *scope) (any, error) {
+	defer s.leave()
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
 	name := strings.ToLower(i.name)
 	if name == "if" && len(i.args) == 3 { // only the branch that counts is looked at
 		condition, err := i.args[0].evaluate(s)
@@ -52,6 +56,10 @@ func (i invocation) evaluate(s *scope) (any, error) {
 }
 
 func (m member) evaluate(s *scope) (any, error) {
+	defer s.leave()
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
 	of, err := m.of.evaluate(s)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,24 @@ type scope struct {
 	pending               map[string]bool   // lower-cased ids that the template will make
 	symbols               map[string]string // lower-cased name of a resource -> its id
 	copies                []copied
+	evaluating            []string // lower-cased variables that are being evaluated, the outermost first
+	depth                 int      // of what is being evaluated
 }
+
+const (
+	mostCharacters = 24576 // of an expression; Azure's limit
+	mostNested     = 1000  // values and calls inside each other: a stack that overflows ends the whole process
+)
+
+// enter goes one step deeper into what is evaluated; leave comes back.
+func (s *scope) enter() error {
+	if s.depth++; s.depth > mostNested {
+		return invalid("The template is nested more than %d levels deep.", mostNested)
+	}
+	return nil
+}
+
+func (s *scope) leave() { s.depth-- }
 
 // copied is the loop that a resource is in.
 type copied struct {
@@ -41,6 +58,10 @@ func invalid(format string, args ...any) error { return fmt.Errorf(format, args.
 
 // evaluate replaces every expression inside a value.
 func (s *scope) evaluate(v any) (any, error) {
+	defer s.leave()
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
 	switch v := v.(type) {
 	case Doc:
 		out := Doc{}
@@ -76,6 +97,9 @@ func (s *scope) text(text string) (any, error) {
 	if strings.HasPrefix(text, "[[") { // an escaped bracket
 		return text[1:], nil
 	}
+	if len(text) > mostCharacters {
+		return nil, invalid("The template language expression length limit exceeded. Limit: '%d' and actual: '%d'.", mostCharacters, len(text))
+	}
 	e, err := parseExpression(text[1 : len(text)-1])
 	if err != nil {
 		return nil, err
@@ -87,13 +111,7 @@ func (s *scope) text(text string) (any, error) {
 func scopeFunctions() map[string]function {
 	return map[string]function{
 		"parameters": {1, 1, func(s *scope, a []any) (any, error) { return lookUp("parameter", s.parameters, asText(a[0])) }},
-		"variables": {1, 1, func(s *scope, a []any) (any, error) {
-			v, err := lookUp("variable", s.variables, asText(a[0]))
-			if err != nil {
-				return nil, err
-			}
-			return s.evaluate(v)
-		}},
+		"variables":  {1, 1, func(s *scope, a []any) (any, error) { return s.variable(asText(a[0])) }},
 		"subscription": {0, 0, func(s *scope, _ []any) (any, error) {
 			return Doc{"id": "/subscriptions/" + s.Subscription, "subscriptionId": s.Subscription, "tenantId": s.Tenant, "displayName": "Sandbox"}, nil
 		}},
@@ -112,6 +130,22 @@ func scopeFunctions() map[string]function {
 		"reference":              {1, 3, (*scope).reference},
 		"copyindex":              {0, 2, (*scope).copyIndex},
 	}
+}
+
+// variable evaluates a variable, which may be made of others but not of itself.
+func (s *scope) variable(name string) (any, error) {
+	v, err := lookUp("variable", s.variables, name)
+	if err != nil {
+		return nil, err
+	}
+	name = strings.ToLower(name)
+	if slices.Contains(s.evaluating, name) {
+		return nil, invalid("Circular reference detected on template variable '%s': %s. Please see https://aka.ms/arm-syntax-variables for usage details.",
+			name, strings.Join(append(slices.Clone(s.evaluating), name), " -> "))
+	}
+	s.evaluating = append(s.evaluating, name)
+	defer func() { s.evaluating = s.evaluating[:len(s.evaluating)-1] }()
+	return s.evaluate(v)
 }
 
 func lookUp(kind string, in Doc, name string) (any, error) {

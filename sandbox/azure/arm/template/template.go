@@ -147,8 +147,12 @@ func (p *Plan) name(r, parent *Resource) error {
 	}
 	r.Type, r.ID = typ, p.place(base, typ, name)
 	if condition, has := r.source["condition"]; has {
-		if v, err := p.in(r).evaluate(condition); err != nil || v != true {
-			return err
+		v, err := p.in(r).evaluate(condition)
+		if err != nil {
+			return failf("The template resource '%s' is not valid: Unable to process template language expressions. '%v'", name, err)
+		}
+		if v != true {
+			return nil
 		}
 	}
 	key := strings.ToLower(r.ID)
@@ -346,6 +350,9 @@ func (p *Plan) output() (Doc, error) {
 			return nil, failf("The template output '%s' is not valid: %v", name, err)
 		}
 		out[name] = Doc{"type": o["type"], "value": v}
+		if strings.HasPrefix(strings.ToLower(asText(o["type"])), "secure") { // nobody reads a secret from a deployment
+			out[name] = Doc{"type": o["type"]}
+		}
 	}
 	return out, nil
 }

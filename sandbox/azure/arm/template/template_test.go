@@ -106,3 +106,42 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
+
+// TestEndlessTemplates: whoever evaluates one must not follow it until the stack, and so the process, is gone.
+func TestEndlessTemplates(t *testing.T) {
+	deep := strings.Repeat("concat(", 1200) + "'x'" + strings.Repeat(")", 1200)
+	for name, c := range map[string]struct {
+		variables Doc
+		want      string
+	}{
+		"itself":    {Doc{"a": "[variables('A')]"}, "Circular reference detected on template variable 'a': a -> a"},
+		"in turns":  {Doc{"a": Doc{"x": "[variables('b').x]"}, "b": "[variables('a')]"}, "a -> b -> a"},
+		"deep":      {Doc{"a": "[" + deep + "]"}, "nested more than 1000 levels"},
+		"long":      {Doc{"a": "[concat('" + strings.Repeat("x", mostCharacters) + "')]"}, "length limit exceeded"},
+		"steps":     {Doc{"a": "[json('{}')" + strings.Repeat(".a", 1200) + "]"}, "nested more than 1000 levels"},
+		"not a one": {Doc{"a": "[concat(variables('b'), variables('b'))]", "b": "x"}, ""},
+	} {
+		for field, resource := range map[string]Doc{
+			"name": {"type": "A.B/c", "apiVersion": "1", "name": "[variables('a')]"}, "condition": {"type": "A.B/c", "apiVersion": "1", "name": "n", "condition": "[equals(variables('a'), 'xx')]"},
+		} {
+			_, err := Parse(Doc{"$schema": "s", "contentVersion": "1", "variables": c.variables, "resources": []any{resource}}, nil, surroundings())
+			var wrong *Error
+			if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &wrong) || !strings.Contains(wrong.Message, c.want)) {
+				t.Errorf("%s in %s: %v", name, field, err)
+			}
+		}
+	}
+}
+
+func TestSecretOutputs(t *testing.T) {
+	plan, err := Parse(Doc{"$schema": "s", "contentVersion": "1", "resources": []any{}, "parameters": Doc{"p": Doc{"type": "secureString"}},
+		"outputs": Doc{"a": Doc{"type": "SecureString", "value": "[parameters('p')]"}, "b": Doc{"type": "secureObject", "value": Doc{"k": "hush"}}, "c": Doc{"type": "string", "value": "shown"}}},
+		Doc{"p": Doc{"value": "hush"}}, surroundings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := plan.Deploy(nil)
+	if got := fmt.Sprint(out); err != nil || got != "map[a:map[type:SecureString] b:map[type:secureObject] c:map[type:string value:shown]]" {
+		t.Errorf("outputs %s, %v", got, err)
+	}
+}

@@ -1,0 +1,16 @@
+package provision
+
+// Undo forgets what a failed run was given, for that may be why it failed, unless the run has made something, or went on with what an
+// earlier one had made: then it tells what there is.
+func (h *Handoff) Undo(before *Handoff) {
+	// An application may be there without being in the inventory.
+	if dns := h.DNSUnderWay; dns != nil && dns.Application == "" && len(h.Made(DNSStack)) == 0 {
+		h.DNSUnderWay = before.DNSUnderWay
+	}
+	if len(h.Made(InfraStack)) == 0 {
+		h.InfraUnderWay, h.Brought = before.InfraUnderWay, before.Brought
+	}
+	if h.DNSUnderWay == before.DNSUnderWay && len(h.Inventory) == len(before.Inventory) {
+		h.SubscriptionID, h.TenantID, h.Name, h.InfraID, h.Cloud, h.Location = before.SubscriptionID, before.TenantID, before.Name, before.InfraID, before.Cloud, before.Location
+	}
+}

@@ -1,0 +1,57 @@
+package provision
+
+import "testing"
+
+const publicIP = "/subscriptions/" + sub + "/resourceGroups/theirs/providers/Microsoft.Network/publicIPAddresses/absent"
+
+// TestUndo forgets the input of a run that made nothing, and keeps that of one that did.
+func TestUndo(t *testing.T) {
+	s := session(t)
+	for made, forgotten := range map[string]bool{"": true, InfraStack: false, DNSStack: true} {
+		before, h := &Handoff{}, &Handoff{}
+		if err := h.Claim(s, "typo", "typo-x", "", ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.BeginInfra(s, InfraOptions{Name: "typo", InfraID: "typo-x", PublicIPID: publicIP}); err != nil {
+			t.Fatal(err)
+		}
+		if made != "" {
+			h.add(Made{Stack: made, ID: publicIP})
+		}
+		h.Undo(before)
+		if (h.InfraUnderWay == nil && h.Brought == nil) != forgotten {
+			t.Errorf("made %q: %+v, %+v", made, h.InfraUnderWay, h.Brought)
+		}
+		if (h.Name == "" && h.InfraID == "") != (made == "") {
+			t.Errorf("made %q: the file is of %q, %q", made, h.Name, h.InfraID)
+		}
+	}
+}
+
+// TestUndoKeepsAnApplication has no inventory to go by.
+func TestUndoKeepsAnApplication(t *testing.T) {
+	s := session(t)
+	for application, kept := range map[string]bool{"": false, "ExternalDNS": true} {
+		h := &Handoff{}
+		if err := h.BeginDNS(s, DNSOptions{Zone: "clusters.example.com", ResourceGroup: "g", ServicePrincipal: application}); err != nil {
+			t.Fatal(err)
+		}
+		h.Undo(&Handoff{})
+		if (h.DNSUnderWay != nil) != kept {
+			t.Errorf("application %q: %+v", application, h.DNSUnderWay)
+		}
+	}
+}
+
+// TestAnApplicationOnRecordIsNotGivenUp refuses what would leave its secret behind.
+func TestAnApplicationOnRecordIsNotGivenUp(t *testing.T) {
+	h := &Handoff{DNS: &DNSHandoff{Zone: "clusters.example.com", Application: "a"}}
+	for zone, application := range map[string]string{"clusters.example.com": "b", "CLUSTERS.example.com": "", "other.example.com": "a"} {
+		if err := h.BeginDNS(session(t), DNSOptions{Zone: zone, ServicePrincipal: application}); err == nil || h.DNSUnderWay != nil {
+			t.Errorf("%s, %q is taken", zone, application)
+		}
+	}
+	if err := h.BeginDNS(session(t), DNSOptions{Zone: "Clusters.example.com", ServicePrincipal: "a"}); err != nil {
+		t.Error(err)
+	}
+}
