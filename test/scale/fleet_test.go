@@ -20,9 +20,11 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
@@ -116,6 +118,7 @@ func newFleet(t *testing.T, clusters int) *fleet {
 	ctrl.SetLogger(logr.Discard())
 	config := kubetest.Start(t)
 	kubetest.InstallRoutes(t, config)
+	installDefinitions(t, config)
 	f := &fleet{clusters: clusters, image: releasetest.Serve(t, release), kubeconfig: kubetest.Kubeconfig(t, config, t.TempDir())}
 	f.config = rest.CopyConfig(config)
 	f.config.QPS, f.config.Burst = -1, -1
@@ -146,6 +149,19 @@ func newFleet(t *testing.T, clusters int) *fleet {
 		}
 	})
 	return f
+}
+
+// installDefinitions gives the definitions the versions, labels and conversion that an installation has: the operator keeps
+// certificates for them and migrates what they store.
+func installDefinitions(t *testing.T, config *rest.Config) {
+	t.Helper()
+	crds, err := (&install.Options{Namespace: "hypershift"}).CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
+		t.Fatalf("install the definitions: %v", err)
+	}
 }
 
 func (f *fleet) create(t *testing.T) {

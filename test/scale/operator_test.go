@@ -52,7 +52,11 @@ func startOperator(t *testing.T, program, kubeconfig string) *operator {
 		t.Fatal(err)
 	}
 	o := &operator{log: log, metrics: freeAddress(t), done: make(chan struct{})}
-	o.cmd = exec.Command(program, "run", "--namespace", "hypershift", "--metrics-addr", o.metrics, "--health-addr", "0")
+	_, webhookPort, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.cmd = exec.Command(program, "run", "--namespace", "hypershift", "--metrics-addr", o.metrics, "--health-addr", "0", "--webhook-port", webhookPort)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	o.cmd.Stdout, o.cmd.Stderr = log, log
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -150,7 +154,7 @@ func (o *operator) busy(clusters, pools int) string {
 		name, labels, _ := strings.Cut(series, "{")
 		switch name {
 		case "controller_runtime_reconcile_total":
-			for _, controller := range []string{"hostedcluster", "nodepool"} {
+			for _, controller := range []string{"hostedcluster", "nodepool", "conversion-certificates", "storage-migration"} {
 				if strings.Contains(labels, `controller="`+controller+`"`) {
 					passes[controller] += value
 				}
@@ -159,7 +163,8 @@ func (o *operator) busy(clusters, pools int) string {
 			pending += value
 		}
 	}
-	if passes["hostedcluster"] < float64(clusters) || passes["nodepool"] < float64(pools) || pending > 0 {
+	converting := passes["conversion-certificates"] > 0 && passes["storage-migration"] > 0
+	if passes["hostedcluster"] < float64(clusters) || passes["nodepool"] < float64(pools) || !converting || pending > 0 {
 		return fmt.Sprintf("the operator made %v passes and has %.0f to make", passes, pending)
 	}
 	return ""
