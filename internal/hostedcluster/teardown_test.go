@@ -227,11 +227,12 @@ func TestDeletionTouchesOnlyItsOwn(t *testing.T) {
 // TestUnbornMachines: where the API server never served, its machines were never made and hold nothing; where it did, they may have been.
 func TestUnbornMachines(t *testing.T) {
 	for title, c := range map[string]struct {
-		initialized bool
-		providerID  string
-		released    bool
+		initialized, available bool
+		providerID             string
+		released               bool
 	}{
 		"never-served": {released: true},
+		"serving":      {available: true},
 		"served":       {initialized: true},
 		"made":         {providerID: "azure:///subscriptions/x/vm"},
 	} {
@@ -245,6 +246,9 @@ func TestUnbornMachines(t *testing.T) {
 			f.reconcile(t)
 			hcp := f.controlPlane(t)
 			hcp.Status.Initialized = c.initialized
+			if c.available {
+				kube.Conditions(&hcp.Status.Conditions, hcp.Generation).True(hyperv1.KubeAPIServerAvailable, hyperv1.AsExpectedReason, "")
+			}
 			if err := f.client.Status().Update(t.Context(), hcp); err != nil {
 				t.Fatal(err)
 			}

@@ -71,6 +71,7 @@ func TestNormalize(t *testing.T) {
 		{"pull secret of another kind", func(o *Options) { o.PullSecret = []byte(`{"quay.io":{}}`) }, "--pull-secret is not a dockerconfigjson"},
 		{"bundle without certificates", func(o *Options) { o.TrustBundle = []byte("hello") }, "--additional-trust-bundle holds no certificate"},
 		{"egress", func(o *Options) { o.EgressBlockCIDRs = []string{"10.0.0.0/8", "10.0.0.1"} }, `--hcp-egress-block-cidrs "10.0.0.1"`},
+		{"all egress", func(o *Options) { o.EgressBlockCIDRs = []string{"0.0.0.0/0"} }, `--hcp-egress-block-cidrs "0.0.0.0/0"`},
 		{"overrides", func(o *Options) { o.RegistryOverrides = "quay.io=mirror,quay.io" }, `--registry-overrides "quay.io"`},
 		{"environment", func(o *Options) { o.ExtraEnv = map[string]string{"A B": "c"} }, "--additional-operator-env-vars"},
 		{"namespace", func(o *Options) { o.Namespace = "Hyper Shift" }, "--namespace"},
