@@ -111,7 +111,7 @@ func (c Config) restoreHost(ctx context.Context) error {
 }
 
 // ensureEdge makes the bridge with the addresses at which the sandbox is
-// reached, and the route of the public addresses.
+// reached, and the routes of public and of Service addresses.
 func ensureEdge() error {
 	bridge, err := netlink.LinkByName(EdgeBridge)
 	var missing netlink.LinkNotFoundError
@@ -137,14 +137,17 @@ func ensureEdge() error {
 		return fmt.Errorf("bridge %s: %w", EdgeBridge, err)
 	}
 	// Public addresses that nobody answers for end here instead of leaving
-	// through the machine's default route.
-	_, public, err := net.ParseCIDR(publicPrefix)
-	if err != nil {
-		return err
-	}
-	route := &netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: public, Scope: netlink.SCOPE_LINK}
-	if err := netlink.RouteReplace(route); err != nil {
-		return fmt.Errorf("route of %s: %w", publicPrefix, err)
+	// through the machine's default route. Service addresses become those of
+	// pods after routing, so they need a route too: there may be no default.
+	for _, prefix := range []string{publicPrefix, serviceCIDR} {
+		_, network, err := net.ParseCIDR(prefix)
+		if err != nil {
+			return err
+		}
+		route := &netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: network, Scope: netlink.SCOPE_LINK}
+		if err := netlink.RouteReplace(route); err != nil {
+			return fmt.Errorf("route of %s: %w", prefix, err)
+		}
 	}
 	return nil
 }
