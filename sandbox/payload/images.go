@@ -89,7 +89,7 @@ func (c Config) components() ([]image, error) {
 			entrypoint: []string{"/bin/flanneld"}},
 		{key: "container-networking-plugins", layers: [][]file{shell, plugins}},
 		c.one("pod", "pause", "pause"),
-		{key: "haproxy-router", layers: [][]file{haproxy}, entrypoint: []string{"/usr/sbin/haproxy"}},
+		{key: "haproxy-router", user: "1001", layers: [][]file{haproxy}, entrypoint: []string{"/usr/sbin/haproxy"}},
 		{key: "cli", layers: [][]file{shell, kube}},
 		{key: "tools", layers: [][]file{shell}, entrypoint: []string{"/bin/sh"}},
 		{key: "hypershift", user: "1001", entrypoint: []string{"/usr/bin/control-plane-operator"},

@@ -151,6 +151,18 @@ func TestPublishedReleaseNamesImagesThatCanBePulled(t *testing.T) {
 			t.Errorf("image %s has no %s", key, file)
 		}
 	}
+	for _, tag := range stream.Spec.Tags {
+		if tag.Name != "haproxy-router" {
+			continue
+		}
+		config, err := pull(t, c, server, tag.From.Name).ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Config.User != "1001" {
+			t.Errorf("the router's image runs as %q, want a user without rights", config.Config.User)
+		}
+	}
 	before := handler.writes.Load()
 	again, err := Publish(context.Background(), c)
 	if writes := handler.writes.Load() - before; err != nil || writes != 0 || again.ReleaseImage != result.ReleaseImage {
