@@ -22,9 +22,9 @@ type provider struct {
 	files                      []string
 }
 
-// providers lists the kinds that the two managers watch when they run with the flags hypershift-operator gives them
-// (MachinePool, ClusterTopology and ASOAPI off): a manager whose watched kind is missing never becomes ready, and each
-// further definition costs the management API server memory.
+// providers lists what other installers of this field install, and no more: a manager whose watched kind is missing never becomes
+// ready, and tools look for kinds that the managers do not act on with the flags hypershift-operator gives them (MachinePool,
+// ClusterTopology and ASOAPI off). Each definition costs the management API server memory.
 var providers = []provider{
 	{
 		module: "sigs.k8s.io/cluster-api", version: "v1.12.4", from: bases, dir: "crd/cluster-api",
@@ -32,6 +32,7 @@ var providers = []provider{
 		files: []string{
 			"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machines", "cluster.x-k8s.io_machinesets",
 			"cluster.x-k8s.io_machinedeployments", "cluster.x-k8s.io_machinehealthchecks", "cluster.x-k8s.io_machinedrainrules",
+			"cluster.x-k8s.io_clusterclasses", "cluster.x-k8s.io_machinepools",
 			"addons.cluster.x-k8s.io_clusterresourcesets", "addons.cluster.x-k8s.io_clusterresourcesetbindings",
 			"ipam.cluster.x-k8s.io_ipaddresses", "ipam.cluster.x-k8s.io_ipaddressclaims",
 		},
@@ -43,6 +44,11 @@ var providers = []provider{
 		files: []string{
 			"infrastructure.cluster.x-k8s.io_azureclusters", "infrastructure.cluster.x-k8s.io_azuremachines",
 			"infrastructure.cluster.x-k8s.io_azuremachinetemplates", "infrastructure.cluster.x-k8s.io_azureclusteridentities",
+			"infrastructure.cluster.x-k8s.io_azureclustertemplates",
+			// Their two versions have the same fields, so that the API server converts them by itself.
+			"infrastructure.cluster.x-k8s.io_azureasomanagedclusters", "infrastructure.cluster.x-k8s.io_azureasomanagedclustertemplates",
+			"infrastructure.cluster.x-k8s.io_azureasomanagedcontrolplanes", "infrastructure.cluster.x-k8s.io_azureasomanagedcontrolplanetemplates",
+			"infrastructure.cluster.x-k8s.io_azureasomanagedmachinepools", "infrastructure.cluster.x-k8s.io_azureasomanagedmachinepooltemplates",
 		},
 	},
 	{

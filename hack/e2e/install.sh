@@ -64,7 +64,7 @@ if hypershift install --limit-crd-install Mars 2>"$DIR/refused"; then fail "an u
 hypershift uninstall
 hypershift install >/dev/null
 kubectl -n hypershift get deployment operator >/dev/null
-[ "$(definitions)" -ge 18 ] || fail "install without flags made only $(definitions) definitions"
+[ "$(definitions)" -ge 33 ] || fail "install without flags made only $(definitions) definitions"
 hypershift install --pull-secret "$PULL_SECRET" --limit-crd-install Azure --wait-until-available >/dev/null
 until_ok 60 running operator 2
 echo "installed in every form"

@@ -19,6 +19,10 @@ import (
 
 const testNamespace = "hypershift"
 
+var everyKind = []string{
+	formerCluster, formerMachine, formerMachineSet, formerHealthCheck, formerPool, formerClass, currentDeployment, currentDrainRule, formerAzurePool,
+}
+
 // TestNoVersionLosesAnything is three hosted clusters whose Cluster API objects are written by clients of both versions, while the
 // operator is restarted and its authority replaced.
 func TestNoVersionLosesAnything(t *testing.T) {
@@ -28,7 +32,7 @@ func TestNoVersionLosesAnything(t *testing.T) {
 	clusters := []string{"one", "two", "three"}
 	for _, cluster := range clusters {
 		world.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster}})
-		for _, text := range []string{formerCluster, formerMachine, formerMachineSet, formerHealthCheck, currentDeployment, currentDrainRule} {
+		for _, text := range everyKind {
 			world.create(t, object(t, text, cluster))
 		}
 	}
@@ -53,7 +57,7 @@ func TestNoVersionLosesAnything(t *testing.T) {
 // readAsWritten compares what a client reads in the version that it wrote.
 func (w *world) readAsWritten(t *testing.T, cluster string) {
 	t.Helper()
-	for _, text := range []string{formerCluster, formerMachine, formerMachineSet, formerHealthCheck, currentDeployment, currentDrainRule} {
+	for _, text := range everyKind {
 		want := object(t, text, cluster)
 		got := w.get(t, want.GroupVersionKind(), cluster, want.GetName())
 		if !reflect.DeepEqual(got.Object["spec"], want.Object["spec"]) {
@@ -74,6 +78,8 @@ func (w *world) readTranslated(t *testing.T, cluster string) {
 		{"v1beta2", "Machine", "machine", []string{"spec", "infrastructureRef", "apiGroup"}, "infrastructure.cluster.x-k8s.io"},
 		{"v1beta2", "Cluster", "cluster", []string{"spec", "controlPlaneRef", "kind"}, "HostedControlPlane"},
 		{"v1beta2", "MachineHealthCheck", "check", []string{"spec", "checks", "nodeStartupTimeoutSeconds"}, int64(900)},
+		{"v1beta2", "MachinePool", "pool", []string{"spec", "template", "spec", "deletion", "nodeDrainTimeoutSeconds"}, int64(360)},
+		{"v1beta2", "ClusterClass", "class", []string{"spec", "infrastructure", "templateRef", "kind"}, "AzureClusterTemplate"},
 		{"v1beta1", "MachineDeployment", "deployment", []string{"spec", "template", "spec", "nodeDrainTimeout"}, "5m0s"},
 		{"v1beta1", "MachineDeployment", "deployment", []string{"spec", "strategy", "rollingUpdate", "maxSurge"}, int64(2)},
 	} {
@@ -88,10 +94,10 @@ func (w *world) readTranslated(t *testing.T, cluster string) {
 // rewriteAsOther is a client of the other version that adds a label and writes back all that it read.
 func (w *world) rewriteAsOther(t *testing.T, cluster string) {
 	t.Helper()
-	for _, text := range []string{formerCluster, formerMachine, formerMachineSet, formerHealthCheck, currentDeployment, currentDrainRule} {
+	for _, text := range everyKind {
 		written := object(t, text, cluster)
 		kind := written.GroupVersionKind()
-		kind.Version = map[string]string{"v1beta1": "v1beta2", "v1beta2": "v1beta1"}[kind.Version]
+		kind.Version = map[string]string{"v1alpha1": "v1beta1", "v1beta1": "v1beta2", "v1beta2": "v1beta1"}[kind.Version]
 		other := w.get(t, kind, cluster, written.GetName())
 		other.SetLabels(map[string]string{"touched": kind.Version})
 		if err := w.client.Update(t.Context(), other); err != nil {

@@ -332,6 +332,42 @@ spec:
   selector: {matchLabels: {pool: a}}
   unhealthyConditions: [{type: Ready, status: "False", timeout: 8m0s}]
 `
+	formerPool = `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: {name: pool}
+spec:
+  clusterName: %[1]s
+  replicas: 2
+  minReadySeconds: 3
+  failureDomains: ["1", "2"]
+  template:
+    metadata: {labels: {pool: c}}
+    spec:
+      clusterName: %[1]s
+      nodeDrainTimeout: 6m0s
+      bootstrap: {dataSecretName: user-data}
+      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureASOManagedMachinePool, name: pool, namespace: %[1]s}
+`
+	formerClass = `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: ClusterClass
+metadata: {name: class}
+spec:
+  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureClusterTemplate, name: class, namespace: %[1]s}}
+  controlPlane:
+    metadata: {labels: {class: a}}
+    ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AzureASOManagedControlPlaneTemplate, name: class, namespace: %[1]s}
+  workers: {}
+`
+	// The API server converts this one by itself.
+	formerAzurePool = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
+kind: AzureASOManagedMachinePool
+metadata: {name: pool}
+spec:
+  resources: [{apiVersion: containerservice.azure.com/v1api20231001, kind: ManagedClustersAgentPool, metadata: {name: %[1]s}}]
+`
 	currentDeployment = `
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineDeployment
