@@ -54,6 +54,8 @@ const (
 type Traits struct {
 	// Replicas when the control plane is HighlyAvailable; SingleReplica always means one. Zero means one.
 	Replicas int32
+	// Idle, when set, tells when the workload has nothing to do: it exists then, without a pod.
+	Idle func(*hyperv1.HostedControlPlane) bool
 	// Priority defaults to PriorityControlPlane.
 	Priority Priority
 	// RequestServing marks what end users' requests pass through; three replicas then roll one at a time without surge.
@@ -133,6 +135,9 @@ func HighlyAvailable(hcp *hyperv1.HostedControlPlane) bool {
 
 // ReplicasOf is the replica count of a workload with these traits.
 func (t Traits) ReplicasOf(hcp *hyperv1.HostedControlPlane) int32 {
+	if t.Idle != nil && t.Idle(hcp) {
+		return 0
+	}
 	if !HighlyAvailable(hcp) || t.Replicas == 0 {
 		return 1
 	}

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/autoscaler"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/configoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
@@ -20,6 +21,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 		apiserver.Component(),
 		controllermanager.Component(),
 		scheduler.Component(),
+		autoscaler.Component(),
 		configoperator.Component(endpoints),
 		cloudprovider.Component(),
 		machineapprover.Component(),
@@ -34,7 +36,7 @@ var openShiftOnly = []string{
 	"openshift-apiserver",
 	"oauth-apiserver",
 	"oauth-server",
-	"cluster-autoscaler",
+	autoscaler.Name,
 	clusterVersionOperatorImage,
 	"openshift-controller-manager",
 	"route-controller-manager",

@@ -1,0 +1,93 @@
+// Package autoscaler is the cluster autoscaler of payloads that have one: it sizes the node pools through Cluster API.
+package autoscaler
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+)
+
+// Name of the component, its Deployment and its payload image.
+const Name = "cluster-autoscaler"
+
+const (
+	healthPort = 8085
+	kubeconfig = "/mnt/kubeconfig/target-kubeconfig"
+)
+
+// Component is the cluster autoscaler.
+func Component() component.Component {
+	return component.Component{
+		Name:      Name,
+		ImageKeys: []string{Name},
+		DependsOn: []string{component.APIServer},
+		Enabled: func(ctx *component.Context) bool {
+			_, disabled := ctx.HCP.Annotations[hyperv1.DisableMachineManagementAnnotation]
+			return !disabled
+		},
+		Traits:  component.Traits{ManagementAccess: true, WaitFor: component.WaitForAPIServer, Idle: nothingToScale},
+		Objects: objects,
+	}
+}
+
+// nothingToScale: no node pool of the cluster leaves its size to the autoscaler.
+func nothingToScale(hcp *hyperv1.HostedControlPlane) bool {
+	_, disabled := hcp.Annotations[hyperv1.DisableClusterAutoscalerAnnotation]
+	return disabled
+}
+
+func objects(ctx *component.Context) ([]client.Object, error) {
+	access := component.Access(Name, ctx.Namespace(),
+		// It marks the Machine to delete, and resizes what owns it.
+		component.Rule("cluster.x-k8s.io", "get,list,watch,update,patch", "machinedeployments", "machinesets", "machines"),
+		component.Rule("cluster.x-k8s.io", "get,update,patch", "machinedeployments/scale", "machinesets/scale"),
+		component.Rule("cluster.x-k8s.io", "get,list,watch", "clusters", "machinepools"),
+		component.Rule("infrastructure.cluster.x-k8s.io", "get,list,watch", "azuremachinetemplates"),
+	)
+	return append(access, deployment(ctx)), nil
+}
+
+func deployment(ctx *component.Context) *appsv1.Deployment {
+	image := ctx.HCP.Annotations[hyperv1.ClusterAutoscalerImageAnnotation]
+	if image == "" {
+		image = ctx.Image(Name)
+	}
+	health := &corev1.Probe{
+		InitialDelaySeconds: 60, PeriodSeconds: 60, TimeoutSeconds: 5, FailureThreshold: 5,
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health-check", Port: intstr.FromInt32(healthPort)}},
+	}
+	ready := health.DeepCopy()
+	ready.InitialDelaySeconds, ready.PeriodSeconds, ready.FailureThreshold = 0, 10, 3
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: Name},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: Name, Image: image,
+				Command: append([]string{"/usr/bin/cluster-autoscaler"}, Args(ctx.HCP)...),
+				// The namespace where it looks for node groups and keeps its lease.
+				Env: []corev1.EnvVar{{Name: "CAPI_GROUP", Value: "cluster.x-k8s.io"}, {Name: "MY_NAMESPACE", ValueFrom: &corev1.EnvVarSource{
+					FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}}},
+				Ports:         []corev1.ContainerPort{{Name: "metrics", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
+				Resources:     component.Requests("10m", "60Mi"),
+				LivenessProbe: health, ReadinessProbe: ready,
+				VolumeMounts: []corev1.VolumeMount{component.Mount("target-kubeconfig:/mnt/kubeconfig")},
+			}},
+			Volumes: []corev1.Volume{targetKubeconfig(ctx.HCP.Spec.InfraID)},
+		}}},
+	}
+	return d
+}
+
+// targetKubeconfig is Cluster API's kubeconfig of the hosted cluster.
+func targetKubeconfig(infraID string) corev1.Volume {
+	volume := component.SecretVolume("target-kubeconfig", infraID+"-kubeconfig")
+	volume.Secret.Items = []corev1.KeyToPath{{Key: "value", Path: "target-kubeconfig"}}
+	volume.Secret.DefaultMode = ptr.To[int32](0o640)
+	return volume
+}
