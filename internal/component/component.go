@@ -75,6 +75,8 @@ type Component struct {
 	Name string
 	// ImageKeys are the payload images without which the component cannot exist.
 	ImageKeys []string
+	// Optional tells that a release without those images is valid all the same: it has no such component.
+	Optional bool
 	// DependsOn names components that must have rolled out the desired version before an existing workload moves to it.
 	DependsOn []string
 	// Enabled, when set, decides whether the component exists at all.

@@ -36,7 +36,6 @@ var openShiftOnly = []string{
 	"openshift-apiserver",
 	"oauth-apiserver",
 	"oauth-server",
-	autoscaler.Name,
 	clusterVersionOperatorImage,
 	"openshift-controller-manager",
 	"route-controller-manager",

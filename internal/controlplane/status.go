@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,19 +68,29 @@ func (p *pass) setReleaseInfo(set kube.ConditionSetter) {
 		set.Unknown(hyperv1.ValidReleaseInfo, hyperv1.StatusUnknownReason, "the release has not been read yet")
 		return
 	}
+	absent := p.release.Missing(openShiftOnly...)
 	var missing []string
 	for _, r := range p.results {
-		missing = append(missing, r.MissingImages...)
+		if p.optional(r.Name) {
+			absent = append(absent, r.MissingImages...)
+		} else {
+			missing = append(missing, r.MissingImages...)
+		}
 	}
 	if len(missing) > 0 {
 		set.False(hyperv1.ValidReleaseInfo, hyperv1.MissingReleaseImagesReason, "the release lacks required images: "+strings.Join(missing, ", "))
 		return
 	}
 	message := ""
-	if absent := p.release.Missing(openShiftOnly...); len(absent) > 0 {
+	if len(absent) > 0 {
 		message = "absent, because the release has no image for them: " + strings.Join(absent, ", ")
 	}
 	set.True(hyperv1.ValidReleaseInfo, hyperv1.AsExpectedReason, message)
+}
+
+// optional tells whether a valid release may lack the component.
+func (p *pass) optional(name string) bool {
+	return slices.ContainsFunc(components(p.endpoints), func(c component.Component) bool { return c.Name == name && c.Optional })
 }
 
 func (p *pass) setEtcd(set kube.ConditionSetter) {

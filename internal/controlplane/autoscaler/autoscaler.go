@@ -26,6 +26,7 @@ func Component() component.Component {
 	return component.Component{
 		Name:      Name,
 		ImageKeys: []string{Name},
+		Optional:  true,
 		DependsOn: []string{component.APIServer},
 		Enabled: func(ctx *component.Context) bool {
 			_, disabled := ctx.HCP.Annotations[hyperv1.DisableMachineManagementAnnotation]
