@@ -117,6 +117,9 @@ const (
 	ConnectionCheckStaleReason     = "ConnectionCheckStale"           // the workers stopped reporting
 	ConfigMapNotFoundReason        = "ConfigMapNotFound"              // the workers have not reported yet
 	InvalidAzureCredentialsReason  = "InvalidAzureCredentials"        // the identity gets no token
+	ReEncryptionInProgressReason   = "ReEncryptionInProgress"         // a change of the encryption key is under way; the message says how far
+	ReEncryptionCompletedReason    = "ReEncryptionCompleted"          // everything is encrypted with the key of the last change
+	ReEncryptionFailedReason       = "ReEncryptionFailed"             // something cannot be written again; the message says what and why
 	AzureErrorReason               = "AzureError"                     // Azure refuses the operation; the message says why
 	ProxyCABundleInvalidReason     = "ProxyCABundleInvalid"           // the proxy's CA bundle is missing or malformed
 	WaitingForGracePeriodReason    = "WaitingForGracePeriod"          // everything is gone; the grace period of the annotation runs

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
@@ -77,6 +78,8 @@ func run(ctx context.Context, c config) error {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{c.namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
+			// Of all pods only the API servers matter: a change of the encryption key waits for the last one with the old key.
+			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.SelectorFromSet(labels.Set{component.LabelApp: component.APIServer})}},
 		},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})

@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -35,6 +36,9 @@ type pass struct {
 	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
 	reachable bool
 	probed    error
+	// unusable says why an encryption key cannot be used; migration is how far a running rotation is with writing everything again.
+	unusable  error
+	migration encryption.Report
 }
 
 // run takes the steps. The release is read from a registry while the first keys are made; a step that fails keeps only those from
@@ -64,6 +68,9 @@ func (p *pass) run(ctx context.Context) error {
 func (p *pass) reconcileAll(ctx context.Context) error {
 	first := p.reconcile(ctx, components(p.endpoints)[:1])
 	if err := p.certifyAPIServer(ctx); err != nil {
+		return errors.Join(first, err)
+	}
+	if err := named("encryption of Secrets", p.encrypt(ctx)); err != nil {
 		return errors.Join(first, err)
 	}
 	second := p.reconcile(ctx, components(p.endpoints)[1:2])

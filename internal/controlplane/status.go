@@ -51,10 +51,15 @@ func (p *pass) setStatus(ctx context.Context, failed error) {
 // setConditions sets them in the order in which one needs another.
 func (p *pass) setConditions(ctx context.Context, failed error) {
 	set := kube.Conditions(&p.hcp.Status.Conditions, p.hcp.Generation)
-	set.True(hyperv1.ValidHostedControlPlaneConfig, hyperv1.AsExpectedReason, "")
+	if p.unusable != nil {
+		set.False(hyperv1.ValidHostedControlPlaneConfig, hyperv1.InvalidConfigurationReason, p.unusable.Error())
+	} else {
+		set.True(hyperv1.ValidHostedControlPlaneConfig, hyperv1.AsExpectedReason, "")
+	}
 	p.setReleaseInfo(set)
 	p.setEtcd(set)
 	set.Unknown(hyperv1.ValidAzureKMSConfig, hyperv1.StatusUnknownReason, "Azure KMS is not configured")
+	p.setEncryption(set)
 	p.setAPIServer(set)
 	p.setDegraded(ctx, set)
 	p.setInfrastructure(set)

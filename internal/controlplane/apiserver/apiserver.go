@@ -80,7 +80,7 @@ func configMap(name, key, content string) *corev1.ConfigMap {
 func deployment(ctx *component.Context) *appsv1.Deployment {
 	cert := func(name, secret string) corev1.Volume { return component.SecretVolume(name, secret) }
 	bundle := func(name, configMap string) corev1.Volume { return component.ConfigMapVolume(name, configMap) }
-	return &appsv1.Deployment{
+	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](terminationGrace),
@@ -100,6 +100,8 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 			},
 		}}},
 	}
+	encrypt(ctx, &d.Spec.Template)
+	return d
 }
 
 func apiServer(ctx *component.Context) corev1.Container {

@@ -25,6 +25,7 @@ func Args(ctx *component.Context) []string {
 	args := servingArgs(ctx)
 	args = append(args, identityArgs(ctx)...)
 	args = append(args, connectionArgs(ctx)...)
+	args = append(args, encryptionArgs(ctx)...)
 	return append(args, behaviourArgs(ctx)...)
 }
 

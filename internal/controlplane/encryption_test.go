@@ -1,0 +1,142 @@
+package controlplane
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+const inPlane = "clusters-demo"
+
+// encrypted makes a control plane whose Secrets are to be encrypted with the key of Secret "etcd-key", and gives it an address.
+func encrypted(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC,
+		AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "etcd-key"}}}
+	f.create(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inPlane}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull-secret", Namespace: inPlane}, Type: corev1.SecretTypeDockerConfigJson,
+			Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths":{}}`)}},
+		f.hcp)
+	f.pass()
+	lb := &corev1.Service{}
+	f.get(lb, publish.APIServerLoadBalancer)
+	lb.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.16.3"}}
+	if err := f.client.Status().Update(context.Background(), lb); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *fixture) config() string {
+	f.Helper()
+	secret := &corev1.Secret{}
+	f.get(secret, encryption.ConfigSecret)
+	return string(secret.Data[encryption.ConfigKey])
+}
+
+func (f *fixture) rotation(state string, providers int) {
+	f.Helper()
+	if got := f.hcp.Status.SecretEncryption.History[0].State; got != state {
+		f.Fatalf("the rotation is in state %s, want %s", got, state)
+	}
+	if got := strings.Count(f.config(), "aescbc:"); got != providers {
+		f.Fatalf("in state %s the configuration has %d keys, want %d", state, got, providers)
+	}
+}
+
+func TestEncryptionKeyThatIsMissing(t *testing.T) {
+	f := encrypted(t)
+	f.pass()
+	f.condition(hyperv1.ValidHostedControlPlaneConfig, metav1.ConditionFalse, hyperv1.InvalidConfigurationReason)
+	c := kube.Find(f.hcp.Status.Conditions, hyperv1.EtcdDataEncryptionUpToDate)
+	if c == nil || !strings.Contains(c.Message, `"etcd-key"`) || !strings.Contains(c.Message, `"key"`) {
+		t.Errorf("the condition does not name the Secret and its key: %+v", c)
+	}
+	// Nothing else waits for the key.
+	f.get(&appsv1.StatefulSet{}, "etcd")
+	f.get(&appsv1.Deployment{}, "kube-scheduler")
+	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: inPlane, Name: component.APIServer}, &appsv1.Deployment{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the API server starts without its key, and would write clear text: %v", err)
+	}
+}
+
+func TestEncryptionKeyRotation(t *testing.T) {
+	f := encrypted(t)
+	ctx := context.Background()
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key", Namespace: inPlane}, Data: map[string][]byte{"key": []byte(strings.Repeat("a", 32))}}
+	f.create(key)
+	f.pass()
+	f.roll()
+	f.pass()
+	f.condition(hyperv1.EtcdDataEncryptionUpToDate, metav1.ConditionTrue, hyperv1.AsExpectedReason)
+	server := &appsv1.Deployment{}
+	f.get(server, component.APIServer)
+	if !slices.Contains(server.Spec.Template.Spec.Containers[0].Command, "--encryption-provider-config=/etc/kubernetes/config/secret-encryption/config.yaml") {
+		t.Error("the API server is not told where its encryption configuration is")
+	}
+	if len(f.hcp.Status.SecretEncryption.History) != 0 {
+		t.Errorf("a new cluster has nothing to rotate: %+v", f.hcp.Status.SecretEncryption)
+	}
+
+	// The user replaces the key inside the Secret: its former content is now only in the configuration.
+	key.Data["key"] = []byte(strings.Repeat("b", 32))
+	if err := f.client.Update(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	f.pass()
+	f.rotation(encryption.ReadOnlyDeploy, 2)
+	f.condition(hyperv1.EtcdDataEncryptionUpToDate, metav1.ConditionFalse, hyperv1.ReEncryptionInProgressReason)
+	f.pass()
+	f.rotation(encryption.ReadOnlyDeploy, 2)
+	f.roll()
+	f.pass()
+	f.rotation(encryption.WritePromote, 2)
+
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ending", Namespace: inPlane, Labels: map[string]string{component.LabelApp: component.APIServer}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	f.create(old)
+	f.roll()
+	f.pass()
+	f.rotation(encryption.WritePromote, 2)
+	if err := f.client.Delete(ctx, old, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	f.pass()
+	f.rotation(encryption.Migrating, 2)
+
+	report := encryption.Report{ID: "another rotation", Done: true}
+	progress := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: encryption.MigrationConfigMap, Namespace: inPlane}, Data: report.Data()}
+	f.create(progress)
+	f.pass()
+	f.rotation(encryption.Migrating, 2)
+	report.ID = encryption.Migration(f.hcp.Status.SecretEncryption)
+	progress.Data = report.Data()
+	if err := f.client.Update(ctx, progress); err != nil {
+		t.Fatal(err)
+	}
+	f.pass()
+	f.rotation(encryption.Completed, 1)
+	f.roll()
+	f.pass()
+	f.condition(hyperv1.EtcdDataEncryptionUpToDate, metav1.ConditionTrue, hyperv1.ReEncryptionCompletedReason)
+	before := f.writes.Load()
+	f.pass()
+	if made := f.writes.Load() - before; made != 0 {
+		t.Errorf("a pass with nothing to do makes %d writes", made)
+	}
+}
