@@ -160,8 +160,12 @@ func (p *pass) writeSecret(ctx context.Context, secret *corev1.Secret, exists bo
 
 // applyTrust writes the bundles and kubeconfigs that follow from the certificates there are.
 func (p *pass) applyTrust(ctx context.Context) error {
+	clientCA, err := p.userClientCA(ctx)
+	if err != nil {
+		return err
+	}
 	var objects []client.Object
-	for name, bundle := range pki.Bundles(p.secrets, nil) {
+	for name, bundle := range pki.Bundles(p.secrets, clientCA) {
 		objects = append(objects, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hcp.Namespace}, Data: map[string]string{"ca.crt": string(bundle)}})
 	}

@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 )
 
@@ -66,10 +67,20 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	if len(ctx.HCP.Spec.Networking.ServiceNetwork) == 0 {
 		return nil, fmt.Errorf("HostedControlPlane %s has no spec.networking.serviceNetwork; the API server needs one", ctx.HCP.Name)
 	}
+	config, err := clusterconfig.APIServerOf(ctx.HCP)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := auditPolicy(config.Audit)
+	if err != nil {
+		return nil, err
+	}
+	d := deployment(ctx)
+	addAuditWebhook(ctx, &d.Spec.Template.Spec)
 	return []client.Object{
 		configMap(egressConfigMap, "config.yaml", egressConfig),
-		configMap(auditConfigMap, "policy.yaml", auditPolicy),
-		deployment(ctx),
+		configMap(auditConfigMap, "policy.yaml", policy),
+		d,
 	}, nil
 }
 

@@ -93,6 +93,7 @@ func connectionArgs(ctx *component.Context) []string {
 		"--kubelet-client-key=" + certDir + "/kubelet-client/tls.key",
 		"--kubelet-preferred-address-types=InternalIP",
 		"--enable-aggregator-routing=true",
+		"--runtime-config=admissionregistration.k8s.io/v1beta1=true",
 		"--proxy-client-cert-file=" + certDir + "/aggregator/tls.crt",
 		"--proxy-client-key-file=" + certDir + "/aggregator/tls.key",
 	}

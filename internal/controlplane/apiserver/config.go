@@ -21,35 +21,3 @@ egressSelections:
           clientCert: ` + certDir + `/konnectivity-client/tls.crt
           clientKey: ` + certDir + `/konnectivity-client/tls.key
 `
-
-// auditPolicy is the profile Default: without noise, writes of identity objects with their bodies, the rest as metadata.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: None
-  resources:
-  - group: ""
-    resources: [events]
-- level: None
-  resources:
-  - group: apiserver.openshift.io
-    resources: [apirequestcounts, "apirequestcounts/*"]
-- level: None
-  users: ["system:kube-proxy"]
-  verbs: [watch]
-  resources:
-  - group: ""
-    resources: [endpoints, services, "services/status"]
-- level: None
-  userGroups: ["system:authenticated", "system:unauthenticated"]
-  nonResourceURLs: ["/api*", "/version", "/healthz", "/readyz", "/livez"]
-- level: RequestResponse
-  verbs: [create, update, patch, delete]
-  resources:
-  - group: user.openshift.io
-    resources: [identities]
-  - group: oauth.openshift.io
-    resources: [oauthaccesstokens, oauthauthorizetokens]
-- level: Metadata
-`

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
 )
 
 // Name of the component, its Deployment and its ConfigMap.
@@ -33,7 +34,11 @@ func Component() component.Component {
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
-	config, err := configuration(!component.ProfilingDisabled(ctx.HCP, Name))
+	spec, err := clusterconfig.SchedulerOf(ctx.HCP)
+	if err != nil {
+		return nil, err
+	}
+	config, err := configuration(spec.Profile, !component.ProfilingDisabled(ctx.HCP, Name))
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +48,13 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	}, nil
 }
 
-func configuration(profiling bool) (string, error) {
+func configuration(profile string, profiling bool) (string, error) {
+	profiles, err := profilesOf(profile)
+	if err != nil {
+		return "", err
+	}
 	text, err := json.MarshalIndent(map[string]any{
+		"profiles":         profiles,
 		"apiVersion":       "kubescheduler.config.k8s.io/v1",
 		"kind":             "KubeSchedulerConfiguration",
 		"enableProfiling":  profiling,

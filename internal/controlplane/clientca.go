@@ -1,0 +1,27 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
+)
+
+// userClientCA is the authority of client certificates that spec.configuration.apiServer.clientCA names, PEM. One that is not there yet
+// is no reason to keep the cluster's own from being trusted: the HostedCluster's conditions tell that it is missing.
+func (p *pass) userClientCA(ctx context.Context) ([]byte, error) {
+	config, err := clusterconfig.APIServerOf(p.hcp)
+	if err != nil || config.ClientCA.Name == "" {
+		return nil, err
+	}
+	bundle := &corev1.ConfigMap{}
+	err = p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: config.ClientCA.Name}, bundle)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the user's client authority, ConfigMap %s: %w", config.ClientCA.Name, err)
+	}
+	return []byte(bundle.Data[hyperv1.TrustBundleKey]), nil
+}
