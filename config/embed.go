@@ -8,6 +8,11 @@ import "embed"
 //go:embed route/routes.crd.yaml
 var Route []byte
 
+// Guest holds the definitions of OpenShift's configuration and versions, for hosted clusters whose payload does not bring them.
+//
+//go:embed guest
+var Guest embed.FS
+
 // CRDs holds crd/<source>/<group>_<plural>.yaml: crd/hypershift is generated from api/, crd/carried is written by hand for kinds
 // that are kept and not acted on, the others are copies of what their projects publish (see hack/generate.sh).
 //

@@ -1,5 +1,5 @@
-// Command capicrds copies the CustomResourceDefinitions of Cluster API, of its Azure provider and of OpenShift's Route from their
-// Go modules into config, in the form this project installs them. Run it by hack/generate.sh.
+// Command capicrds copies the CustomResourceDefinitions of Cluster API, of its Azure provider, of OpenShift's Route and of OpenShift's
+// configuration inside hosted clusters from their Go modules into config, in the form this project installs them. Run it by hack/generate.sh.
 package main
 
 import (
@@ -53,12 +53,28 @@ var providers = []provider{
 	},
 	{
 		// For management clusters that have no Routes; beside the others, because most have them.
-		module: "github.com/openshift/api", version: "v0.0.0-20251015095338-264e80a2b6e7", from: "route/v1/zz_generated.crd-manifests", dir: "route",
+		module: "github.com/openshift/api", version: openShiftAPI, from: "route/v1/zz_generated.crd-manifests", dir: "route",
 		files: []string{"routes.crd"},
+	},
+	{
+		// For hosted clusters whose payload has no version operator that would bring them.
+		module: "github.com/openshift/api", version: openShiftAPI, from: "config/v1/zz_generated.crd-manifests", dir: "guest",
+		files: []string{
+			"0000_00_cluster-version-operator_01_clusteroperators.crd", "0000_00_cluster-version-operator_01_clusterversions-Default.crd",
+			"0000_03_config-operator_01_proxies.crd", "0000_10_config-operator_01_apiservers-Default.crd",
+			"0000_10_config-operator_01_authentications.crd", "0000_10_config-operator_01_dnses.crd",
+			"0000_10_config-operator_01_imagedigestmirrorsets.crd", "0000_10_config-operator_01_images-Default.crd",
+			"0000_10_config-operator_01_infrastructures-Default.crd", "0000_10_config-operator_01_ingresses.crd",
+			"0000_10_config-operator_01_networks.crd",
+		},
 	},
 }
 
-const bases = "config/crd/bases"
+const (
+	bases = "config/crd/bases"
+	// openShiftAPI is also what go.mod requires: objects are written as the types the definitions come from.
+	openShiftAPI = "v0.0.0-20251015095338-264e80a2b6e7"
+)
 
 func main() {
 	if err := run("config"); err != nil {

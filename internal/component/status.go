@@ -61,6 +61,11 @@ func observe(ctx *Context, c Component, result *Result) error {
 		result.Rollout = condition(hyperv1.ControlPlaneComponentRolloutComplete, false, hyperv1.NotFoundReason, message)
 		return nil
 	}
+	// Kubernetes calls a Deployment without any pod available.
+	if scaledDownForDebugging(ctx.HCP, c.Name) {
+		result.Available = condition(hyperv1.ControlPlaneComponentAvailable, false, "ScaledDown",
+			"annotation "+hyperv1.DebugDeploymentsAnnotation+" scales "+c.Name+" to zero")
+	}
 	// A cache that has not seen this pass's write yet shows the former version's rollout.
 	if live.GetAnnotations()[AnnotationRelease] != ctx.Version {
 		result.Rollout = condition(hyperv1.ControlPlaneComponentRolloutComplete, false, hyperv1.WaitingForRolloutCompleteReason,

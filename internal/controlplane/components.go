@@ -36,7 +36,7 @@ var openShiftOnly = []string{
 	"openshift-apiserver",
 	"oauth-apiserver",
 	"oauth-server",
-	clusterVersionOperatorImage,
+	"cluster-version-operator",
 	"openshift-controller-manager",
 	"route-controller-manager",
 	"cluster-policy-controller",
@@ -49,6 +49,3 @@ var openShiftOnly = []string{
 	"cluster-image-registry-operator",
 	"operator-lifecycle-manager",
 }
-
-// clusterVersionOperatorImage tells payloads whose version status comes from inside the guest.
-const clusterVersionOperatorImage = "cluster-version-operator"

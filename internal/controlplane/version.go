@@ -12,8 +12,7 @@ import (
 
 const historyLimit = 100
 
-// setVersions keeps the two histories. An OpenShift payload's own version operator tells when the guest has the version; any
-// other payload has it when the components that run on the management side have.
+// setVersions keeps the history of the management side; that of the guest is its ClusterVersion's, which the config operator reports.
 func (p *pass) setVersions() {
 	if p.release == nil || p.guest == nil {
 		return
@@ -25,34 +24,10 @@ func (p *pass) setVersions() {
 	}
 	done := p.rolledOut()
 	p.setControlPlaneVersion(now, done)
-	if p.guest.Images[clusterVersionOperatorImage] == "" {
-		p.setGuestVersion(now, done)
-	}
 }
 
 func (p *pass) rolledOut() bool {
 	return len(p.results) > 0 && !slices.ContainsFunc(p.results, func(r component.Result) bool { return !r.Ready() })
-}
-
-func (p *pass) setGuestVersion(now metav1.Time, done bool) {
-	desired := hyperv1.VersionRelease{Version: p.guest.Version, Image: p.hcp.Spec.ReleaseImage}
-	version := p.hcp.Status.VersionStatus
-	if version == nil {
-		version = &hyperv1.ClusterVersionStatus{}
-		p.hcp.Status.VersionStatus = version
-	}
-	version.Desired, version.ObservedGeneration = desired, p.hcp.Generation
-	if len(version.History) == 0 || version.History[0].Image != desired.Image {
-		if len(version.History) > 0 && version.History[0].CompletionTime == nil {
-			version.History[0].CompletionTime = &now
-		}
-		entry := hyperv1.UpdateHistory{State: hyperv1.PartialUpdate, StartedTime: now, Version: desired.Version, Image: desired.Image}
-		version.History = append([]hyperv1.UpdateHistory{entry}, version.History...)
-		version.History = version.History[:min(len(version.History), historyLimit)]
-	}
-	if newest := &version.History[0]; done && newest.State == hyperv1.PartialUpdate {
-		newest.State, newest.CompletionTime = hyperv1.CompletedUpdate, ptr.To(now)
-	}
 }
 
 func (p *pass) setControlPlaneVersion(now metav1.Time, done bool) {

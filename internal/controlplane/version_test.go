@@ -18,9 +18,9 @@ func TestTwoReleases(t *testing.T) {
 		release: &release.Release{Version: "4.21.1"}, guest: &release.Release{Version: "4.21.0"},
 	}
 	p.setVersions()
-	data, own := hcp.Status.VersionStatus, hcp.Status.ControlPlaneVersion
-	if data == nil || data.Desired.Version != "4.21.0" || data.Desired.Image != "data" || data.History[0].Version != "4.21.0" || hcp.Status.Version != "4.21.0" {
-		t.Errorf("the hosted cluster has %+v, version %s", data, hcp.Status.Version)
+	own := hcp.Status.ControlPlaneVersion
+	if hcp.Status.VersionStatus != nil || hcp.Status.Version != "4.21.0" || hcp.Status.ReleaseImage != "data" {
+		t.Errorf("the hosted cluster has %+v, version %s of %s", hcp.Status.VersionStatus, hcp.Status.Version, hcp.Status.ReleaseImage)
 	}
 	if own == nil || own.Desired.Version != "4.21.1" || own.Desired.Image != "own" || own.History[0].Version != "4.21.1" {
 		t.Errorf("the control plane has %+v", own)

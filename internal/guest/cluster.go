@@ -18,6 +18,9 @@ const (
 
 // Facts is what the objects of a guest depend on.
 type Facts struct {
+	// HCP is the hosted control plane itself, Version that of its release.
+	HCP     *hyperv1.HostedControlPlane
+	Version string
 	// Images maps payload keys to pull specs as nodes see them.
 	Images map[string]string
 	// PodCIDR and ServiceCIDR are the first networks; DNSAddress is the tenth address of the second.

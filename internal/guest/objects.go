@@ -23,6 +23,7 @@ type addon struct {
 
 var addons = []addon{
 	{nil, clusterRBAC},
+	{nil, definitions},
 	{nil, reachability},
 	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
 	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -49,7 +50,7 @@ func managedKinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{},
 		&corev1.Endpoints{},
-		&discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
+		&apiextensionsv1.CustomResourceDefinition{}, &discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 	}
 }
 
@@ -75,10 +76,15 @@ type resourceReconciler struct {
 	releases          release.Provider
 	// applied is only touched by the one worker.
 	applied map[string]applied
+	// cache, controller and whenServed serve the kinds that a new guest does not have yet; watching: they are served, and watched.
+	cache      cache.Cache
+	controller controller.Controller
+	whenServed func() error
+	watching   bool
 }
 
 func (r *resourceReconciler) setup(manager ctrl.Manager, management cluster.Cluster) error {
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	once := reconcileOnce()
 	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool { return sourceNames[obj.GetName()] })
 	build := ctrl.NewControllerManagedBy(manager).Named("resources").
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &hyperv1.HostedControlPlane{}, once, predicate.GenerationChangedPredicate{})).
@@ -87,7 +93,10 @@ func (r *resourceReconciler) setup(manager ctrl.Manager, management cluster.Clus
 	for _, kind := range managedKinds() {
 		build = build.WatchesMetadata(kind, once, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}))
 	}
-	return build.Complete(r)
+	var err error
+	r.cache = manager.GetCache()
+	r.controller, err = build.Build(r)
+	return err
 }
 
 func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
@@ -95,7 +104,7 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	applyErr := r.applyAll(ctx, hcp)
+	served, applyErr := r.applyAll(ctx, hcp)
 	condition := metav1.Condition{
 		Type: hyperv1.ConfigOperatorReconcileSucceeded, Status: metav1.ConditionTrue, Reason: hyperv1.ReconcileSucceededReason,
 		ObservedGeneration: hcp.Generation,
@@ -106,13 +115,17 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request)
 	if err := errors.Join(applyErr, setCondition(ctx, r.management, hcp, condition)); err != nil {
 		return ctrl.Result{}, err
 	}
+	if !served {
+		return ctrl.Result{RequeueAfter: definitionWait}, nil
+	}
 	return ctrl.Result{RequeueAfter: resync}, nil
 }
 
-func (r *resourceReconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPlane) error {
+// applyAll tells whether the guest serves the kinds of its configuration.
+func (r *resourceReconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPlane) (bool, error) {
 	facts, err := r.facts(ctx, hcp)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var failed []error
 	for _, obj := range Objects(facts) {
@@ -120,7 +133,11 @@ func (r *resourceReconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedCo
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(failed...)
+	served, err := r.configure(ctx, facts)
+	if err = errors.Join(append(failed, err)...); err == nil {
+		err = r.prune(ctx, facts)
+	}
+	return served, err
 }
 
 // controlPlane is the one hosted control plane of the namespace.
@@ -162,7 +179,7 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 	if err != nil {
 		return nil, err
 	}
-	facts.Images = payload.Images
+	facts.HCP, facts.Version, facts.Images = hcp, payload.Version, payload.Images
 	if image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]; image != "" {
 		facts.Images = maps.Clone(payload.Images)
 		facts.Images[release.KeyKonnectivity] = image
@@ -176,12 +193,10 @@ func (r *resourceReconciler) ensure(ctx context.Context, obj client.Object) erro
 	if err != nil {
 		return err
 	}
-	encoded, err := json.Marshal(desired.Object)
+	hash, err := hashOf(desired.Object)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", kube.Describe(desired), err)
 	}
-	sum := sha256.Sum256(encoded)
-	hash := hex.EncodeToString(sum[:])
 	key := desired.GroupVersionKind().String() + "/" + desired.GetNamespace() + "/" + desired.GetName()
 
 	live := &metav1.PartialObjectMetadata{}
@@ -199,6 +214,12 @@ func (r *resourceReconciler) ensure(ctx context.Context, obj client.Object) erro
 	}
 	r.applied[key] = applied{hash, fingerprint(desired)}
 	return nil
+}
+
+func hashOf(content any) (string, error) {
+	encoded, err := json.Marshal(content)
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:]), err
 }
 
 // fingerprint changes with the specification: the status of a workload moves its resource version all the time.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -64,7 +66,9 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, hyperv1.AddToScheme, apiextensionsv1.AddToScheme, configv1.Install,
+	} {
 		if err := add(scheme); err != nil {
 			return fmt.Errorf("hosted-cluster-config-operator: %w", err)
 		}
@@ -114,6 +118,10 @@ func Management(scheme *runtime.Scheme, namespace string) (cluster.Cluster, erro
 	if err != nil {
 		return nil, fmt.Errorf("find the management cluster: %w", err)
 	}
+	return managementOf(config, scheme, namespace)
+}
+
+func managementOf(config *rest.Config, scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) {
 	management, err := cluster.New(config, func(o *cluster.Options) {
 		o.Scheme = scheme
 		o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
@@ -126,12 +134,8 @@ func Management(scheme *runtime.Scheme, namespace string) (cluster.Cluster, erro
 }
 
 func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
-	resources := &resourceReconciler{
-		guest: manager.GetClient(), management: management.GetClient(), options: options,
-		releases: releases, applied: map[string]applied{},
-	}
-	if err := resources.setup(manager, management); err != nil {
-		return fmt.Errorf("set up the resources controller: %w", err)
+	if err := setupResources(manager, management, releases, options); err != nil {
+		return err
 	}
 	nodes := &nodeReconciler{guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace}
 	if err := nodes.setup(manager, management); err != nil {
@@ -144,5 +148,25 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	return manager.Add(status)
 }
 
-// resync is how long a change that no watch reports may stay.
-const resync = 30 * time.Second
+// setupResources sets up what keeps the objects of the guest, and what tells its version once their kinds are served.
+func setupResources(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
+	resources := &resourceReconciler{
+		guest: manager.GetClient(), management: management.GetClient(), options: options,
+		releases: releases, applied: map[string]applied{},
+	}
+	versions := &versionReconciler{
+		guest: manager.GetClient(), management: management.GetClient(), facts: resources.facts, namespace: options.Namespace, now: time.Now,
+	}
+	resources.whenServed = func() error { return versions.setup(manager, management) }
+	if err := resources.setup(manager, management); err != nil {
+		return fmt.Errorf("set up the resources controller: %w", err)
+	}
+	return nil
+}
+
+const (
+	// resync is how long a change that no watch reports may stay.
+	resync = 30 * time.Second
+	// definitionWait is how soon kinds are looked for again that a definition has announced.
+	definitionWait = time.Second
+)

@@ -40,7 +40,8 @@ func mutateStatus(ctx context.Context, management client.Client, hcp *hyperv1.Ho
 		if apiequality.Semantic.DeepEqual(before.Status, current.Status) {
 			return nil
 		}
-		err := management.Status().Patch(ctx, current, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		// A merge patch would drop the nulls that the version's status must have.
+		err := management.Status().Update(ctx, current)
 		if apierrors.IsConflict(err) {
 			if readErr := management.Get(ctx, client.ObjectKeyFromObject(hcp), current); readErr != nil {
 				return readErr

@@ -36,6 +36,7 @@ func access(ctx *component.Context) []client.Object {
 	return component.Access(Name, ctx.Namespace(),
 		component.Rule("hypershift.openshift.io", "get,list,watch", "hostedcontrolplanes"),
 		component.Rule("hypershift.openshift.io", "get,update,patch", "hostedcontrolplanes/status"),
+		component.Rule("hypershift.openshift.io", "get,list,watch", "controlplanecomponents"),
 		component.Rule("", "get,list,watch,create,update,patch,delete", "configmaps", "secrets"),
 		component.Rule("", "get,list,watch", "services", "pods"),
 		component.Rule("", "create,patch", "events"),
