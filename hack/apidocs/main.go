@@ -1,5 +1,6 @@
 // Command apidocs writes docs/reference/api.md from the CustomResourceDefinitions and docs/reference/conditions.md from the
-// constants of api/v1beta1, and docs/reference/metrics.md from the definitions of internal/metrics and the rules of config/monitoring. Run it by hack/generate.sh.
+// constants of api/v1beta1, and docs/reference/metrics.md from the definitions of internal/metrics and the rules of config/monitoring,
+// and docs/reference/control-plane.md from the table of internal/controlplane/table. Run it by hack/generate.sh.
 package main
 
 import (
@@ -9,9 +10,10 @@ import (
 
 func main() {
 	for file, render := range map[string]func() (string, error){
-		"docs/reference/api.md":        fields,
-		"docs/reference/conditions.md": conditions,
-		"docs/reference/metrics.md":    metricsPage,
+		"docs/reference/api.md":           fields,
+		"docs/reference/conditions.md":    conditions,
+		"docs/reference/metrics.md":       metricsPage,
+		"docs/reference/control-plane.md": controlPlane,
 	} {
 		text, err := render()
 		if err == nil {

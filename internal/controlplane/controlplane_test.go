@@ -48,7 +48,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	config := kubetest.Start(t)
+	config := server.Config(t)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func (f *fixture) pass() {
 
 func (f *fixture) get(obj client.Object, name string) {
 	f.Helper()
-	if err := f.client.Get(context.Background(), client.ObjectKey{Namespace: "clusters-demo", Name: name}, obj); err != nil {
+	if err := f.client.Get(context.Background(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: name}, obj); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -109,7 +109,7 @@ func (f *fixture) roll() {
 	f.Helper()
 	ctx := context.Background()
 	deployments := &appsv1.DeploymentList{}
-	if err := f.client.List(ctx, deployments, client.InNamespace("clusters-demo")); err != nil {
+	if err := f.client.List(ctx, deployments, client.InNamespace(f.hcp.Namespace)); err != nil {
 		f.Fatal(err)
 	}
 	for i := range deployments.Items {
@@ -130,11 +130,7 @@ func (f *fixture) roll() {
 
 func TestControlPlane(t *testing.T) {
 	f := newFixture(t)
-	f.create(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull-secret", Namespace: "clusters-demo"}, Type: corev1.SecretTypeDockerConfigJson,
-			Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths":{}}`)}},
-		f.hcp)
+	f.begin()
 
 	f.pass()
 	f.condition(hyperv1.InfrastructureReady, metav1.ConditionFalse, hyperv1.WaitingOnInfrastructureReadyReason)
@@ -188,7 +184,7 @@ func TestControlPlane(t *testing.T) {
 func (f *fixture) checkPods() {
 	f.Helper()
 	list := &appsv1.DeploymentList{}
-	if err := f.client.List(context.Background(), list, client.InNamespace("clusters-demo")); err != nil {
+	if err := f.client.List(context.Background(), list, client.InNamespace(f.hcp.Namespace)); err != nil {
 		f.Fatal(err)
 	}
 	names := map[string]bool{}

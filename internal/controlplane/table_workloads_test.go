@@ -1,0 +1,278 @@
+package controlplane
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
+)
+
+func loadTable(t *testing.T) *table.Table {
+	t.Helper()
+	loaded, err := table.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// workload is a live Deployment or StatefulSet.
+type workload struct {
+	replicas int32
+	template corev1.PodTemplateSpec
+}
+
+func (f *fixture) workloads() map[string]workload {
+	f.Helper()
+	out := map[string]workload{}
+	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
+	f.list(deployments)
+	f.list(sets)
+	for _, d := range deployments.Items {
+		out["Deployment/"+d.Name] = workload{*d.Spec.Replicas, d.Spec.Template}
+	}
+	for _, s := range sets.Items {
+		out["StatefulSet/"+s.Name] = workload{*s.Spec.Replicas, s.Spec.Template}
+	}
+	return out
+}
+
+// The whole table: the workloads and certificates of a highly available control plane, then the endpoints and workloads of
+// single-replica ones, one for every way to publish. Those are given the first one's Secrets, because keys take long to make.
+func TestTable(t *testing.T) {
+	rows := loadTable(t)
+	f := newFixture(t)
+	f.hcp = inNamespace(planeHA)
+	f.hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	f.withPayload()
+	f.begin()
+	f.publishedPasses()
+	f.checkWorkloads(rows, planeHA)
+	f.checkAuthorities(rows)
+	f.checkCertificates(rows)
+	f.checkKubeconfigs(rows)
+
+	secrets := &corev1.SecretList{}
+	f.list(secrets)
+	for _, name := range slices.Sorted(maps.Keys(published)) {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.hcp = inNamespace(name)
+			f.hcp.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
+			published[name](f.hcp)
+			f.withPayload()
+			f.begin(secrets.Items...)
+			f.publishedPasses()
+			f.checkEndpoints(rows, name)
+			f.checkPublishing(rows, name)
+			if f.hcp.Spec.Platform.Type == hyperv1.AzurePlatform {
+				f.checkWorkloads(rows, name)
+			}
+		})
+	}
+}
+
+func (f *fixture) checkWorkloads(rows *table.Table, plane string) {
+	f.Helper()
+	live, known := f.workloads(), map[string]bool{}
+	budgets := &policyv1.PodDisruptionBudgetList{}
+	f.list(budgets)
+	for _, row := range rows.Workloads {
+		kind := row.Kind
+		if kind == "" {
+			kind = "Deployment"
+		}
+		key := kind + "/" + row.Name
+		known[key] = true
+		w, made := live[key]
+		wanted := row.Absent == "" && exists(row.Planes, plane)
+		if made != wanted {
+			f.Errorf("plane %s: %s is there: %t, the table says %t", plane, key, made, wanted)
+		}
+		if made && wanted {
+			f.checkWorkload(plane, row, w)
+		}
+		budget := slices.ContainsFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return b.Name == row.Name })
+		if want := wanted && row.Disruption && plane == planeHA; budget != want {
+			f.Errorf("plane %s: PodDisruptionBudget %s is there: %t, the table says %t", plane, row.Name, budget, want)
+		}
+	}
+	for key := range live {
+		if !known[key] {
+			f.Errorf("plane %s: %s is not in the table: add its row to internal/controlplane/table/workloads.yaml", plane, key)
+		}
+	}
+}
+
+func (f *fixture) checkWorkload(plane string, row table.Workload, w workload) {
+	f.Helper()
+	spec := w.template.Spec
+	wanted := map[string][2]any{
+		"replicas":              {w.replicas, replicasOf(row, plane)},
+		"priority":              {spec.PriorityClassName, orElse(row.Priority, "hypershift-control-plane")},
+		"service account token": {*spec.AutomountServiceAccountToken, row.Token},
+		"anti-affinity":         {spec.Affinity.PodAntiAffinity != nil, w.replicas > 1},
+		"waits":                 {waitsFor(spec, row.Waits), true},
+	}
+	if row.Grace != 0 {
+		wanted["grace"] = [2]any{*spec.TerminationGracePeriodSeconds, row.Grace}
+	}
+	for what, pair := range wanted {
+		if pair[0] != pair[1] {
+			f.Errorf("plane %s: %s: %s is %v, the table says %v", plane, row.Name, what, pair[0], pair[1])
+		}
+	}
+	mounted := mountsOf(spec)
+	for _, mount := range row.Mounts {
+		if !slices.Contains(mounted, f.fill(mount)) {
+			f.Errorf("plane %s: %s does not mount %s", plane, row.Name, mount)
+		}
+	}
+	f.checkContainers(plane, row, spec)
+}
+
+func (f *fixture) checkContainers(plane string, row table.Workload, spec corev1.PodSpec) {
+	f.Helper()
+	live, known := map[string]corev1.Container{}, map[string]bool{"availability-prober": true}
+	for prefix, containers := range map[string][]corev1.Container{"init ": spec.InitContainers, "": spec.Containers} {
+		for _, c := range containers {
+			live[prefix+c.Name] = c
+		}
+	}
+	for _, c := range row.Containers {
+		key := c.Name
+		if c.Init {
+			key = "init " + c.Name
+		}
+		known[key] = true
+		container, made := live[key]
+		wanted := c.Absent == "" && exists(c.Planes, plane)
+		if made != wanted {
+			f.Errorf("plane %s: %s: container %s is there: %t, the table says %t", plane, row.Name, key, made, wanted)
+		}
+		if made && wanted {
+			f.checkContainer(plane, row.Name, c, container)
+		}
+	}
+	for key := range live {
+		if !known[strings.TrimPrefix(key, "init ")] && !known[key] {
+			f.Errorf("plane %s: %s: container %s is not in the table", plane, row.Name, key)
+		}
+	}
+}
+
+func (f *fixture) checkContainer(plane, name string, row table.Container, live corev1.Container) {
+	f.Helper()
+	want, got := row.Wanted(), f.factsOf(live)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		f.Errorf("plane %s: %s/%s is\n%+v, the table says\n%+v", plane, name, row.Name, got, want)
+	}
+	if changed := fmt.Sprint(want) != fmt.Sprint(row.Facts); changed && row.Differs == "" {
+		f.Errorf("%s/%s: the table does not say why it differs", name, row.Name)
+	}
+	args := slices.Concat(row.Args, row.ArgsSingle)
+	if plane == planeHA {
+		args = slices.Concat(row.Args, row.ArgsHA)
+	}
+	mustContain(f.T, slices.Concat(live.Command, live.Args), f.fillAll(args)...)
+	if s := live.SecurityContext; s == nil || !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || len(s.Capabilities.Drop) != 1 {
+		f.Errorf("plane %s: %s/%s: security context %+v", plane, name, row.Name, s)
+	}
+}
+
+// factsOf reads off a live container what the table tells.
+func (f *fixture) factsOf(c corev1.Container) table.Facts {
+	facts := table.Facts{Image: "cpo", Live: probeText(c.LivenessProbe), Ready: probeText(c.ReadinessProbe)}
+	if c.Image != f.reconciler.Settings.Image {
+		_, facts.Image, _ = strings.Cut(c.Image, "@sha256:")
+	}
+	if r := c.Resources.Requests; len(r) > 0 {
+		facts.Requests = r.Cpu().String() + "/" + r.Memory().String()
+	}
+	for _, p := range c.Ports {
+		facts.Ports = append(facts.Ports, p.ContainerPort)
+	}
+	return facts
+}
+
+func probeText(p *corev1.Probe) string {
+	if p == nil || p.HTTPGet == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s :%s %d/%d/%d/%d", p.HTTPGet.Path, p.HTTPGet.Port.String(), p.InitialDelaySeconds, p.PeriodSeconds, p.TimeoutSeconds, p.FailureThreshold)
+}
+
+func replicasOf(row table.Workload, plane string) int32 {
+	if plane != planeHA || row.Replicas == 0 {
+		return 1
+	}
+	return row.Replicas
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// waitsFor tells whether the pod's waiting container has the argument; without one in the table there must be none.
+func waitsFor(spec corev1.PodSpec, target string) bool {
+	for _, c := range spec.InitContainers {
+		if c.Name == "availability-prober" {
+			return target != "" && slices.ContainsFunc(c.Command, func(arg string) bool { return strings.HasSuffix(arg, target) })
+		}
+	}
+	return target == ""
+}
+
+func mountsOf(spec corev1.PodSpec) []string {
+	var out []string
+	for _, v := range spec.Volumes {
+		switch {
+		case v.Secret != nil:
+			out = append(out, "Secret/"+v.Secret.SecretName)
+		case v.ConfigMap != nil:
+			out = append(out, "ConfigMap/"+v.ConfigMap.Name)
+		}
+	}
+	return out
+}
+
+// Whatever plane has it: a component of the registry has a row, which names its images; and what is absent because it is OpenShift's
+// own is what ValidReleaseInfo tells.
+func TestRegistryIsInTheTable(t *testing.T) {
+	rows := map[string]table.Workload{}
+	for _, row := range loadTable(t).Workloads {
+		rows[row.Name] = row
+		if row.Absent != table.OpenShift {
+			continue
+		}
+		for _, c := range row.Containers {
+			if image := c.Image; !slices.Contains(openShiftOnly, image) && !strings.HasSuffix(image, "-operators") {
+				t.Errorf("%s: image %s of OpenShift's own is not among openShiftOnly", row.Name, image)
+			}
+		}
+	}
+	for _, c := range components(publish.Endpoints{}) {
+		row, ok := rows[c.Name]
+		if !ok || row.Absent != "" {
+			t.Errorf("component %s is in the registry, and not in internal/controlplane/table/workloads.yaml", c.Name)
+			continue
+		}
+		for _, key := range c.ImageKeys {
+			if !slices.ContainsFunc(row.Containers, func(have table.Container) bool { return have.Image == key && have.Absent == "" }) {
+				t.Errorf("component %s needs image %s, which no container of its row has", c.Name, key)
+			}
+		}
+	}
+}
