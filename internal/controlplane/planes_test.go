@@ -83,10 +83,10 @@ func inNamespace(name string) *hyperv1.HostedControlPlane {
 	return hcp
 }
 
-// withPayload gives the fixture the sandbox's payload.
-func (f *fixture) withPayload() {
+// withPayload gives the fixture the sandbox's payload, and more.
+func (f *fixture) withPayload(more ...string) {
 	all := map[string]string{}
-	for _, key := range payload {
+	for _, key := range slices.Concat(payload, more) {
 		all[key] = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + key
 	}
 	f.reconciler.Releases = oneRelease{all}

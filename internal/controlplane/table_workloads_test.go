@@ -53,7 +53,7 @@ func TestTable(t *testing.T) {
 	f := newFixture(t)
 	f.hcp = inNamespace(planeHA)
 	f.hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
-	f.withPayload()
+	f.withPayload("cluster-autoscaler")
 	f.begin()
 	f.publishedPasses()
 	f.checkWorkloads(rows, planeHA)

@@ -96,9 +96,12 @@ func (t *Table) workloadRows() []Row {
 	return out
 }
 
-// inherit: an absent workload has no containers.
+// inherit: an absent workload has no containers, and what differs of it is told of them.
 func inherit(workload, container Row) Row {
 	if workload.Absent != "" {
+		return workload
+	}
+	if container == (Row{}) {
 		return workload
 	}
 	return container
