@@ -3,6 +3,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -52,6 +53,8 @@ const (
 
 // Traits are the facts from which the defaults of a workload follow.
 type Traits struct {
+	// App labels the pods; it is the component's name unless Services or network policies know them by another.
+	App string
 	// Replicas when the control plane is HighlyAvailable; SingleReplica always means one. Zero means one.
 	Replicas int32
 	// Idle, when set, tells when the workload has nothing to do: it exists then, without a pod.
@@ -145,6 +148,9 @@ func (t Traits) ReplicasOf(hcp *hyperv1.HostedControlPlane) int32 {
 	}
 	return t.Replicas
 }
+
+// appOf is the label of a component's pods.
+func (t Traits) appOf(name string) string { return cmp.Or(t.App, name) }
 
 // MissingImages lists the component's keys that the payload lacks.
 func (c Component) MissingImages(images map[string]string) []string {

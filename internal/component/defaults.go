@@ -84,7 +84,7 @@ func stampWorkload(hcp *hyperv1.HostedControlPlane, name string, traits Traits, 
 	if scaledDownForDebugging(hcp, name) {
 		replicas = 0
 	}
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{LabelApp: name}}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{LabelApp: traits.appOf(name)}}
 	switch w := obj.(type) {
 	case *appsv1.Deployment:
 		w.Spec.Replicas, w.Spec.RevisionHistoryLimit = &replicas, ptr.To[int32](2)
@@ -128,7 +128,7 @@ func stampTemplate(hcp *hyperv1.HostedControlPlane, name string, traits Traits, 
 	for key, value := range hcp.Spec.Labels {
 		t.Labels[key] = value
 	}
-	t.Labels[LabelApp], t.Labels[LabelComponent], t.Labels[LabelControlPlane] = name, name, hcp.Namespace
+	t.Labels[LabelApp], t.Labels[LabelComponent], t.Labels[LabelControlPlane] = traits.appOf(name), name, hcp.Namespace
 	if traits.ManagementAccess {
 		t.Labels[LabelManagementAccess] = "true"
 	}
@@ -193,7 +193,7 @@ func stampScheduling(hcp *hyperv1.HostedControlPlane, name string, traits Traits
 	if traits.ReplicasOf(hcp) > 1 {
 		apart := func(topology string) corev1.PodAffinityTerm {
 			return corev1.PodAffinityTerm{TopologyKey: topology,
-				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{LabelApp: name, LabelControlPlane: hcp.Namespace}}}
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{LabelApp: traits.appOf(name), LabelControlPlane: hcp.Namespace}}}
 		}
 		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 			apart(corev1.LabelTopologyZone), apart(corev1.LabelHostname)}}

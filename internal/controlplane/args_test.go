@@ -61,7 +61,7 @@ func viewOf(hcp *hyperv1.HostedControlPlane) *component.Context {
 
 func images() map[string]string {
 	all := map[string]string{}
-	for _, key := range []string{"etcd", "hyperkube", "apiserver-network-proxy", "azure-cloud-controller-manager", "flannel"} {
+	for _, key := range []string{"etcd", "hyperkube", "apiserver-network-proxy", "azure-cloud-controller-manager", "flannel", "haproxy-router"} {
 		all[key] = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + key
 	}
 	return all

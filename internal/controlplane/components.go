@@ -8,9 +8,11 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/configoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineapprover"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
 )
 
@@ -25,7 +27,10 @@ func components(endpoints publish.Endpoints) []component.Component {
 		configoperator.Component(endpoints),
 		cloudprovider.Component(),
 		machineapprover.Component(),
+		// konnectivity-agent comes here, with the first aggregated API server of OpenShift's: those are what it makes reachable.
 		ignitionserver.Component(),
+		ignitionproxy.Component(),
+		router.Component(),
 	}
 }
 

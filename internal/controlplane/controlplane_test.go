@@ -208,7 +208,7 @@ func (f *fixture) checkPods() {
 		}
 	}
 	for _, want := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "azure-cloud-controller-manager",
-		"hosted-cluster-config-operator", "machine-approver", "ignition-server"} {
+		"hosted-cluster-config-operator", "machine-approver", "ignition-server", "ignition-server-proxy"} {
 		if !names[want] {
 			f.Errorf("Deployment %s is missing", want)
 		}

@@ -136,6 +136,13 @@ func (p *pass) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	err = publish.Admit(ctx, p.Client, p.hcp, p.Now())
+	if apierrors.IsConflict(err) {
+		return errBehind
+	}
+	if err != nil {
+		return err
+	}
 	p.endpoints, err = publish.Read(ctx, p.Client, p.hcp)
 	return err
 }

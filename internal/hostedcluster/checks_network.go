@@ -3,8 +3,10 @@ package hostedcluster
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 )
 
 const (
@@ -24,6 +26,11 @@ func invalidServices(hc *hyperv1.HostedCluster) []error {
 			problems = append(problems, fmt.Errorf("services %s and %s have the same hostname %q; give each its own", other, service.Service, host))
 		}
 		hosts[host] = service.Service
+		how := service.ServicePublishingStrategy.Type
+		if !publish.Supported(hc.Spec.Platform.Type, service.Service, how) {
+			problems = append(problems, fmt.Errorf("service %s cannot be published by %s on platform %s: use %s",
+				service.Service, how, hc.Spec.Platform.Type, strings.Join(publish.Alternatives(hc.Spec.Platform.Type, service.Service), " or ")))
+		}
 		problems = append(problems, invalidNodePort(service, hc.Spec.Networking.ServiceNetwork)...)
 	}
 	return problems

@@ -68,8 +68,16 @@ func TestInvalidConfiguration(t *testing.T) {
 			hc.Spec.Services[0].ServicePublishingStrategy = nodePort("10.0.0.1", 80)
 		}, "outside of 30000 to 32767"},
 		"any node port": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}
 			hc.Spec.Services[0].ServicePublishingStrategy = nodePort("node.test", 0)
 		}, ""},
+		"node port in a cloud": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.Services[0].ServicePublishingStrategy = nodePort("node.test", 0)
+		}, "cannot be published by NodePort on platform Azure: use Route or LoadBalancer"},
+		"ignition by load balancer": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.Services = append(hc.Spec.Services, hyperv1.ServicePublishingStrategyMapping{
+				Service: hyperv1.Ignition, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}})
+		}, "service Ignition cannot be published by LoadBalancer on platform Azure: use Route"},
 		"node port address": {func(hc *hyperv1.HostedCluster) {
 			hc.Spec.Services[0].ServicePublishingStrategy = nodePort("172.31.0.9", 30001)
 		}, "lies within spec.networking.serviceNetwork"},

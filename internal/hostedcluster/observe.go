@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -205,9 +206,9 @@ func (p *pass) ignitionNodePort(ctx context.Context, published *hyperv1.NodePort
 	port := published.Port
 	if port == 0 {
 		service := &corev1.Service{}
-		err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: ignitionServer}, service)
+		err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: publish.IgnitionProxyService}, service)
 		if client.IgnoreNotFound(err) != nil {
-			return "", fmt.Errorf("read Service %s: %w", ignitionServer, err)
+			return "", fmt.Errorf("read Service %s: %w", publish.IgnitionProxyService, err)
 		}
 		for _, served := range service.Spec.Ports {
 			port = served.NodePort

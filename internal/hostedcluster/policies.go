@@ -23,17 +23,20 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const (
 	// policyGroupLabel marks the namespaces of the management cluster's router and of its monitoring.
 	policyGroupLabel = "network.openshift.io/policy-group"
 	everywhere       = "0.0.0.0/0"
+	// ingressPolicy lets the management cluster's ingress in.
+	ingressPolicy = "openshift-ingress"
 
 	apiServerPort    = 6443
 	oauthPort        = 6443
 	ignitionPort     = 9090
-	ignitionProxy    = 8443
 	konnectivityPort = 8091
 	dnsPort          = 53
 	openShiftDNSPort = 5353
@@ -52,11 +55,27 @@ func (p *pass) ensureIsolation(ctx context.Context) error {
 	if err == nil && p.hc.Spec.Platform.Type == hyperv1.AzurePlatform {
 		policies = append(policies, p.privateRouterPolicy(slices.Concat(forbidden, p.EgressBlockCIDRs)))
 	}
-	errs := []error{err}
+	errs := []error{err, p.closeToIngress(ctx)}
 	for _, policy := range policies {
 		errs = append(errs, p.apply(ctx, policy))
 	}
 	return errors.Join(errs...)
+}
+
+// closeToIngress takes back what let the management cluster's ingress in, where the cluster's own router serves every Route.
+func (p *pass) closeToIngress(ctx context.Context) error {
+	if p.publishing().UsesIngress() {
+		return nil
+	}
+	stale := p.policy(ingressPolicy, metav1.LabelSelector{})
+	if err := p.Get(ctx, client.ObjectKeyFromObject(stale), stale); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return kube.DeleteIfExists(ctx, p.Client, stale)
+}
+
+func (p *pass) publishing() publish.Plan {
+	return publish.Plan{Platform: p.hc.Spec.Platform, Services: p.hc.Spec.Services}
 }
 
 // networkPolicies are those that need nothing but the HostedCluster.
@@ -66,7 +85,9 @@ func (p *pass) networkPolicies() []*networkingv1.NetworkPolicy {
 		p.admit("same-namespace", all, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}),
 		p.admit("openshift-monitoring", all, fromGroup("monitoring")),
 		p.admitPorts("kas", component.APIServer, p.apiServerPorts()...),
-		p.admit("openshift-ingress", all, fromGroup("ingress")),
+	}
+	if p.publishing().UsesIngress() {
+		policies = append(policies, p.admit(ingressPolicy, all, fromGroup("ingress")))
 	}
 	for _, published := range []struct {
 		service   hyperv1.ServiceType
@@ -77,8 +98,8 @@ func (p *pass) networkPolicies() []*networkingv1.NetworkPolicy {
 		{hyperv1.OAuthServer, hyperv1.NodePort, "nodeport-oauth", "oauth-openshift", oauthPort},
 		{hyperv1.OAuthServer, hyperv1.LoadBalancer, "loadbalancer-oauth", "oauth-openshift", oauthPort},
 		{hyperv1.Ignition, hyperv1.NodePort, "nodeport-ignition", ignitionServer, ignitionPort},
-		{hyperv1.Ignition, hyperv1.NodePort, "nodeport-ignition-proxy", "ignition-server-proxy", ignitionProxy},
-		{hyperv1.Ignition, hyperv1.LoadBalancer, "loadbalancer-ignition", ignitionServer, ignitionPort},
+		{hyperv1.Ignition, hyperv1.NodePort, "nodeport-ignition-proxy", publish.IgnitionProxyService, publish.IgnitionProxyPort},
+		{hyperv1.Ignition, hyperv1.LoadBalancer, "loadbalancer-ignition", publish.IgnitionProxyService, publish.IgnitionProxyPort},
 		{hyperv1.Konnectivity, hyperv1.NodePort, "nodeport-konnectivity", "konnectivity-server", konnectivityPort},
 		{hyperv1.Konnectivity, hyperv1.NodePort, "nodeport-konnectivity-kas", component.APIServer, konnectivityPort},
 		{hyperv1.Konnectivity, hyperv1.LoadBalancer, "loadbalancer-konnectivity", component.APIServer, konnectivityPort},
@@ -140,9 +161,9 @@ func fromGroup(group string) networkingv1.NetworkPolicyPeer {
 // privateRouterPolicy lets a router of this cluster, which takes requests from outside, reach what serves them and the outside, but
 // neither the management cluster's API nor other pods of it.
 func (p *pass) privateRouterPolicy(forbidden []string) *networkingv1.NetworkPolicy {
-	policy := p.policy("private-router", appSelector("private-router"), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	policy := p.policy("private-router", appSelector(publish.RouterApp), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
-		{Ports: policyPorts(8080, corev1.ProtocolTCP)}, {Ports: policyPorts(8443, corev1.ProtocolTCP)},
+		{Ports: policyPorts(8080, corev1.ProtocolTCP)}, {Ports: policyPorts(publish.RouterPort, corev1.ProtocolTCP)},
 	}
 	serving := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 		Key: hyperv1.RequestServingComponentLabel, Operator: metav1.LabelSelectorOpExists}}}

@@ -303,13 +303,15 @@ func TestNetworkPolicies(t *testing.T) {
 	for title, c := range map[string]struct {
 		platform      hyperv1.PlatformType
 		oauth, others hyperv1.PublishingStrategyType
-		want          string
+		hosts, want   string
 	}{
-		"azure":               {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "kas openshift-ingress openshift-monitoring same-namespace"},
-		"azure, OAuth by LB":  {hyperv1.AzurePlatform, hyperv1.LoadBalancer, hyperv1.Route, "kas loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
-		"none":                {hyperv1.NonePlatform, hyperv1.Route, hyperv1.Route, "kas openshift-ingress openshift-monitoring same-namespace"},
-		"none, node ports":    {hyperv1.NonePlatform, hyperv1.NodePort, hyperv1.NodePort, "kas nodeport-ignition nodeport-ignition-proxy nodeport-konnectivity nodeport-konnectivity-kas nodeport-oauth openshift-ingress openshift-monitoring same-namespace"},
-		"none, load balancer": {hyperv1.NonePlatform, hyperv1.LoadBalancer, hyperv1.LoadBalancer, "kas loadbalancer-ignition loadbalancer-konnectivity loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
+		"azure":               {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "", "kas openshift-ingress openshift-monitoring same-namespace"},
+		"azure, own router":   {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "a.test b.test c.test d.test", "kas openshift-monitoring same-namespace"},
+		"azure, both routers": {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "a.test b.test", "kas openshift-ingress openshift-monitoring same-namespace"},
+		"azure, OAuth by LB":  {hyperv1.AzurePlatform, hyperv1.LoadBalancer, hyperv1.Route, "", "kas loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
+		"none":                {hyperv1.NonePlatform, hyperv1.Route, hyperv1.Route, "", "kas openshift-ingress openshift-monitoring same-namespace"},
+		"none, node ports":    {hyperv1.NonePlatform, hyperv1.NodePort, hyperv1.NodePort, "", "kas nodeport-ignition nodeport-ignition-proxy nodeport-konnectivity nodeport-konnectivity-kas nodeport-oauth openshift-ingress openshift-monitoring same-namespace"},
+		"none, load balancer": {hyperv1.NonePlatform, hyperv1.LoadBalancer, hyperv1.LoadBalancer, "", "kas loadbalancer-ignition loadbalancer-konnectivity loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
 	} {
 		hc := (&fixture{name: "demo"}).cluster()
 		hc.Spec.Platform.Type = c.platform
@@ -318,6 +320,9 @@ func TestNetworkPolicies(t *testing.T) {
 			if service.ServicePublishingStrategy.Type = c.others; service.Service == hyperv1.OAuthServer {
 				service.ServicePublishingStrategy.Type = c.oauth
 			}
+		}
+		for i, host := range strings.Fields(c.hosts) {
+			hc.Spec.Services[i].ServicePublishingStrategy.Route = &hyperv1.RoutePublishingStrategy{Hostname: hyperv1.Hostname(host)}
 		}
 		var names []string
 		for _, policy := range newPass(hc).networkPolicies() {
