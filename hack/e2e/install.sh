@@ -58,6 +58,9 @@ until_ok 60 running external-dns 1
 if hypershift install --external-dns-provider=azure --limit-crd-install Azure >/dev/null 2>"$DIR/refused"; then fail "a provider without credentials was accepted"; fi
 grep -F 'are required with --external-dns-provider' "$DIR/refused"
 grep -F -- '--external-dns-domain-filter is required' "$DIR/refused"
+if hypershift install --external-dns-provider=azure --external-dns-credentials "$DIR/azure_mgmt.json" --pull-secret "$PULL_SECRET" \
+  --external-dns-domain-filter "nobodys.$BASE_DOMAIN" --limit-crd-install Azure >/dev/null 2>"$DIR/refused"; then fail "a zone that is not there was accepted"; fi
+grep -F "nobodys.$BASE_DOMAIN" "$DIR/refused"
 if hypershift install --limit-crd-install Mars 2>"$DIR/refused"; then fail "an unknown platform was accepted"; fi
 
 # No flag at all: the pull secret of before stays, and so do the pods.

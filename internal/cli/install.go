@@ -32,6 +32,7 @@ func newInstallCommand() *cobra.Command {
 				return err
 			}
 			i.opts, i.patience, i.out, i.say = &flags.Options, installWait, cmd.OutOrStdout(), progressLine(cmd)
+			i.architectures = i.imageArchitectures
 			return i.run(cmd.Context())
 		},
 	}
@@ -39,7 +40,7 @@ func newInstallCommand() *cobra.Command {
 	cmd.Flags().StringVar(&i.scope, "install-scope", "all", "all, crds or resources")
 	cmd.Flags().BoolVar(&i.waitAvailable, "wait-until-available", false, "wait until the definitions are established and the operator runs")
 	cmd.Flags().BoolVar(&i.waitEstablished, "wait-until-crds-established", false, "wait until the definitions are established")
-	cmd.AddCommand(newInstallRenderCommand(&flags))
+	cmd.AddCommand(newInstallRenderCommand(&flags), newInstallHelmCommand(&flags))
 	return cmd
 }
 
@@ -49,10 +50,11 @@ type installer struct {
 	scope                          string
 	waitAvailable, waitEstablished bool
 
-	client   client.Client
-	patience time.Duration
-	out      io.Writer
-	say      func(format string, args ...any)
+	client        client.Client
+	architectures architectures
+	patience      time.Duration
+	out           io.Writer
+	say           func(format string, args ...any)
 }
 
 func (i *installer) validate() error {

@@ -65,7 +65,8 @@ func (i *installer) completeFromCluster(ctx context.Context) error {
 	if i.opts.NoMonitoring = !monitoring; i.opts.NoMonitoring {
 		i.say("the management cluster has no %s API; monitors and rules are left out", serviceMonitorKind.Group)
 	}
-	return errors.Join(i.decideRouter(ctx), i.decideConversion(ctx), i.checkPullSecret(ctx), i.completeExternalDNS(ctx))
+	return errors.Join(i.decideRouter(ctx), i.decideConversion(ctx), i.checkPullSecret(ctx), i.completeExternalDNS(ctx),
+		i.checkArchitectures(ctx, i.architectures), i.checkZone(ctx))
 }
 
 // requireAdmin asks for every right: an installation grants many, and nobody can grant what he does not hold.

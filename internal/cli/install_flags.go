@@ -29,7 +29,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	o := &f.Options
 	flags.StringVar(&o.Namespace, "namespace", "hypershift", "namespace of the operator")
 	flags.StringVar(&o.Image, "hypershift-image", version.OperatorImage(), "image of the operator")
-	flags.StringVar(&f.imageRefs, "image-refs", "", "ImageStream file whose tags replace images: hypershift-operator, cluster-api, cluster-api-provider-azure")
+	flags.StringVar(&f.imageRefs, "image-refs", "", "ImageStream file whose tags replace images: hypershift-operator, cluster-api, cluster-api-provider-azure, apiserver-network-proxy")
 	flags.StringVar(&o.ImagePullPolicy, "image-pull-policy", "IfNotPresent", "Always, Never or IfNotPresent")
 	flags.StringVar(&f.pullSecret, "pull-secret", "", "dockerconfigjson file for the operator's images")
 	flags.StringVar(&f.trustBundle, "additional-trust-bundle", "", "PEM file with additional certificate authorities")
@@ -46,6 +46,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.PlatformMonitoring, "platform-monitoring", "", "None, OperatorOnly or All")
 	flags.StringVar(&o.MetricsSet, "metrics-set", "Telemetry", "Telemetry, SRE or All")
 	flags.BoolVar(&o.SLOAlerts, "slos-alerts", false, "add the alerts of the service-level objectives")
+	flags.BoolVar(&o.MonitoringDashboards, "monitoring-dashboards", false, "keep a dashboard for each hosted cluster")
 	flags.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", false, "more verbose control planes")
 	flags.DurationVar(&o.CertRotationScale, "cert-rotation-scale", 24*time.Hour, "compresses certificate lifetimes in tests")
 
@@ -84,6 +85,7 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 		scale     = "scaling from zero is not served by this version"
 		metrics   = "this version forwards no metrics to other systems"
 		none      = "this version has no such feature"
+		platform  = "this version serves Azure"
 	)
 	f.unserved = []unservedFlag{
 		{"azure-private-creds", private}, {"azure-private-secret", private}, {"azure-private-secret-key", private},
@@ -92,6 +94,10 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 		{"external-dns-role-arn", "sign in with --external-dns-credentials"},
 		{"scale-from-zero-provider", scale}, {"scale-from-zero-creds", scale}, {"scale-from-zero-secret", scale}, {"scale-from-zero-secret-key", scale},
 		{"cvo-prometheus-url", metrics},
+		{"oidc-storage-provider-s3-bucket-name", platform}, {"oidc-storage-provider-s3-region", platform}, {"oidc-storage-provider-s3-credentials", platform},
+		{"oidc-storage-provider-s3-secret", platform}, {"oidc-storage-provider-s3-secret-key", platform},
+		{"aws-private-creds", platform}, {"aws-private-region", platform}, {"aws-private-secret", platform}, {"aws-private-secret-key", platform},
+		{"aws-role-credential-source", platform}, {"aws-operator-roles-file", platform},
 	}
 	for _, flag := range f.unserved {
 		flags.String(flag.name, "", "refused: "+flag.why)
@@ -99,7 +105,7 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 	switches := []unservedFlag{
 		{"enable-defaulting-webhook", admission}, {"enable-validating-webhook", admission},
 		{"enable-uwm-telemetry-remote-write", metrics}, {"enable-cvo-management-cluster-metrics-access", metrics},
-		{"rhobs-monitoring", metrics}, {"monitoring-dashboards", "load config/monitoring by hand"},
+		{"rhobs-monitoring", metrics},
 		{"enable-size-tagging", none}, {"enable-cpo-overrides", none}, {"enable-standalone-karpenter-operator", none}, {"enable-audit-log-persistence", none},
 	}
 	for _, flag := range switches {

@@ -3,13 +3,13 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,7 +24,7 @@ import (
 
 type installRender struct {
 	format, outputs, file string
-	sensitive             bool
+	sensitive, template   bool
 }
 
 func newInstallRenderCommand(flags *installFlags) *cobra.Command {
@@ -33,15 +33,12 @@ func newInstallRenderCommand(flags *installFlags) *cobra.Command {
 		Use:   "render",
 		Short: "Print what install would apply; needs no cluster",
 		Example: `  hypershift install render --limit-crd-install Azure > install.yaml
-  hypershift install render --outputs resources --format json --pull-secret pull-secret.json --render-sensitive`,
+  hypershift install render --outputs resources --format json --pull-secret pull-secret.json --render-sensitive
+  hypershift install render --template --render-sensitive --limit-crd-install Azure > template.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.complete(); err != nil {
+			if err := flags.completeAlone(); err != nil {
 				return err
-			}
-			flags.Router = flags.IngressDomain != ""
-			if flags.ExternalDNS.Provider != "" && flags.ExternalDNS.TXTOwnerID == "" {
-				flags.ExternalDNS.TXTOwnerID = uuid.NewString()
 			}
 			raw, err := r.render(&flags.Options)
 			if err != nil {
@@ -61,7 +58,21 @@ func newInstallRenderCommand(flags *installFlags) *cobra.Command {
 	cmd.Flags().StringVar(&r.outputs, "outputs", "all", "all, crds or resources")
 	cmd.Flags().StringVar(&r.file, "output-file", "", "file to write to instead of stdout")
 	cmd.Flags().BoolVar(&r.sensitive, "render-sensitive", false, "include Secrets")
+	cmd.Flags().BoolVar(&r.template, "template", false, "print an OpenShift Template with parameters; needs --render-sensitive")
+	cmd.MarkFlagsMutuallyExclusive("template", "outputs")
 	return cmd
+}
+
+// completeAlone is complete, and what install would take from the cluster.
+func (f *installFlags) completeAlone() error {
+	if err := f.complete(); err != nil {
+		return err
+	}
+	f.Router = f.IngressDomain != ""
+	if f.ExternalDNS.Provider != "" && f.ExternalDNS.TXTOwnerID == "" {
+		f.ExternalDNS.TXTOwnerID = uuid.NewString()
+	}
+	return nil
 }
 
 func (r *installRender) render(o *install.Options) ([]byte, error) {
@@ -71,7 +82,11 @@ func (r *installRender) render(o *install.Options) ([]byte, error) {
 	if !slices.Contains([]string{"all", "crds", "resources"}, r.outputs) {
 		return nil, fmt.Errorf("--outputs %q is unknown; use all, crds or resources", r.outputs)
 	}
-	objs, err := r.objects(o)
+	render := r.objects
+	if r.template {
+		render = r.asTemplate
+	}
+	objs, err := render(o)
 	if err != nil {
 		return nil, err
 	}
@@ -82,27 +97,63 @@ func (r *installRender) render(o *install.Options) ([]byte, error) {
 }
 
 func (r *installRender) objects(o *install.Options) ([]*unstructured.Unstructured, error) {
-	var objs []client.Object
+	var out []*unstructured.Unstructured
 	if r.outputs != "resources" {
-		crds, err := o.CRDs()
+		crds, err := definitions(o)
 		if err != nil {
 			return nil, err
 		}
-		for _, crd := range crds {
-			objs = append(objs, crd)
-		}
+		out = crds
 	}
 	if r.outputs != "crds" {
-		objs = append(objs, o.Objects()...)
+		objs, err := toApply(o.Objects())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, objs...)
 	}
+	if r.sensitive {
+		return out, nil
+	}
+	return slices.DeleteFunc(out, func(obj *unstructured.Unstructured) bool { return obj.GetKind() == "Secret" }), nil
+}
+
+// asTemplate has the definitions last: a template is processed whole.
+func (r *installRender) asTemplate(o *install.Options) ([]*unstructured.Unstructured, error) {
+	if !r.sensitive {
+		return nil, errors.New("--template needs --render-sensitive: a template without its Secrets installs something that does not run")
+	}
+	parameterized, parameters := o.Parameterized()
+	objs, err := toApply(parameterized.Objects())
+	if err != nil {
+		return nil, err
+	}
+	crds, err := definitions(parameterized)
+	if err != nil {
+		return nil, err
+	}
+	return []*unstructured.Unstructured{install.Template(append(objs, crds...), parameters)}, nil
+}
+
+func definitions(o *install.Options) ([]*unstructured.Unstructured, error) {
+	crds, err := o.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	var objs []client.Object
+	for _, crd := range crds {
+		objs = append(objs, crd)
+	}
+	return toApply(objs)
+}
+
+// toApply leaves out what only an API server writes.
+func toApply(objs []client.Object) ([]*unstructured.Unstructured, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	var out []*unstructured.Unstructured
 	for _, obj := range objs {
-		if _, isSecret := obj.(*corev1.Secret); isSecret && !r.sensitive {
-			continue
-		}
 		u, err := kube.ToApply(scheme, obj)
 		if err != nil {
 			return nil, err

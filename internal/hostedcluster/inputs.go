@@ -151,9 +151,16 @@ func (p *pass) checkReferences(ctx context.Context) error {
 // markReferenced annotates the user's objects, so that an edit of them leads back here. Nothing else of them is touched.
 func (p *pass) markReferenced(ctx context.Context) error {
 	var problems []error
+	confirmed := false
 	for _, in := range p.inputs {
 		if in.source == nil || in.source.GetAnnotations()[p.referenceKey()] != "" {
 			continue
+		}
+		if !confirmed {
+			if err := p.confirm(ctx); err != nil {
+				return err
+			}
+			confirmed = true
 		}
 		before, _ := in.source.DeepCopyObject().(client.Object)
 		annotations := maps.Clone(in.source.GetAnnotations())

@@ -48,6 +48,20 @@ func (p *pass) ensureMetadata(ctx context.Context) error {
 	return nil
 }
 
+// confirm reads the HostedCluster past the cache before something is made that only its deletion removes: a cache that has just been
+// filled may show a cluster whose deletion is over, and nobody would come back for what is made for it.
+func (p *pass) confirm(ctx context.Context) error {
+	live := &hyperv1.HostedCluster{}
+	err := p.Live.Get(ctx, client.ObjectKeyFromObject(p.hc), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the HostedCluster: %w", err)
+	}
+	if err != nil || live.UID != p.hc.UID || !live.DeletionTimestamp.IsZero() {
+		return &waiting{what: "its deletion, of which the cache does not know yet"}
+	}
+	return nil
+}
+
 // pauseState reads spec.pausedUntil and reports it in ReconciliationActive.
 func (p *pass) pauseState() bool {
 	conditions := p.conditions()

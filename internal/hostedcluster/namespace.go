@@ -30,6 +30,9 @@ func (p *pass) ensureNamespace(ctx context.Context) error {
 	p.users.Lock()
 	defer p.users.Unlock()
 	own, err := p.readNamespace(ctx)
+	if err == nil && own == nil {
+		err = p.confirm(ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,10 +51,19 @@ type ExternalDNS struct {
 	AWSZonesCache, GoogleProject string
 	// TenantID goes with ClientID; empty takes the credentials file's.
 	TenantID string
+
+	// mounted replaces the name of the Secret in the Deployment alone.
+	mounted string
 }
 
-// azureConfig is the credentials file of ExternalDNS's Azure provider.
-type azureConfig struct {
+func (e ExternalDNS) interval() string { return cmp.Or(e.Interval, "1m") }
+
+func (e ExternalDNS) mountedSecret() string {
+	return cmp.Or(e.mounted, e.SecretName, externalDNSSecretName)
+}
+
+// AzureDNSCredentials is the credentials file of ExternalDNS's Azure provider.
+type AzureDNSCredentials struct {
 	TenantID         string `json:"tenantId"`
 	SubscriptionID   string `json:"subscriptionId"`
 	ResourceGroup    string `json:"resourceGroup"`
@@ -115,7 +125,7 @@ func (e *ExternalDNS) validateProvider() []error {
 // readAzureConfig finds the mix-up with the credentials file of the other commands, whose keys differ: ExternalDNS would run and
 // write no record.
 func (e *ExternalDNS) readAzureConfig() []error {
-	var file azureConfig
+	var file AzureDNSCredentials
 	if err := json.Unmarshal(e.Credentials, &file); err != nil {
 		return []error{errors.New("the file of --external-dns-credentials is no JSON object of ExternalDNS")}
 	}
@@ -187,10 +197,6 @@ func (o *Options) externalDNSAccount() client.Object {
 
 func (o *Options) externalDNSDeployment() client.Object {
 	e := o.ExternalDNS
-	secret := e.SecretName
-	if secret == "" {
-		secret = externalDNSSecretName
-	}
 	pod := corev1.PodSpec{
 		ServiceAccountName: externalDNSName,
 		PriorityClassName:  operatorPriority,
@@ -198,7 +204,7 @@ func (o *Options) externalDNSDeployment() client.Object {
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
 		Containers:       []corev1.Container{e.container()},
 		Volumes: []corev1.Volume{{Name: "credentials", VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: secret},
+			Secret: &corev1.SecretVolumeSource{SecretName: e.mountedSecret()},
 		}}},
 	}
 	if e.ClientID != "" {
@@ -215,7 +221,9 @@ func (o *Options) externalDNSDeployment() client.Object {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": externalDNSName}},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: restartOn(o.TrustBundle, e.Credentials)}, Spec: pod,
+			},
 		},
 	}
 }
@@ -229,10 +237,6 @@ func tokenVolume() corev1.Volume {
 }
 
 func (e ExternalDNS) container() corev1.Container {
-	interval := e.Interval
-	if interval == "" {
-		interval = "1m"
-	}
 	c := corev1.Container{
 		Name:            externalDNSName,
 		Image:           e.Image,
@@ -241,7 +245,7 @@ func (e ExternalDNS) container() corev1.Container {
 		Args: []string{
 			"--source=service", "--source=openshift-route", "--domain-filter=" + e.DomainFilter, "--provider=" + e.Provider,
 			"--registry=txt", "--txt-suffix=-external-dns", "--txt-owner-id=" + e.TXTOwnerID,
-			"--label-filter=hypershift.openshift.io/route-visibility!=private", "--interval=" + interval, "--txt-cache-interval=1h",
+			"--label-filter=hypershift.openshift.io/route-visibility!=private", "--interval=" + e.interval(), "--txt-cache-interval=1h",
 		},
 		Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 7979, Protocol: corev1.ProtocolTCP}},
 		LivenessProbe: &corev1.Probe{

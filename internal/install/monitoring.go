@@ -37,13 +37,21 @@ func (o *Options) monitoring() []client.Object {
 		},
 	}
 	if o.NoMonitoring {
-		return objs
+		return append(objs, o.dashboards()...)
 	}
 	objs = append(objs, o.monitor("ServiceMonitor", operatorName, "endpoints", metrics.Keep(metrics.Set(o.MetricsSet))), prometheusRule(o.Namespace, "metrics", config.Rules))
 	if o.SLOAlerts {
 		objs = append(objs, prometheusRule(platformMonitoring, "alerts", config.Alerts))
 	}
-	return objs
+	return append(objs, o.dashboards()...)
+}
+
+// dashboards is what the operator makes the hosted clusters' of.
+func (o *Options) dashboards() []client.Object {
+	if !o.MonitoringDashboards {
+		return nil
+	}
+	return []client.Object{configMap(o.Namespace, metrics.DashboardTemplate, nil, map[string]string{metrics.DashboardTemplateKey: string(config.Dashboard)})}
 }
 
 // monitor is a ServiceMonitor or a PodMonitor of what is labelled with the name; keep matches the series to keep, all when empty.

@@ -75,6 +75,7 @@ RoleBinding prometheus
 ServiceMonitor operator
 PrometheusRule metrics
 PrometheusRule openshift-monitoring/alerts
+ConfigMap monitoring-dashboard-template
 `
 
 // Uninstall looks for Everything: whatever an installation consists of must be in it.
@@ -101,6 +102,7 @@ func TestEverythingIsEverything(t *testing.T) {
 		if has(8) {
 			o.ExternalDNS.SecretName, o.ExternalDNS.Credentials = "", []byte("{}")
 		}
+		o.MonitoringDashboards = has(2)
 		if has(9) {
 			o.Proxy = proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName}
 		}

@@ -1,6 +1,8 @@
 package install
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,12 +33,14 @@ const (
 var imageVariables = map[string]string{
 	"cluster-api":                "IMAGE_CLUSTER_API",
 	"cluster-api-provider-azure": "IMAGE_AZURE_CAPI_PROVIDER",
+	"apiserver-network-proxy":    "IMAGE_KONNECTIVITY",
 }
 
 // operatorTag replaces the operator's own image.
 const operatorTag = "hypershift-operator"
 
-func (o *Options) operatorImage() string {
+// OperatorImage is the image that the operator runs, wherever it was named.
+func (o *Options) OperatorImage() string {
 	if image := o.ImageRefs[operatorTag]; image != "" {
 		return image
 	}
@@ -68,9 +72,25 @@ func (o *Options) operatorDeployment() client.Object {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": operatorName}},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: restartOn(o.TrustBundle)}, Spec: pod},
 		},
 	}
+}
+
+// inputsHash changes with the files that a program reads once, when it starts.
+const inputsHash = "hypershift.openshift.io/install-inputs-hash"
+
+func restartOn(files ...[]byte) map[string]string {
+	all := sha256.New()
+	given := false
+	for _, file := range files {
+		given = given || len(file) > 0
+		fmt.Fprintf(all, "%d:%s", len(file), file)
+	}
+	if !given {
+		return nil
+	}
+	return map[string]string{inputsHash: hex.EncodeToString(all.Sum(nil))}
 }
 
 // spread prefers a node for each replica.
@@ -117,7 +137,7 @@ func (o *Options) operatorContainer() corev1.Container {
 	liveness.InitialDelaySeconds = 60
 	return corev1.Container{
 		Name:            operatorName,
-		Image:           o.operatorImage(),
+		Image:           o.OperatorImage(),
 		ImagePullPolicy: corev1.PullPolicy(o.ImagePullPolicy),
 		Command:         []string{"/usr/bin/hypershift-operator"},
 		Args:            o.operatorArgs(),
@@ -184,6 +204,9 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 	if o.TechPreview {
 		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})
 	}
+	if o.KeyVaultClientID != "" {
+		env = append(env, corev1.EnvVar{Name: "ARO_HCP_KEY_VAULT_USER_CLIENT_ID", Value: o.KeyVaultClientID})
+	}
 	stored := storedVersion
 	if o.NoCAPIMigration {
 		stored = formerVersion
@@ -191,6 +214,9 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 	env = append(env, corev1.EnvVar{Name: "CAPI_STORAGE_VERSION", Value: stored})
 	if len(o.Platforms) > 0 {
 		env = append(env, corev1.EnvVar{Name: "PLATFORMS_INSTALLED", Value: strings.Join(o.Platforms, ",")})
+	}
+	if o.MonitoringDashboards {
+		env = append(env, corev1.EnvVar{Name: "MONITORING_DASHBOARDS", Value: "1"})
 	}
 	for _, tag := range slices.Sorted(maps.Keys(imageVariables)) {
 		if image := o.ImageRefs[tag]; image != "" {

@@ -64,6 +64,11 @@ type Options struct {
 	TechPreview        bool
 	// SLOAlerts adds the alerts of the service-level objectives.
 	SLOAlerts bool
+	// MonitoringDashboards has the operator make a dashboard for each hosted cluster.
+	MonitoringDashboards bool
+
+	// KeyVaultClientID is for the templates, whose parameters include it.
+	KeyVaultClientID string
 
 	ExternalDNS ExternalDNS
 }

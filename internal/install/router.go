@@ -83,7 +83,7 @@ func (o *Options) routerDeployment() client.Object {
 func (o *Options) routerContainer() corev1.Container {
 	return corev1.Container{
 		Name:            routerName,
-		Image:           o.operatorImage(),
+		Image:           o.OperatorImage(),
 		ImagePullPolicy: corev1.PullPolicy(o.ImagePullPolicy),
 		Command:         []string{"/usr/bin/hypershift-operator"},
 		Args: []string{

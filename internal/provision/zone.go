@@ -1,0 +1,13 @@
+package provision
+
+import (
+	"context"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+)
+
+// FindZone tells why the session does not see a public DNS zone; nil when it does.
+func FindZone(ctx context.Context, session *azure.Session, group, zone string) error {
+	_, err := session.Get(ctx, session.ResourceID(group, typeDNS, zone), apiDNS)
+	return err
+}

@@ -1,0 +1,58 @@
+package release
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Architectures returns those that an image is there for, as Kubernetes names them; it reads no layer. Errors are *Error.
+func (r Reader) Architectures(ctx context.Context, image string, access Access) ([]string, error) {
+	client, err := r.client(access)
+	if err != nil {
+		return nil, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
+	}
+	defer client.CloseIdleConnections()
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return nil, &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}
+	}
+	descriptor, err := remote.Get(reference, remote.WithAuthFromKeychain(client.keychain), remote.WithTransport(client), remote.WithContext(ctx))
+	if err != nil {
+		return nil, remoteError(image, err)
+	}
+	architectures, err := architecturesOf(descriptor)
+	if err != nil {
+		return nil, remoteError(image, err)
+	}
+	return architectures, nil
+}
+
+func architecturesOf(descriptor *remote.Descriptor) ([]string, error) {
+	if !descriptor.MediaType.IsIndex() {
+		image, err := descriptor.Image()
+		if err != nil {
+			return nil, err
+		}
+		architecture, err := architectureOf(image)
+		return []string{strings.ToLower(architecture)}, err
+	}
+	index, err := descriptor.ImageIndex()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, child := range manifest.Manifests {
+		if p := child.Platform; p != nil && p.OS == "linux" && !slices.Contains(found, p.Architecture) {
+			found = append(found, p.Architecture)
+		}
+	}
+	return found, nil
+}
