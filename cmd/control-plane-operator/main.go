@@ -17,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/kms"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
@@ -45,6 +46,7 @@ func rootCommand() *cobra.Command {
 	var approve approver.Options
 	var mint minter.Options
 	var probe prober.Options
+	var wrap kms.Options
 	root.AddCommand(
 		run,
 		helper("ignition-server", "Serve machines their first configuration", serve.AddFlags,
@@ -57,6 +59,8 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
+		helper("azure-kms-provider", "Wrap the API server's keys with a key of an Azure Key Vault", wrap.AddFlags,
+			func(ctx context.Context) error { return kms.Run(ctrl.LoggerInto(ctx, ctrl.Log), wrap) }),
 		&cobra.Command{
 			Use: "version", Short: "Print the version of this build", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {

@@ -128,6 +128,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
 		Certificates:  policy,
 		Now:           time.Now,
+		OpenVault:     controlplane.OpenVault,
 		Guest: func(kubeconfig []byte) (client.Client, error) {
 			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 			if err != nil {

@@ -75,7 +75,7 @@ Presets:
 	flags.StringVar(&fault.Preset, "preset", "", "a named fault")
 	flags.StringVar(&file, "file", "", `add the faults of a JSON file, {"rules": [...]}, in the form of "fault list -o json"`)
 	flags.StringVar(&fault.ID, "id", "", "name of the fault (default f1, f2, ...)")
-	flags.StringVar(&fault.Plane, "plane", "", "only requests to arm, entra, graph or blob")
+	flags.StringVar(&fault.Plane, "plane", "", "only requests to arm, entra, graph, blob or vault")
 	flags.StringVar(&fault.Method, "method", "", "only these HTTP methods, separated by commas")
 	flags.StringVar(&fault.Path, "path", "", "only these paths, case ignored: * is any text without a slash, ** any text; a pattern without a leading slash may begin at any segment; regexp:EXPRESSION")
 	flags.StringVar(&fault.Principal, "principal", "", "only requests of this client id or object id")

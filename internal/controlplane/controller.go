@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -56,7 +57,11 @@ type Reconciler struct {
 	// Probe asks whether the published API server answers; nil means by HTTPS.
 	Probe func(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) error
 
+	// OpenVault reaches a key of a key vault; nil asks none.
+	OpenVault func(azure.VaultKey, Assertion) (Vault, error)
+
 	granted grants
+	vaults  vaultChecks
 }
 
 // errBehind means the cache has not seen our own last write yet; the next pass does.
@@ -163,6 +168,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: behindPeriod}, nil
 	case err != nil:
 		return ctrl.Result{}, err
+	case hcp.Status.Ready && p.vaults.get(hcp.UID).err != nil:
+		return ctrl.Result{RequeueAfter: vaultRetryPeriod}, nil
 	case hcp.Status.Ready:
 		return ctrl.Result{RequeueAfter: steadyPeriod}, nil
 	}

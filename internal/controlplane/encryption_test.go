@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -138,5 +139,52 @@ func TestEncryptionKeyRotation(t *testing.T) {
 	f.pass()
 	if made := f.writes.Load() - before; made != 0 {
 		t.Errorf("a pass with nothing to do makes %d writes", made)
+	}
+}
+
+// The providers reach the cloud through the proxy, the API server beside them does not.
+func TestKeyVaultProviders(t *testing.T) {
+	hcp := plane()
+	key := func(version string) *hyperv1.AzureKMSKey {
+		return &hyperv1.AzureKMSKey{KeyVaultName: "keeper", KeyName: "etcd", KeyVersion: version}
+	}
+	hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: "Azure", Azure: &hyperv1.AzureKMSSpec{
+		ActiveKey: *key("2"), WorkloadIdentity: &hyperv1.WorkloadIdentity{ClientID: "11111111-2222-4333-8444-555555555555"}}}}
+	hcp.Status.SecretEncryption = &hyperv1.SecretEncryptionStatus{
+		ActiveKey: &encryption.Key{Provider: encryption.Azure, Azure: key("1")}, TargetKey: &encryption.Key{Provider: encryption.Azure, Azure: key("2")},
+		History: []hyperv1.SecretEncryptionRotation{{State: encryption.WritePromote}}}
+	view := viewOf(hcp)
+	view.Settings = component.Settings{Image: "cpo", Cloud: func(template *corev1.PodTemplateSpec) {
+		for i := range template.Spec.Containers {
+			template.Spec.Containers[i].Env = append(template.Spec.Containers[i].Env, corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://proxy"})
+		}
+	}}
+	objects, err := apiserver.Component().Objects(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := objects[len(objects)-1].(*appsv1.Deployment).Spec.Template.Spec
+	if path := pod.Containers[0].LivenessProbe.HTTPGet.Path; path != "/livez?exclude=etcd&exclude=kms-provider-0&exclude=kms-provider-1" {
+		t.Errorf("a vault that is down restarts the API server: %s", path)
+	}
+	proxied := map[string]bool{"kube-apiserver": false, "konnectivity-server": false, "azure-kms-provider-active": true, "azure-kms-provider-backup": true, "azure-kms-token-minter": false}
+	for _, c := range pod.Containers {
+		want, known := proxied[c.Name]
+		got := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" })
+		if !known || got != want {
+			t.Errorf("container %s: proxied %t", c.Name, got)
+		}
+		delete(proxied, c.Name)
+		switch c.Name {
+		case "azure-kms-provider-active":
+			mustContain(t, c.Command, "--key-version=2", "--listen-addr=unix:///opt/azurekmsactive.socket", "--healthz-port=8787", "--metrics-addr=8095")
+		case "azure-kms-provider-backup":
+			mustContain(t, c.Command, "--key-version=1", "--listen-addr=unix:///opt/azurekmsbackup.socket", "--healthz-port=8788", "--metrics-addr=8096")
+		case "azure-kms-token-minter":
+			mustContain(t, c.Command, "--service-account-namespace=kube-system", "--service-account-name=kms-provider", "--token-audience=openshift")
+		}
+	}
+	if len(proxied) > 0 {
+		t.Errorf("containers that are missing: %v", proxied)
 	}
 }

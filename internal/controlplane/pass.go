@@ -59,6 +59,7 @@ func (p *pass) run(ctx context.Context) error {
 	if all := components(p.endpoints); err != nil && len(p.results) < len(all) && !errors.Is(err, errBehind) {
 		err = errors.Join(err, p.observe(ctx, all[len(p.results):]))
 	}
+	p.checkVault(ctx)
 	p.probeAPI(ctx)
 	return err
 }

@@ -58,7 +58,7 @@ func (p *pass) setConditions(ctx context.Context, failed error) {
 	}
 	p.setReleaseInfo(set)
 	p.setEtcd(set)
-	set.Unknown(hyperv1.ValidAzureKMSConfig, hyperv1.StatusUnknownReason, "Azure KMS is not configured")
+	p.setVault(set)
 	p.setEncryption(set)
 	p.setAPIServer(set)
 	p.setDegraded(ctx, set)

@@ -24,6 +24,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/graph"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/keyvault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/proxy"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 )
@@ -200,6 +201,7 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 		"graph.microsoft.com": s.plane(fault.Graph, graph.New(s.store, identity, s.cfg.Tenant)),
 		"*" + blob.Suffix:     s.plane(fault.Blob, blobs),
 		"*" + blob.WebSuffix:  s.plane(fault.Blob, blobs.Website()),
+		"*" + keyvault.Suffix: s.plane(fault.Vault, keyvault.New(s.cfg.Tenant, s.store, identity)),
 	}}
 	resolver := dns.New(s.store, hosts.Known, s.cfg.edge)
 	s.proxy = proxy.New(proxy.Config{Hosts: hosts, Minter: minter, Resolve: resolver.Addresses, Tunnels: s.cfg.tunnels, Log: s.log})

@@ -82,7 +82,11 @@ func (c *call) purgeVault() (*reply, error) {
 	if wire.Props(found.body.(Doc))["purgeProtectionEnabled"] == true {
 		return nil, failf(http.StatusMethodNotAllowed, "MethodNotAllowed", "Operation \"DeletedVaultPurge\" is not allowed: purge protection of the vault is on.")
 	}
-	c.tx.Delete(store.DeletedVaults, key(segmentAfter(c.path.Raw, "deletedVaults")))
+	name := segmentAfter(c.path.Raw, "deletedVaults")
+	c.tx.Delete(store.DeletedVaults, key(name))
+	for _, r := range c.tx.Scan(store.VaultKeys, strings.ToLower(name)+"/") {
+		c.tx.Delete(store.VaultKeys, r.Key)
+	}
 	out := answer(http.StatusAccepted, nil)
 	c.operationHeaders(out, c.operationEnd(), true)
 	return out, nil

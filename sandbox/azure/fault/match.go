@@ -55,10 +55,10 @@ func (s *state) matches(q *request) bool {
 		(!s.Create || q.creates)
 }
 
-// describe reads a request without consuming it. The path of a blob begins with its account.
+// describe reads a request without consuming it. The path of a blob begins with its account, that of a key with its vault.
 func describe(plane string, r *http.Request) *request {
 	q := &request{plane: plane, method: r.Method, path: strings.ToLower(strings.TrimRight(r.URL.Path, "/"))}
-	if plane == Blob {
+	if plane == Blob || plane == Vault {
 		account, _, _ := strings.Cut(strings.ToLower(r.Host), ".")
 		q.path = "/" + account + q.path
 	}

@@ -32,6 +32,7 @@ const (
 	Entra = "entra"
 	Blob  = "blob"
 	Graph = "graph"
+	Vault = "vault"
 )
 
 // What spreads late; see Rule.Propagation.
@@ -106,7 +107,7 @@ func (p *problems) oneOf(name, value string, allowed ...string) {
 // Validate says what is wrong with a rule.
 func (r *Rule) Validate() error {
 	var p problems
-	p.oneOf("plane", r.Plane, ARM, Entra, Blob, Graph)
+	p.oneOf("plane", r.Plane, ARM, Entra, Blob, Graph, Vault)
 	p.oneOf("reset", r.Reset, Before, After)
 	p.oneOf("operation", r.Operation, OperationSlow, OperationFail)
 	p.oneOf("propagation", r.Propagate, Identity, Role, Federation)

@@ -1,0 +1,133 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
+	"k8s.io/apimachinery/pkg/types"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+)
+
+const (
+	// vaultPeriod is just below the period of a control plane at rest: each of its passes asks the vault once, others do not.
+	vaultPeriod = 50 * time.Second
+	// vaultRetryPeriod is how soon a vault that refuses is asked again.
+	vaultRetryPeriod = 10 * time.Second
+	vaultTimeout     = 8 * time.Second
+	vaultTokenLife   = 10 * time.Minute
+)
+
+// Vault encrypts with a key of a key vault.
+type Vault interface {
+	Encrypt(ctx context.Context, plain []byte) ([]byte, error)
+}
+
+// Assertion makes the federated token that an identity signs in with.
+type Assertion func(context.Context) (string, error)
+
+// OpenVault is how production reaches a key.
+func OpenVault(key azure.VaultKey, assertion Assertion) (Vault, error) {
+	return azure.NewVaultWithAssertion(key, nil, assertion)
+}
+
+// vaultChecks remembers what vaults answered.
+type vaultChecks struct {
+	mu   sync.Mutex
+	last map[types.UID]vaultCheck
+}
+
+type vaultCheck struct {
+	key azure.VaultKey
+	at  time.Time
+	err error
+}
+
+func (v *vaultChecks) get(id types.UID) vaultCheck {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.last[id]
+}
+
+func (v *vaultChecks) put(id types.UID, check vaultCheck) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last == nil {
+		v.last = map[types.UID]vaultCheck{}
+	}
+	v.last[id] = check
+}
+
+// activeVaultKey is the key vault key that is to encrypt, with the identity that may use it; false when there is none.
+func activeVaultKey(hcp *hyperv1.HostedControlPlane) (azure.VaultKey, bool) {
+	encryption := hcp.Spec.SecretEncryption
+	if encryption == nil || encryption.Type != hyperv1.KMS || encryption.KMS == nil || encryption.KMS.Azure == nil || hcp.Spec.Platform.Azure == nil {
+		return azure.VaultKey{}, false
+	}
+	kms, platform := encryption.KMS.Azure, hcp.Spec.Platform.Azure
+	key := azure.VaultKey{Vault: kms.ActiveKey.KeyVaultName, Name: kms.ActiveKey.KeyName, Version: kms.ActiveKey.KeyVersion,
+		ManagedHSM: kms.KeyVaultType == "ManagedHSM", Cloud: platform.Cloud, TenantID: platform.TenantID}
+	if kms.WorkloadIdentity != nil {
+		key.ClientID = string(kms.WorkloadIdentity.ClientID)
+	}
+	return key, true
+}
+
+// checkVault encrypts something as the provider beside the API server will. Its token is signed here: the API server does not serve while
+// its provider cannot reach the vault, and that is when somebody has to be told why.
+func (p *pass) checkVault(ctx context.Context) {
+	key, configured := activeVaultKey(p.hcp)
+	signingKey := p.secrets["sa-signing-key"]["service-account.key"]
+	if !configured || key.ClientID == "" || len(signingKey) == 0 || p.OpenVault == nil {
+		return
+	}
+	last := p.vaults.get(p.hcp.UID)
+	period := vaultPeriod
+	if last.err != nil {
+		period = vaultRetryPeriod
+	}
+	if last.key == key && p.Now().Sub(last.at) < period {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, vaultTimeout)
+	defer cancel()
+	account := apiserver.KMSAccount
+	vault, err := p.OpenVault(key, func(context.Context) (string, error) {
+		return pki.ServiceAccountToken(signingKey, jwt.Claims{
+			Issuer: p.hcp.Spec.IssuerURL, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
+			Audience: jwt.Audience{component.CloudAudience}}, p.Now(), vaultTokenLife)
+	})
+	if err == nil {
+		_, err = vault.Encrypt(ctx, []byte("hypershift"))
+	}
+	p.vaults.put(p.hcp.UID, vaultCheck{key, p.Now(), err})
+}
+
+// setVault repeats what the vault answered last.
+func (p *pass) setVault(set kube.ConditionSetter) {
+	unknown := func(message string) { set.Unknown(hyperv1.ValidAzureKMSConfig, hyperv1.StatusUnknownReason, message) }
+	key, configured := activeVaultKey(p.hcp)
+	last := p.vaults.get(p.hcp.UID)
+	switch {
+	case !configured:
+		unknown("Azure KMS is not configured")
+	case key.ClientID == "":
+		unknown("the key vault is reached with a managed identity, which this operator cannot sign in with")
+	case last.key != key:
+		unknown("the key vault has not been asked yet")
+	case last.err == nil:
+		set.True(hyperv1.ValidAzureKMSConfig, hyperv1.AsExpectedReason, "")
+	case azure.IsSignIn(last.err):
+		set.False(hyperv1.ValidAzureKMSConfig, hyperv1.InvalidAzureCredentialsReason, fmt.Sprintf("identity %s cannot sign in: %v", key.ClientID, last.err))
+	default:
+		set.False(hyperv1.ValidAzureKMSConfig, hyperv1.AzureErrorReason, last.err.Error())
+	}
+}
