@@ -141,6 +141,12 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	if err := nodes.setup(manager, management); err != nil {
 		return fmt.Errorf("set up the node controller: %w", err)
 	}
+	encrypted := &reencryptionReconciler{
+		live: manager.GetAPIReader(), guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace, page: migrationPage,
+	}
+	if err := encrypted.setup(manager, management); err != nil {
+		return fmt.Errorf("set up the re-encryption controller: %w", err)
+	}
 	status, err := newStatusReporter(manager, management, options.Namespace)
 	if err != nil {
 		return err
