@@ -47,6 +47,8 @@ const (
 	planeRouteHostname  = "route-hostname"
 	planeNodePort       = "node-port"
 	planeNoneBalancer   = "none-load-balancer"
+	planeBoth           = "public-and-private"
+	planePrivate        = "private"
 	hostnameOfTheTables = "api.demo.example.com"
 )
 
@@ -62,6 +64,16 @@ var published = map[string]func(*hyperv1.HostedControlPlane){
 			hcp.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route,
 				Route: &hyperv1.RoutePublishingStrategy{Hostname: hyperv1.Hostname(name + ".demo.example.com")}}
 		}
+		hcp.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{AllowedCIDRBlocks: []hyperv1.CIDR{"192.0.2.0/24"}}
+	},
+	// As the command line has them without an external DNS domain, and a private one with it.
+	planeBoth: func(hcp *hyperv1.HostedControlPlane) {
+		setTopology(hcp, hyperv1.AzureTopologyPublicAndPrivate)
+	},
+	planePrivate: func(hcp *hyperv1.HostedControlPlane) {
+		setTopology(hcp, hyperv1.AzureTopologyPrivate)
+		hcp.Spec.Services[0].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route,
+			Route: &hyperv1.RoutePublishingStrategy{Hostname: hostnameOfTheTables}}
 	},
 	planeNodePort: func(hcp *hyperv1.HostedControlPlane) {
 		hcp.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}
@@ -74,6 +86,12 @@ var published = map[string]func(*hyperv1.HostedControlPlane){
 		hcp.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}
 		hcp.Spec.Services[2].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}
 	},
+}
+
+func setTopology(hcp *hyperv1.HostedControlPlane, topology hyperv1.AzureTopology) {
+	azure := hcp.Spec.Platform.Azure
+	azure.Topology = topology
+	azure.Private = &hyperv1.AzurePrivateSpec{Type: "Swift", Swift: &hyperv1.AzureSwiftSpec{PodNetworkInstance: "network"}}
 }
 
 // inNamespace is plane() in a namespace for one test.

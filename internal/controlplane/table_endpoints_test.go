@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +28,7 @@ func (f *fixture) checkEndpoints(rows *table.Table, plane string) {
 		host, _, _ := unstructured.NestedString(r.Object, "spec", "host")
 		termination, _, _ := unstructured.NestedString(r.Object, "spec", "tls", "termination")
 		f.same("termination of Route "+r.GetName(), termination, "passthrough")
-		live["Route/"+r.GetName()] = table.Endpoint{Host: host, Annotations: r.GetAnnotations()}
+		live["Route/"+r.GetName()] = table.Endpoint{Host: host, Annotations: r.GetAnnotations(), Labels: r.GetLabels()}
 	}
 	wanted := map[string]bool{}
 	for _, row := range rows.Endpoints {
@@ -58,6 +59,13 @@ func (f *fixture) checkEndpoint(key string, have, row table.Endpoint) {
 	f.sameSet("source ranges of "+key, have.Sources, row.Sources)
 	for name, value := range row.Annotations {
 		f.same("annotation "+name+" of "+key, have.Annotations[name], f.fill(value))
+	}
+	labels := map[string]string{}
+	for name, value := range row.Labels {
+		labels[name] = f.fill(value)
+	}
+	if !maps.Equal(have.Labels, labels) {
+		f.Errorf("labels of %s are %v, the table says %v", key, have.Labels, labels)
 	}
 	if _, dns := have.Annotations[hyperv1.ExternalDNSHostnameAnnotation]; dns && row.Annotations[hyperv1.ExternalDNSHostnameAnnotation] == "" {
 		f.Errorf("%s asks for a DNS record, and the table does not say so", key)

@@ -8,9 +8,11 @@ import (
 )
 
 // The time limits are those of connections that stay open for a day: watches, exec sessions, konnectivity's tunnels. Keep-alive finds
-// the peers that are gone without a word. What is no TLS gets no answer.
+// the peers that are gone without a word. What is no TLS gets no answer. A node that allows fewer open files than so many connections need
+// has fewer of them, and a router all the same.
 const head = `global
   maxconn 20000
+  no strict-limits
   log stdout format raw local0 notice
 
 defaults

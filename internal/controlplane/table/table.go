@@ -135,6 +135,8 @@ type Endpoint struct {
 	Ports       []string          `json:"ports,omitempty"`
 	Host        string            `json:"host,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// Labels of a Route, all of them.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Sources are the ranges that a load balancer lets in.
 	Sources []string `json:"sources,omitempty"`
 	// Planes that have it; empty means all.
