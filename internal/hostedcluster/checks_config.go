@@ -63,7 +63,7 @@ func invalidCertificates(hc *hyperv1.HostedCluster) []error {
 			problems = append(problems, conflict(field, name))
 		}
 	})
-	return append(problems, invalidAuthentication(content)...)
+	return append(problems, invalidAuthentication(content, hc.Spec.IssuerURL)...)
 }
 
 func conflict(field, name string) error {
@@ -106,7 +106,7 @@ func checkServingCertificate(hc *hyperv1.HostedCluster, in input) error {
 }
 
 // invalidAuthentication checks an external identity provider's settings: with a wrong one nobody could log in any more.
-func invalidAuthentication(configuration map[string]any) []error {
+func invalidAuthentication(configuration map[string]any, own string) []error {
 	authentication, _ := configuration["authentication"].(map[string]any)
 	if authentication["type"] != externalOIDC {
 		return nil
@@ -128,6 +128,14 @@ func invalidAuthentication(configuration map[string]any) []error {
 		}
 		if len(texts(issuer["audiences"])) == 0 {
 			problems = append(problems, fmt.Errorf("%s[%d].issuer.audiences is empty; name the audience of the tokens", field, i))
+		}
+		if address == own {
+			problems = append(problems, fmt.Errorf("%s[%d].issuer.issuerURL %q is the issuer of the cluster's own service accounts; name another one", field, i, address))
+		}
+		mappings, _ := provider["claimMappings"].(map[string]any)
+		username, _ := mappings["username"].(map[string]any)
+		if _, prefixed := username["prefix"].(map[string]any); (username["prefixPolicy"] == "Prefix") != prefixed {
+			problems = append(problems, fmt.Errorf("%s[%d].claimMappings.username needs a prefix when its prefixPolicy is Prefix, and none otherwise", field, i))
 		}
 		if seen[address] {
 			problems = append(problems, fmt.Errorf("%s[%d].issuer.issuerURL %q is there twice", field, i, address))

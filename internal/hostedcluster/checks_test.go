@@ -103,6 +103,13 @@ func TestInvalidConfiguration(t *testing.T) {
 		"audiences": {func(hc *hyperv1.HostedCluster) {
 			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: raw(`{"type":"OIDC","oidcProviders":[{"issuer":{"issuerURL":"https://x"}}]}`)}
 		}, "audiences is empty"},
+		"own issuer": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.IssuerURL = "https://x"
+			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: raw(`{"type":"OIDC","oidcProviders":[{"issuer":{"issuerURL":"https://x","audiences":["a"]}}]}`)}
+		}, "is the issuer of the cluster's own service accounts"},
+		"prefix policy": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: raw(`{"type":"OIDC","oidcProviders":[{"issuer":{"issuerURL":"https://x","audiences":["a"]},"claimMappings":{"username":{"claim":"c","prefixPolicy":"Prefix"}}}]}`)}
+		}, "needs a prefix"},
 		"not external": {func(hc *hyperv1.HostedCluster) {
 			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: raw(`{"type":"IntegratedOAuth"}`)}
 		}, ""},

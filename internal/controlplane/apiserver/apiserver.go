@@ -77,11 +77,15 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	}
 	d := deployment(ctx)
 	addAuditWebhook(ctx, &d.Spec.Template.Spec)
-	return []client.Object{
+	more, err := externalOIDC(ctx, &d.Spec.Template)
+	if err != nil {
+		return nil, err
+	}
+	return append(more,
 		configMap(egressConfigMap, "config.yaml", egressConfig),
 		configMap(auditConfigMap, "policy.yaml", policy),
 		d,
-	}, nil
+	), nil
 }
 
 func configMap(name, key, content string) *corev1.ConfigMap {

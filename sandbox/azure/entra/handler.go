@@ -18,8 +18,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.instanceDiscovery(w, r)
 	case !s.knownTenant(tenant):
 		badRequest("invalid_request", "90002", "Tenant '%s' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.", tenant).write(w)
-	case rest == "v2.0/.well-known/openid-configuration", rest == ".well-known/openid-configuration":
-		s.openIDConfiguration(w, r, tenant)
+	case rest == "v2.0/.well-known/openid-configuration":
+		s.openIDConfiguration(w, r, tenant, "https://"+r.Host+"/"+s.tenant+"/v2.0")
+	case rest == ".well-known/openid-configuration":
+		// The documents of the first version name the issuer that tokens of the first version have.
+		s.openIDConfiguration(w, r, tenant, s.issuer())
 	case rest == "discovery/v2.0/keys", rest == "discovery/keys":
 		s.publicKeys(w)
 	case rest == "oauth2/v2.0/token" && r.Method == http.MethodPost, rest == "oauth2/token" && r.Method == http.MethodPost:
@@ -57,13 +60,13 @@ func (s *Service) instanceDiscovery(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *Service) openIDConfiguration(w http.ResponseWriter, r *http.Request, tenant string) {
+func (s *Service) openIDConfiguration(w http.ResponseWriter, r *http.Request, tenant, issuer string) {
 	base := "https://" + r.Host
 	wire.JSON(w, http.StatusOK, wire.Doc{
 		"token_endpoint":                        base + "/" + tenant + "/oauth2/v2.0/token",
 		"authorization_endpoint":                base + "/" + tenant + "/oauth2/v2.0/authorize",
 		"device_authorization_endpoint":         base + "/" + tenant + "/oauth2/v2.0/devicecode",
-		"issuer":                                base + "/" + s.tenant + "/v2.0",
+		"issuer":                                issuer,
 		"jwks_uri":                              base + "/" + tenant + "/discovery/v2.0/keys",
 		"cloud_instance_name":                   "microsoftonline.com",
 		"cloud_graph_host_name":                 "graph.windows.net",

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# What a hosted cluster says of itself: its version and its operators as they are, also when something breaks; its configuration as the
+# HostedCluster has it, whatever somebody inside does to it.
+. "$(dirname "$0")/lib.sh"
+
+# co NAME COLUMN: a column of `kubectl get co`.
+co() { guest get co "$1" --no-headers | awk -v n="$2" '{print $n}'; }
+is() { [ "$(co "$1" 3)" = "$2" ]; }
+VERSION=$(kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.status.version.history[0].version}')
+healthy() {
+  local all; all=$(guest get co --no-headers)
+  [ "$(echo "$all" | wc -l)" -ge 7 ] && ! echo "$all" | awk -v v="$VERSION" '$2!=v || $3!="True" || $4!="False" || $5!="False" {bad=1} END {exit !bad}'
+}
+condition() { kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath="{.status.conditions[?(@.type==\"$1\")].status}"; }
+condition_is() { [ "$(condition "$1")" = "$2" ]; }
+
+until_ok 60 healthy
+show_guest get clusterversion
+show_guest get co
+[ "$(guest get clusterversion version --no-headers | awk '{print $2, $3, $4}')" = "$VERSION True False" ] || fail "the ClusterVersion is not $VERSION, available and at rest"
+[ "$(guest get clusterversion version -o jsonpath='{.spec.clusterID}')" = "$(kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.spec.clusterID}')" ] || fail "another cluster id"
+echo "versions and operators answer"
+
+# Name service that has nowhere to run: its operator says so, and the version after it.
+guest get nodes -o name | xargs -n 1 kubectl --kubeconfig "$WORK/kubeconfig" cordon >/dev/null
+guest -n kube-system delete pods -l k8s-app=kube-dns --wait=false >/dev/null
+until_ok 30 is dns False
+# A controller manager that was taken away.
+kubectl -n $NAMESPACE annotate hostedcluster $NAME hypershift.openshift.io/debug-deployments=kube-controller-manager >/dev/null
+until_ok 30 is kube-controller-manager False
+until_ok 90 condition_is ClusterVersionSucceeding False
+guest get clusterversion version -o jsonpath='{.status.conditions[?(@.type=="Failing")].message}' | grep 'is not available'
+kubectl -n $NAMESPACE annotate hostedcluster $NAME hypershift.openshift.io/debug-deployments- >/dev/null
+guest get nodes -o name | xargs -n 1 kubectl --kubeconfig "$WORK/kubeconfig" uncordon >/dev/null
+until_ok 90 healthy
+until_ok 60 condition_is ClusterVersionSucceeding True
+echo "what breaks is shown, and heals"
+
+# Somebody inside changes and deletes: it comes back.
+guest delete clusteroperator dns >/dev/null
+guest delete crd dnses.config.openshift.io >/dev/null
+guest -n kube-system patch configmap coredns --type=merge -p '{"data":{"Corefile":"broken"}}' >/dev/null
+domain() { [ "$(guest get dns.config.openshift.io cluster -o jsonpath='{.spec.baseDomain}')" = "$NAME.$BASE_DOMAIN" ]; }
+until_ok 60 domain
+until_ok 30 is dns True
+corefile() { ! guest -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' | grep -q broken; }
+until_ok 30 corefile
+echo "drift is repaired"
+
+field() { guest get "$1.config.openshift.io" cluster -o jsonpath="{$2}"; }
+[ "$(field infrastructure .status.controlPlaneTopology)/$(field infrastructure .status.infrastructureName)" = "External/$INFRA_ID" ] || fail "Infrastructure: $(field infrastructure .status)"
+[ "$(field infrastructure .status.apiServerURL)" = "$(guest config view --minify -o jsonpath='{.clusters[0].cluster.server}')" ] || fail "Infrastructure: $(field infrastructure .status.apiServerURL)"
+[ "$(field ingress .spec.domain)" = "apps.$NAME.$BASE_DOMAIN" ] || fail "Ingress: $(field ingress .spec)"
+[ "$(field authentication .spec.serviceAccountIssuer)" = "$ISSUER_URL" ] || fail "Authentication: $(field authentication .spec)"
+[ "$(field network '.spec.serviceNetwork[0]')" = "$(kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.spec.networking.serviceNetwork[0].cidr}')" ] || fail "Network: $(field network .spec)"
+echo "the configuration is the HostedCluster's"
