@@ -3,14 +3,14 @@
 # and switched off the cluster is as before.
 . "$(dirname "$0")/lib.sh"
 
-TENANT=${AZURE_TENANT_ID:-$(awk -F'"' '/"tenantId"/ {print $4}' "$AZURE_CREDS")}
-ISSUER=https://sts.windows.net/$TENANT/
+ISSUER=https://sts.windows.net/$AZURE_TENANT_ID/
 AUDIENCE=api://hosted-demo
 
 # entra_token AUDIENCE: of the service principal that everything here runs as.
 entra_token() {
-  curl -sf -d "grant_type=client_credentials&client_id=$AZURE_CLIENT_ID&scope=$1/.default" --data-urlencode "client_secret=$AZURE_CLIENT_SECRET" \
-    "https://login.microsoftonline.com/$TENANT/oauth2/v2.0/token" | awk -F'"access_token":"' '{split($2, rest, "\""); print rest[1]}'
+  curl -sf -d "grant_type=client_credentials&client_id=$AZURE_CLIENT_ID&scope=$1/.default" \
+    --data-urlencode "client_secret@-" "https://login.microsoftonline.com/$AZURE_TENANT_ID/oauth2/v2.0/token" < <(printf %s "$AZURE_CLIENT_SECRET") |
+    sed -n 's/.*"access_token" *: *"\([^"]*\)".*/\1/p'
 }
 # The kubeconfig without its client certificate, so that the token alone counts; the token stays out of the process list.
 with_token() {
@@ -46,11 +46,11 @@ echo "the cluster's own issuer is refused: ValidConfiguration says why"
 authentication '{"authentication":{"type":"OIDC","oidcProviders":[{"name":"entra","issuer":{"issuerURL":"'"$ISSUER"'","audiences":["'$AUDIENCE'"]},
   "claimMappings":{"username":{"claim":"appid","prefixPolicy":"Prefix","prefix":{"prefixString":"entra:"}},"groups":{"claim":"idtyp","prefix":"entra:"},
   "extra":[{"key":"example.com/tenant","valueExpression":"claims.tid"}]},
-  "claimValidationRules":[{"type":"RequiredClaim","requiredClaim":{"claim":"tid","requiredValue":"'"$TENANT"'"}}]}]}}'
+  "claimValidationRules":[{"type":"RequiredClaim","requiredClaim":{"claim":"tid","requiredValue":"'"$AZURE_TENANT_ID"'"}}]}]}}'
 until_ok 120 rolled 1
 until_ok 30 with_token "$TOKEN" auth whoami
 with_token "$TOKEN" auth whoami -o yaml >"$WORK/whoami"
-grep -q "username: entra:$AZURE_CLIENT_ID" "$WORK/whoami" && grep -q -- '- entra:app' "$WORK/whoami" && grep -q -- "- $TENANT" "$WORK/whoami" ||
+grep -q "username: entra:$AZURE_CLIENT_ID" "$WORK/whoami" && grep -q -- '- entra:app' "$WORK/whoami" && grep -q -- "- $AZURE_TENANT_ID" "$WORK/whoami" ||
   fail "the subject is not who the mapping says: $(cat "$WORK/whoami")"
 echo "a token of Entra is entra:$AZURE_CLIENT_ID"
 refused "$OTHER" || fail "a token for another audience is let in"
