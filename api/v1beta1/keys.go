@@ -42,6 +42,7 @@ const (
 	HAProxyImageAnnotation              = "hypershift.openshift.io/haproxy-image"             // on the NodePool
 	SkipDeleteNamespaceAnnotation       = "hypershift.openshift.io/skip-delete-hosted-controlplane-namespace"
 	DisableClusterAutoscalerAnnotation  = "hypershift.openshift.io/disable-cluster-autoscaler"
+	RotateAuthoritiesAnnotation         = "hypershift.openshift.io/rotate-authorities-made-before" // a date; mirrored
 	CertificateValidityAnnotation       = "hypershift.openshift.io/certificate-validity"
 	CertificateRenewalAnnotation        = "hypershift.openshift.io/certificate-renewal"
 	SkipKASConflictSANValidation        = "hypershift.openshift.io/skip-kas-conflict-san-validation"

@@ -97,7 +97,7 @@ func run(ctx context.Context, c config) error {
 }
 
 func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*controlplane.Reconciler, error) {
-	policy, err := certificatePolicy()
+	policy, err := pki.PolicyFromEnvironment(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -155,26 +155,4 @@ func managementView(options config) (release.Provider, error) {
 		return nil, fmt.Errorf("--image-overrides: %w", err)
 	}
 	return release.Overridden{Source: source, Registries: registries, Images: images}, nil
-}
-
-// certificatePolicy reads how long certificates live: CERTIFICATE_VALIDITY is a duration, CERTIFICATE_RENEWAL the fraction of it
-// that must remain.
-func certificatePolicy() (pki.Policy, error) {
-	policy := pki.DefaultPolicy()
-	if text := os.Getenv("CERTIFICATE_VALIDITY"); text != "" {
-		validity, err := time.ParseDuration(text)
-		if err != nil || validity <= 0 {
-			return policy, fmt.Errorf("CERTIFICATE_VALIDITY=%q is not a positive duration such as 8760h", text)
-		}
-		policy.LeafValidity = validity
-		policy.Renewal = min(policy.Renewal, validity/3)
-	}
-	if text := os.Getenv("CERTIFICATE_RENEWAL"); text != "" {
-		fraction, err := strconv.ParseFloat(text, 64)
-		if err != nil || fraction <= 0 || fraction >= 1 {
-			return policy, fmt.Errorf("CERTIFICATE_RENEWAL=%q is not a fraction between 0 and 1", text)
-		}
-		policy.Renewal = time.Duration(float64(policy.LeafValidity) * fraction)
-	}
-	return policy, nil
 }

@@ -212,6 +212,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
 		AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
 		KonnectivityImage:         os.Getenv("IMAGE_KONNECTIVITY"),
+		CertRotationScale:         os.Getenv("CERT_ROTATION_SCALE"),
 		IngressDomain:             domain,
 		EgressBlockCIDRs:          c.egressBlockCIDRs,
 		ClusterMonitoring:         c.clusterMonitoring,

@@ -85,8 +85,15 @@ type Component struct {
 	// Enabled, when set, decides whether the component exists at all.
 	Enabled func(*Context) bool
 	Traits
+	// Reloads names the Secrets and ConfigMaps that the pods follow by themselves: a change of them must not restart anything.
+	Reloads func(*Context) []string
 	// Objects returns everything the component owns; its workload is the Deployment or StatefulSet of the component's name.
 	Objects func(*Context) ([]client.Object, error)
+}
+
+// Names is what a component names without looking at the control plane.
+func Names(names ...string) func(*Context) []string {
+	return func(*Context) []string { return names }
 }
 
 // Decorator changes a pod template: internal/kube/proxyenv in production.

@@ -195,7 +195,7 @@ func TestConfigHash(t *testing.T) {
 	hash := func(objects ...client.Object) string {
 		ctx := &Context{HCP: plane(), Inputs: &Inputs{}}
 		ctx.Inputs.Put(objects...)
-		h, err := ctx.configHash(&corev1.PodSpec{Volumes: []corev1.Volume{ConfigMapVolume("a", "settings"), ConfigMapVolume("b", "client-ca")}})
+		h, err := ctx.configHash(&corev1.PodSpec{Volumes: []corev1.Volume{ConfigMapVolume("a", "settings"), ConfigMapVolume("b", "client-ca")}}, []string{"client-ca"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,9 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// reloaded are inputs that their reader follows by itself: a change must not restart it.
-var reloaded = []string{"client-ca"}
-
 // MissingInputError names a mounted object that does not exist yet.
 type MissingInputError struct {
 	Kind, Name string
@@ -90,14 +87,11 @@ func (c *Context) input(kind, name string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// configHash is over every Secret and ConfigMap the pod mounts.
-func (c *Context) configHash(spec *corev1.PodSpec) (string, error) {
+// configHash is over every Secret and ConfigMap the pod mounts, except for the content of those it reloads.
+func (c *Context) configHash(spec *corev1.PodSpec, reloads []string) (string, error) {
 	digest := sha256.New()
 	for _, v := range spec.Volumes {
 		for _, ref := range referencesOf(v) {
-			if slices.Contains(reloaded, ref.Name) {
-				continue
-			}
 			data, err := c.input(ref.Kind, ref.Name)
 			if err != nil {
 				if ref.optional {
@@ -111,7 +105,9 @@ func (c *Context) configHash(spec *corev1.PodSpec) (string, error) {
 					return "", &MissingInputError{Kind: ref.Kind, Name: ref.Name, Key: key}
 				}
 			}
-			writeHash(digest, ref.Kind+"/"+ref.Name, data)
+			if !slices.Contains(reloads, ref.Name) {
+				writeHash(digest, ref.Kind+"/"+ref.Name, data)
+			}
 		}
 	}
 	return hex.EncodeToString(digest.Sum(nil))[:16], nil

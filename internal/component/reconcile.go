@@ -111,7 +111,11 @@ func desired(ctx *Context, c Component) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash, err := ctx.configHash(&template.Spec)
+	var reloads []string
+	if c.Reloads != nil {
+		reloads = c.Reloads(ctx)
+	}
+	hash, err := ctx.configHash(&template.Spec, reloads)
 	if err != nil {
 		return nil, err
 	}

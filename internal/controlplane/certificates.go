@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +61,43 @@ func (p *pass) certify(ctx context.Context, wanted scope) error {
 	return p.applyTrust(ctx)
 }
 
+// untilRenewal is the time until the first certificate has to be made anew, at most so long.
+func (p *pass) untilRenewal(most time.Duration) time.Duration {
+	leaves, err := pki.Leaves(p.names())
+	if err != nil || !p.certifies() {
+		return most
+	}
+	now := p.Now()
+	if next := pki.NextChange(p.secrets, leaves, p.certificatePolicy(), now); !next.IsZero() {
+		return max(min(most, next.Sub(now)), behindPeriod)
+	}
+	return most
+}
+
+// certificatePolicy is that of the process, with what the user asks for on the control plane.
+func (p *pass) certificatePolicy() pki.Policy {
+	policy := p.Certificates
+	// A malformed date is told by condition ValidHostedControlPlaneConfiguration.
+	if before, err := replaceBefore(p.hcp); err == nil {
+		policy.ReplaceBefore = before
+	}
+	return policy
+}
+
+// replaceBefore reads the date before which an authority must have been made to be replaced; zero without the annotation.
+func replaceBefore(hcp *hyperv1.HostedControlPlane) (time.Time, error) {
+	text := hcp.Annotations[hyperv1.RotateAuthoritiesAnnotation]
+	if text == "" {
+		return time.Time{}, nil
+	}
+	before, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("annotation %s=%q is not a date such as 2026-01-31T12:00:00Z; no authority is replaced",
+			hyperv1.RotateAuthoritiesAnnotation, text)
+	}
+	return before, nil
+}
+
 func (p *pass) certifies() bool {
 	_, off := p.hcp.Annotations[hyperv1.DisablePKIReconciliationAnnotation]
 	return !off
@@ -70,7 +108,7 @@ func (p *pass) makeAuthorities(ctx context.Context, wanted scope) error {
 		return nil
 	}
 	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool { return !wanted(pki.Leaf{Signer: a.Secret}) })
-	changed, err := pki.EnsureAuthorities(p.secrets, authorities, p.Certificates, p.Now())
+	changed, err := pki.EnsureAuthorities(p.secrets, authorities, p.certificatePolicy(), p.Now())
 	if err != nil {
 		return err
 	}
@@ -169,11 +207,7 @@ func (p *pass) applyTrust(ctx context.Context) error {
 		objects = append(objects, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hcp.Namespace}, Data: map[string]string{"ca.crt": string(bundle)}})
 	}
-	external := ""
-	if p.endpoints.APIServer.Known() {
-		external = p.endpoints.APIServer.URL()
-	}
-	for _, config := range pki.Kubeconfigs(p.hcp.Spec.InfraID, external) {
+	for _, config := range p.kubeconfigs() {
 		if !config.Complete(p.secrets) {
 			continue
 		}
@@ -186,6 +220,9 @@ func (p *pass) applyTrust(ctx context.Context) error {
 	for _, obj := range objects {
 		component.Own(p.hcp, obj)
 		p.inputs.Put(obj)
+	}
+	if err := p.dropCustomKubeconfig(ctx); err != nil {
+		return err
 	}
 	return p.applyEach(ctx, objects)
 }

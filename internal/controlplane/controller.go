@@ -171,7 +171,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case hcp.Status.Ready && p.vaults.get(hcp.UID).err != nil:
 		return ctrl.Result{RequeueAfter: vaultRetryPeriod}, nil
 	case hcp.Status.Ready:
-		return ctrl.Result{RequeueAfter: steadyPeriod}, nil
+		return ctrl.Result{RequeueAfter: p.untilRenewal(steadyPeriod)}, nil
 	}
 	return ctrl.Result{RequeueAfter: waitingPeriod}, nil
 }

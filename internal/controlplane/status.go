@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -33,11 +34,8 @@ func (p *pass) setStatus(ctx context.Context, failed error) {
 	status.ExternalManagedControlPlane = ptr.To(true)
 	if p.endpoints.APIServer.Known() {
 		status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: p.endpoints.APIServer.Host, Port: p.endpoints.APIServer.Port}
-		// Written by the certificates step, which comes after the endpoints.
-		if p.secrets["system-admin-client"] != nil {
-			status.KubeConfig = &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: hyperv1.KubeconfigKey}
-		}
 	}
+	p.setKubeconfigs()
 	p.setVersions()
 	p.setConditions(ctx, failed)
 	available := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable)
@@ -51,14 +49,16 @@ func (p *pass) setStatus(ctx context.Context, failed error) {
 // setConditions sets them in the order in which one needs another.
 func (p *pass) setConditions(ctx context.Context, failed error) {
 	set := kube.Conditions(&p.hcp.Status.Conditions, p.hcp.Generation)
-	if p.unusable != nil {
-		set.False(hyperv1.ValidHostedControlPlaneConfig, hyperv1.InvalidConfigurationReason, p.unusable.Error())
+	_, malformed := replaceBefore(p.hcp)
+	if invalid := errors.Join(p.unusable, malformed); invalid != nil {
+		set.False(hyperv1.ValidHostedControlPlaneConfig, hyperv1.InvalidConfigurationReason, invalid.Error())
 	} else {
 		set.True(hyperv1.ValidHostedControlPlaneConfig, hyperv1.AsExpectedReason, "")
 	}
 	p.setReleaseInfo(set)
 	p.setEtcd(set)
 	p.setVault(set)
+	p.setRestored(set)
 	p.setEncryption(set)
 	p.setAPIServer(set)
 	p.setDegraded(ctx, set)
@@ -111,6 +111,21 @@ func (p *pass) setEtcd(set kube.ConditionSetter) {
 	default:
 		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, available.Message)
 	}
+}
+
+// setRestored tells whether the cluster has begun with the backup it was given. That stays true, whatever becomes of etcd later.
+func (p *pass) setRestored(set kube.ConditionSetter) {
+	if etcd.SnapshotURL(p.hcp) == "" || kube.IsTrue(p.hcp.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
+		return
+	}
+	name, available := etcd.SnapshotName(p.hcp), p.result(etcd.Name).Available
+	// etcd does not start before its data is there.
+	if available.Status == metav1.ConditionTrue {
+		set.True(hyperv1.HostedClusterRestoredFromBackup, hyperv1.AsExpectedReason, "etcd began with "+name)
+		return
+	}
+	set.False(hyperv1.HostedClusterRestoredFromBackup, hyperv1.EtcdWaitingForQuorumReason,
+		"etcd waits for its data from "+name+"; container restore-snapshot of its pods says how far it is: "+available.Message)
 }
 
 func (p *pass) setAPIServer(set kube.ConditionSetter) {

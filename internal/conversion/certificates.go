@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -102,7 +103,7 @@ func (c *Certificates) ensureAuthority(ctx context.Context) (map[string][]byte, 
 	}
 	data, isNew := changed[AuthoritySecret]
 	if !isNew {
-		data = map[string][]byte{corev1.TLSCertKey: secret.Data[corev1.TLSCertKey], corev1.TLSPrivateKeyKey: secret.Data[corev1.TLSPrivateKeyKey]}
+		data = maps.Clone(secret.Data)
 	}
 	data[BundleKey] = join(c.Now(), data[corev1.TLSCertKey], secret.Data[BundleKey])
 	if !isNew && bytes.Equal(data[BundleKey], secret.Data[BundleKey]) {

@@ -129,7 +129,7 @@ func TestAuthorityIsReplacedWithoutDistrust(t *testing.T) {
 	if world.bundleOf(t, "machines.cluster.x-k8s.io").ResourceVersion != writes {
 		t.Error("a second look writes again")
 	}
-	now = now.Add(keeper.Policy.AuthorityValidity - keeper.Policy.Renewal + time.Hour)
+	now = now.Add(keeper.Policy.AuthorityValidity - keeper.Policy.AuthorityRenewal() + time.Hour)
 	reconcile()
 	after := world.authority(t)
 	if string(after.Data[corev1.TLSCertKey]) == string(before.Data[corev1.TLSCertKey]) {
@@ -144,7 +144,7 @@ func TestAuthorityIsReplacedWithoutDistrust(t *testing.T) {
 	if world.bundleOf(t, "azuremachines.infrastructure.cluster.x-k8s.io").Spec.Conversion.Webhook != nil {
 		t.Error("a definition with one version got a webhook")
 	}
-	now = now.Add(keeper.Policy.Renewal)
+	now = now.Add(keeper.Policy.AuthorityRenewal())
 	reconcile()
 	if bundle := string(world.authority(t).Data[BundleKey]); bundle != string(after.Data[corev1.TLSCertKey]) {
 		t.Errorf("the ended authority is still trusted: %s", bundle)
@@ -174,7 +174,7 @@ func TestLaggingReplicaTakesNothingBack(t *testing.T) {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	}))
-	now = now.Add(ahead.Policy.AuthorityValidity - ahead.Policy.Renewal + time.Hour)
+	now = now.Add(ahead.Policy.AuthorityValidity - ahead.Policy.AuthorityRenewal() + time.Hour)
 	if _, err := ahead.Reconcile(t.Context(), ctrl.Request{}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package guest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -13,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 const (
@@ -62,13 +66,17 @@ func konnectivityAgent(facts *Facts) []client.Object {
 			configVolume("ca", "konnectivity-ca-bundle"),
 		},
 	}
+	agents := daemonSet(konnectivityAgentName, pod)
+	// An agent reads its credentials when it starts.
+	sum := sha256.Sum256([]byte(facts.KonnectivityCA + facts.KonnectivityCert))
+	agents.Spec.Template.Annotations = map[string]string{hyperv1.ComponentConfigHashAnnotation: hex.EncodeToString(sum[:])[:16]}
 	return []client.Object{
 		serviceAccount(konnectivityAgentName),
 		&corev1.Secret{ObjectMeta: meta(konnectivityAgentName), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{
 			corev1.TLSCertKey: []byte(facts.KonnectivityCert), corev1.TLSPrivateKeyKey: []byte(facts.KonnectivityKey),
 		}},
 		configMap("konnectivity-ca-bundle", map[string]string{"ca.crt": facts.KonnectivityCA}),
-		daemonSet(konnectivityAgentName, pod),
+		agents,
 	}
 }
 

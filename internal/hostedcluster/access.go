@@ -31,7 +31,7 @@ func (p *pass) exportAccess(ctx context.Context) error {
 func (p *pass) exportKubeconfig(ctx context.Context, source *hyperv1.KubeconfigSecretRef, published **corev1.LocalObjectReference, name string) error {
 	if source == nil {
 		*published = nil
-		return nil
+		return p.withdraw(ctx, name)
 	}
 	return p.export(ctx, source.Name, source.Key, published, name, hyperv1.KubeconfigKey)
 }
@@ -40,13 +40,18 @@ func (p *pass) exportPassword(ctx context.Context, source *corev1.LocalObjectRef
 	name := p.cluster + "-kubeadmin-password"
 	if source == nil {
 		p.hc.Status.KubeadminPassword = nil
-		stale := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hc.Namespace}}
-		if err := p.Get(ctx, client.ObjectKeyFromObject(stale), stale); err != nil || !metav1.IsControlledBy(stale, p.hc) {
-			return client.IgnoreNotFound(err)
-		}
-		return kube.DeleteIfExists(ctx, p.Client, stale)
+		return p.withdraw(ctx, name)
 	}
 	return p.export(ctx, source.Name, hyperv1.KubeadminPasswordKey, &p.hc.Status.KubeadminPassword, name, hyperv1.KubeadminPasswordKey)
+}
+
+// withdraw deletes what was exported once and has no source any more.
+func (p *pass) withdraw(ctx context.Context, name string) error {
+	stale := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.hc.Namespace}}
+	if err := p.Get(ctx, client.ObjectKeyFromObject(stale), stale); err != nil || !metav1.IsControlledBy(stale, p.hc) {
+		return client.IgnoreNotFound(err)
+	}
+	return kube.DeleteIfExists(ctx, p.Client, stale)
 }
 
 func (p *pass) export(ctx context.Context, source, sourceKey string, published **corev1.LocalObjectReference, name, key string) error {

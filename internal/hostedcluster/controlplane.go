@@ -21,6 +21,7 @@ var mirroredAnnotations = []string{
 	hyperv1.DebugDeploymentsAnnotation,
 	hyperv1.RestartDateAnnotation,
 	hyperv1.DisablePKIReconciliationAnnotation,
+	hyperv1.RotateAuthoritiesAnnotation,
 	hyperv1.DisableProfilingAnnotation,
 	hyperv1.DisableMachineManagementAnnotation,
 	hyperv1.DisableIgnitionServerAnnotation,

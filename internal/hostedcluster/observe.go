@@ -51,6 +51,7 @@ var reportedIfKnown = []hyperv1.ConditionType{
 	hyperv1.ValidIDPConfiguration,
 	hyperv1.ClusterVersionRetrievedUpdates,
 	hyperv1.EtcdDataEncryptionUpToDate,
+	hyperv1.HostedClusterRestoredFromBackup,
 	hyperv1.CVOScaledDown,
 	hyperv1.CloudResourcesDestroyed,
 }

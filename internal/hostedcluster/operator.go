@@ -106,6 +106,7 @@ func (p *pass) controlPlaneOperatorEnv() []corev1.EnvVar {
 		env = append(env, corev1.EnvVar{Name: name, Value: p.helperImage})
 	}
 	optional := map[string]string{
+		"CERT_ROTATION_SCALE":  p.CertRotationScale,
 		"CERTIFICATE_VALIDITY": p.hc.Annotations[hyperv1.CertificateValidityAnnotation],
 		"CERTIFICATE_RENEWAL":  p.hc.Annotations[hyperv1.CertificateRenewalAnnotation],
 		// Routes without a hostname get theirs below this domain.
@@ -115,7 +116,7 @@ func (p *pass) controlPlaneOperatorEnv() []corev1.EnvVar {
 	if p.userID != nil {
 		optional["DEFAULT_SECURITY_CONTEXT_UID"] = strconv.FormatInt(*p.userID, 10)
 	}
-	for _, name := range []string{"CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", release.MirrorsEnv} {
+	for _, name := range []string{"CERT_ROTATION_SCALE", "CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", release.MirrorsEnv} {
 		if optional[name] != "" {
 			env = append(env, corev1.EnvVar{Name: name, Value: optional[name]})
 		}

@@ -24,7 +24,7 @@ import (
 
 // mirrored are the annotations that go down to the HostedControlPlane, written down once more: a key that is lost in the code is
 // missed here.
-const mirrored = `hypershift.openshift.io/: cleanup-cloud-resources debug-deployments restart-date disable-pki-reconciliation disable-profiling
+const mirrored = `hypershift.openshift.io/: cleanup-cloud-resources debug-deployments restart-date disable-pki-reconciliation rotate-authorities-made-before disable-profiling
 disable-machine-management disable-ignition-server topology cluster-scheduled request-serving-node-additional-selector
 control-plane-priority-class api-critical-priority-class etcd-priority-class kube-apiserver-gogc kube-apiserver-gomemlimit
 kube-apiserver-max-requests-inflight kube-apiserver-max-mutating-requests-inflight kube-apiserver-verbosity-level kube-apiserver-goaway-chance

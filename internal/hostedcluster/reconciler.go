@@ -52,6 +52,8 @@ type Options struct {
 	ClusterAPIImage, AzureProviderImage string
 	// KonnectivityImage, when set, replaces the payload's image of the tunnel's server.
 	KonnectivityImage string
+	// CertRotationScale compresses the lifetimes of the control planes' certificates: how long a day of them lasts.
+	CertRotationScale string
 	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
 	IngressDomain string
 	// EgressBlockCIDRs are networks of IPv4 that a control plane's router must not reach, beside the management cluster's own.

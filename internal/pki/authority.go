@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -22,20 +21,6 @@ const (
 	backdate = 5 * time.Minute
 )
 
-// Policy is how long certificates live.
-type Policy struct {
-	AuthorityValidity time.Duration
-	LeafValidity      time.Duration
-	// Renewal is how much life must remain; with less, the certificate is made anew.
-	Renewal time.Duration
-}
-
-// DefaultPolicy is ten years, one year, thirty days.
-func DefaultPolicy() Policy {
-	const day = 24 * time.Hour
-	return Policy{AuthorityValidity: 3650 * day, LeafValidity: 365 * day, Renewal: 30 * day}
-}
-
 // Secrets maps a Secret's name to its data.
 type Secrets map[string]map[string][]byte
 
@@ -45,6 +30,8 @@ type Authority struct {
 	CN, OU string
 	// CertKey and KeyKey are the Secret's keys; ca.crt and ca.key unless said otherwise.
 	CertKey, KeyKey string
+	// OnMachines: certificates of it are on machines, which nobody can replace from here. It is trusted until it ends.
+	OnMachines bool
 }
 
 // Authorities of a control plane, as far as a component of ours uses them.
@@ -57,6 +44,8 @@ func Authorities() []Authority {
 	ignition := openshift("ignition-root-ca", IgnitionCA)
 	// The NodePool controller reads tls.crt of this one into the user data.
 	ignition.CertKey, ignition.KeyKey = "tls.crt", "tls.key"
+	requests := openshift("kube-csr-signer", CSRSigner)
+	requests.OnMachines = true
 	return []Authority{
 		openshift("root-ca", RootCA),
 		openshift("etcd-signer", EtcdSigner),
@@ -66,7 +55,7 @@ func Authorities() []Authority {
 		openshift("kube-apiserver-to-kubelet-signer", KubeletClientSigner),
 		openshift("admin-kubeconfig-signer", AdminSigner),
 		openshift("hcco-signer", HCCOSigner),
-		openshift("kube-csr-signer", CSRSigner),
+		requests,
 		ignition,
 	}
 }
@@ -85,53 +74,34 @@ const (
 	IgnitionCA          = "ignition-server-ca-cert"
 )
 
-// EnsureAuthorities returns those of the authorities that are missing in have or about to expire, made anew.
-func EnsureAuthorities(have Secrets, authorities []Authority, policy Policy, now time.Time) (Secrets, error) {
-	return concurrently(authorities, func(a Authority) (string, map[string][]byte, error) {
-		cert, _, err := parsePair(have[a.Secret][a.CertKey], have[a.Secret][a.KeyKey])
-		if err == nil && cert.NotAfter.Sub(now) > policy.Renewal {
-			return "", nil, nil
-		}
-		data, err := newAuthority(a, policy, now)
-		return a.Secret, data, err
-	})
-}
-
-func newAuthority(a Authority, policy Policy, now time.Time) (map[string][]byte, error) {
-	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: a.CN, OrganizationalUnit: []string{a.OU}},
-		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(policy.AuthorityValidity),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageCertSign,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-	}
-	cert, key, err := sign(template, nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("authority %s: %w", a.Secret, err)
-	}
-	return map[string][]byte{a.CertKey: cert, a.KeyKey: key}, nil
-}
-
 // sign makes a key and a certificate for it; without a parent it is self-signed.
 func sign(template, parent *x509.Certificate, parentKey crypto.Signer) (certPEM, keyPEM []byte, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("generate key: %w", err)
 	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
-		return nil, nil, fmt.Errorf("generate serial number: %w", err)
-	}
 	if parent == nil {
 		parent, parentKey = template, key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
-	if err != nil {
-		return nil, nil, fmt.Errorf("sign certificate of %q: %w", template.Subject.CommonName, err)
+	if certPEM, err = certify(template, parent, key.Public(), parentKey); err != nil {
+		return nil, nil, err
 	}
-	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM = pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	return certPEM, keyPEM, nil
+}
+
+// certify makes a certificate for a key that exists.
+func certify(template, parent *x509.Certificate, public crypto.PublicKey, parentKey crypto.Signer) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("generate serial number: %w", err)
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, parentKey)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate of %q: %w", template.Subject.CommonName, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
 var errNoPEM = errors.New("no PEM block")

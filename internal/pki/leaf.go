@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"runtime"
@@ -53,17 +54,23 @@ func EnsureLeavesOf(have Secrets, signers []Authority, leaves []Leaf, policy Pol
 			return "", nil, fmt.Errorf("certificate %s: its authority in Secret %s is unusable: %w", l.Secret, l.Signer, err)
 		}
 		certKey, keyKey := l.keys()
-		data := have[l.Secret]
+		data, cross := have[l.Secret], have[a.Secret][CrossKey]
 		if cert, _, err := parsePair(data[certKey], data[keyKey]); err == nil &&
-			bytes.Equal(data["ca.crt"], caPEM) && current(cert, ca, l, policy, now) {
+			bytes.Equal(data["ca.crt"], caPEM) && bytes.Equal(chainOf(data[certKey]), cross) && current(cert, ca, l, policy, now) {
 			return "", nil, nil
 		}
 		cert, key, err := sign(l.template(policy, now, ca), ca, caKey)
 		if err != nil {
 			return "", nil, fmt.Errorf("certificate %s: %w", l.Secret, err)
 		}
-		return l.Secret, map[string][]byte{certKey: cert, keyKey: key, "ca.crt": caPEM}, nil
+		return l.Secret, map[string][]byte{certKey: append(cert, cross...), keyKey: key, "ca.crt": caPEM}, nil
 	})
+}
+
+// chainOf is what comes with a certificate: the text after its first block.
+func chainOf(text []byte) []byte {
+	_, rest := pem.Decode(text)
+	return rest
 }
 
 func (l Leaf) template(policy Policy, now time.Time, ca *x509.Certificate) *x509.Certificate {

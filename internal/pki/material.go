@@ -29,23 +29,22 @@ var bundles = map[string][]string{
 
 const clientCA = "client-ca"
 
-// Bundles are the ConfigMaps with trusted authorities, by name, for key ca.crt; one whose authorities are not all there yet is left
+// Bundles are the ConfigMaps with trusted authorities, predecessors among them, by name, for key ca.crt; one whose authorities are not all there yet is left
 // out. extraClientCA, PEM, joins client-ca.
 func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
-	keys := map[string]string{}
+	trusted := map[string][]byte{}
 	for _, a := range Authorities() {
-		keys[a.Secret] = a.CertKey
+		trusted[a.Secret] = a.trusted(have[a.Secret])
 	}
 	out := map[string][]byte{}
 	for name, members := range bundles {
 		var text []byte
 		for _, member := range members {
-			certificate := bytes.TrimSpace(have[member][keys[member]])
-			if len(certificate) == 0 {
+			if len(trusted[member]) == 0 {
 				text = nil
 				break
 			}
-			text = append(append(text, certificate...), '\n')
+			text = append(text, trusted[member]...)
 		}
 		if len(text) > 0 {
 			out[name] = text
@@ -57,6 +56,16 @@ func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
 	return out
 }
 
+// Trusted is an authority with its predecessors that are still trusted, PEM.
+func Trusted(have Secrets, authority string) []byte {
+	for _, a := range Authorities() {
+		if a.Secret == authority {
+			return a.trusted(have[authority])
+		}
+	}
+	return nil
+}
+
 // Kubeconfig is one Secret with a kubeconfig.
 type Kubeconfig struct {
 	Secret string
@@ -65,6 +74,8 @@ type Kubeconfig struct {
 	Server string
 	// Client is the Secret of the client certificate.
 	Client string
+	// ServerCA, PEM, is what the server's certificate is trusted by besides the root CA.
+	ServerCA []byte
 }
 
 // KeyName is the Secret's key of the kubeconfig.
@@ -103,7 +114,7 @@ func (k Kubeconfig) Complete(have Secrets) bool {
 func (k Kubeconfig) Render(have Secrets) ([]byte, error) {
 	config := clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"cluster": {
-			Server: k.Server, CertificateAuthorityData: have[RootCA]["ca.crt"]}},
+			Server: k.Server, CertificateAuthorityData: append(Trusted(have, RootCA), k.ServerCA...)}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"admin": {
 			ClientCertificateData: have[k.Client]["tls.crt"], ClientKeyData: have[k.Client]["tls.key"]}},
 		Contexts:       map[string]*clientcmdapi.Context{"admin": {Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}},

@@ -93,7 +93,10 @@ func (c Config) components() ([]image, error) {
 		{key: "cli", layers: [][]file{shell, kube}},
 		{key: "tools", layers: [][]file{shell}, entrypoint: []string{"/bin/sh"}},
 		{key: "hypershift", user: "1001", entrypoint: []string{"/usr/bin/control-plane-operator"},
-			layers: [][]file{{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}}}},
+			layers: [][]file{
+				{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}},
+				{{Path: "usr/bin/etcd-restore", Source: filepath.Join(c.SelfDir, "etcd-restore")}},
+			}},
 	}, nil
 }
 

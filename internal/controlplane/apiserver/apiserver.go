@@ -51,6 +51,7 @@ func Component() component.Component {
 		ImageKeys: []string{"hyperkube", "apiserver-network-proxy"},
 		DependsOn: []string{"etcd"},
 		Traits:    traits,
+		Reloads:   reloads,
 		Objects:   objects,
 	}
 }
@@ -77,6 +78,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	}
 	d := deployment(ctx)
 	addAuditWebhook(ctx, &d.Spec.Template.Spec)
+	mountNamed(config.Serving(), &d.Spec.Template.Spec)
 	more, err := externalOIDC(ctx, &d.Spec.Template)
 	if err != nil {
 		return nil, err

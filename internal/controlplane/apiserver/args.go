@@ -41,6 +41,7 @@ func servingArgs(ctx *component.Context) []string {
 		"--kubernetes-service-node-port=0",
 		"--service-node-port-range=30000-32767",
 	}
+	args = append(args, namedArgs(ctx)...)
 	var networks []string
 	for _, n := range ctx.HCP.Spec.Networking.ServiceNetwork {
 		networks = append(networks, string(n.CIDR))

@@ -5,6 +5,7 @@ package clusterconfig
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,6 +22,23 @@ type APIServer struct {
 	// ClientCA names a ConfigMap with authorities of client certificates, key ca-bundle.crt.
 	ClientCA Name  `json:"clientCA"`
 	Audit    Audit `json:"audit"`
+	// ServingCerts are certificates of the user's own.
+	ServingCerts struct {
+		NamedCertificates []NamedCertificate `json:"namedCertificates"`
+	} `json:"servingCerts"`
+}
+
+// NamedCertificate is a certificate that is shown to those who ask for one of its names.
+type NamedCertificate struct {
+	// Names replace those in the certificate.
+	Names []string `json:"names"`
+	// ServingCertificate names a Secret with tls.crt and tls.key.
+	ServingCertificate Name `json:"servingCertificate"`
+}
+
+// Serving are the certificates that are there, in the user's order.
+func (a APIServer) Serving() []NamedCertificate {
+	return slices.DeleteFunc(slices.Clone(a.ServingCerts.NamedCertificates), func(c NamedCertificate) bool { return c.ServingCertificate.Name == "" })
 }
 
 // Audit says how much of requests is logged.

@@ -29,6 +29,7 @@ func Component() component.Component {
 		ImageKeys: []string{"hyperkube"},
 		DependsOn: []string{component.APIServer},
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
+		Reloads:   component.Names("kcm-server", "cluster-signer-ca"),
 		Objects: func(ctx *component.Context) ([]client.Object, error) {
 			return []client.Object{deployment(ctx)}, nil
 		},

@@ -40,16 +40,19 @@ func Component() component.Component {
 		ImageKeys: []string{"etcd"},
 		Enabled:   func(ctx *component.Context) bool { return ctx.HCP.Spec.Etcd.ManagementType != hyperv1.Unmanaged },
 		Traits:    component.Traits{Replicas: 3, Priority: component.PriorityEtcd},
+		Reloads:   reloads,
 		Objects:   objects,
 	}
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
-	return []client.Object{
+	set := statefulSet(ctx)
+	restored := addRestore(ctx, &set.Spec.Template.Spec)
+	return append(restored,
 		service(clientService, false, clientPort),
 		service(discoveryService, true, clientPort, peerPort),
-		statefulSet(ctx),
-	}, nil
+		set,
+	), nil
 }
 
 func service(name string, headless bool, ports ...int32) *corev1.Service {
@@ -110,9 +113,6 @@ func claim(hcp *hyperv1.HostedControlPlane) corev1.PersistentVolumeClaim {
 }
 
 func container(ctx *component.Context) corev1.Container {
-	fieldEnv := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
-	}
 	probe := func(path string, period, timeout, failures int32) *corev1.Probe {
 		return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(metricsPort), Scheme: corev1.URISchemeHTTP}}}
@@ -120,9 +120,7 @@ func container(ctx *component.Context) corev1.Container {
 	return corev1.Container{
 		Name: Name, Image: ctx.Image("etcd"),
 		Command: append([]string{"/bin/etcd"}, Args(ctx)...),
-		Env: []corev1.EnvVar{
-			fieldEnv("POD_NAME", "metadata.name"), fieldEnv("NAMESPACE", "metadata.namespace"), fieldEnv("POD_IP", "status.podIP"),
-		},
+		Env:     memberEnv(),
 		Ports: []corev1.ContainerPort{
 			{Name: "client", ContainerPort: clientPort, Protocol: corev1.ProtocolTCP},
 			{Name: "peer", ContainerPort: peerPort, Protocol: corev1.ProtocolTCP},
@@ -139,8 +137,16 @@ func container(ctx *component.Context) corev1.Container {
 	}
 }
 
-// Args are etcd's arguments.
-func Args(ctx *component.Context) []string {
+// memberEnv is what memberArgs and Args refer to.
+func memberEnv() []corev1.EnvVar {
+	field := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	}
+	return []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("NAMESPACE", "metadata.namespace"), field("POD_IP", "status.podIP")}
+}
+
+// memberArgs say which member of which cluster this is.
+func memberArgs(ctx *component.Context) []string {
 	var members []string
 	for i := range (component.Traits{Replicas: 3}).ReplicasOf(ctx.HCP) {
 		members = append(members, fmt.Sprintf("%s-%d=https://%s-%d.%s.%s.svc:%d", Name, i, Name, i, discoveryService, ctx.Namespace(), peerPort))
@@ -148,14 +154,20 @@ func Args(ctx *component.Context) []string {
 	return []string{
 		"--name=$(POD_NAME)",
 		"--data-dir=" + dataDir,
-		"--listen-client-urls=" + fmt.Sprintf("https://$(POD_IP):%d,https://localhost:%d", clientPort, clientPort),
-		"--advertise-client-urls=" + fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, clientPort),
-		"--listen-peer-urls=" + fmt.Sprintf("https://$(POD_IP):%d", peerPort),
 		"--initial-advertise-peer-urls=" + fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, peerPort),
 		"--initial-cluster=" + strings.Join(members, ","),
-		"--initial-cluster-state=new",
 		"--initial-cluster-token=" + ctx.Namespace(),
-		"--listen-metrics-urls=" + fmt.Sprintf("http://0.0.0.0:%d", metricsPort),
+	}
+}
+
+// Args are etcd's arguments.
+func Args(ctx *component.Context) []string {
+	return append(memberArgs(ctx),
+		"--listen-client-urls="+fmt.Sprintf("https://$(POD_IP):%d,https://localhost:%d", clientPort, clientPort),
+		"--advertise-client-urls="+fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, clientPort),
+		"--listen-peer-urls="+fmt.Sprintf("https://$(POD_IP):%d", peerPort),
+		"--initial-cluster-state=new",
+		"--listen-metrics-urls="+fmt.Sprintf("http://0.0.0.0:%d", metricsPort),
 		"--metrics=extensive",
 		"--quota-backend-bytes=8589934592",
 		"--snapshot-count=10000",
@@ -168,7 +180,7 @@ func Args(ctx *component.Context) []string {
 		"--peer-cert-file=/etc/etcd/tls/peer/peer.crt",
 		"--peer-key-file=/etc/etcd/tls/peer/peer.key",
 		"--tls-min-version=TLS1.2",
-		"--cipher-suites=" + component.CipherSuites,
+		"--cipher-suites="+component.CipherSuites,
 		"--log-level=warn",
-	}
+	)
 }

@@ -27,6 +27,7 @@ func Component() component.Component {
 		},
 		// It reads release payloads from the registry.
 		Traits:  component.Traits{Replicas: 2, ManagementAccess: true, ReachesCloud: true},
+		Reloads: component.Names(Name),
 		Objects: objects,
 	}
 }

@@ -29,6 +29,7 @@ func Component() component.Component {
 		ImageKeys: []string{"hyperkube"},
 		DependsOn: []string{component.APIServer},
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
+		Reloads:   component.Names("scheduler-server"),
 		Objects:   objects,
 	}
 }

@@ -1,0 +1,59 @@
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
+)
+
+// serving are the user's serving certificates; objects has refused what cannot be read.
+func serving(ctx *component.Context) []clusterconfig.NamedCertificate {
+	config, err := clusterconfig.APIServerOf(ctx.HCP)
+	if err != nil {
+		return nil
+	}
+	return config.Serving()
+}
+
+func namedVolume(i int) string { return fmt.Sprintf("server-named-%d", i) }
+
+func namedArgs(ctx *component.Context) []string {
+	var args []string
+	for i, c := range serving(ctx) {
+		dir := certDir + "/" + namedVolume(i)
+		arg := "--tls-sni-cert-key=" + dir + "/tls.crt," + dir + "/tls.key"
+		if len(c.Names) > 0 {
+			arg += ":" + strings.Join(c.Names, ",")
+		}
+		args = append(args, arg)
+	}
+	return args
+}
+
+// mountNamed adds the user's serving certificates to the pod of the API server, its first container.
+func mountNamed(certificates []clusterconfig.NamedCertificate, pod *corev1.PodSpec) {
+	for i, c := range certificates {
+		volume := component.SecretVolume(namedVolume(i), c.ServingCertificate.Name)
+		volume.Secret.Items = []corev1.KeyToPath{{Key: corev1.TLSCertKey, Path: "tls.crt"}, {Key: corev1.TLSPrivateKeyKey, Path: "tls.key"}}
+		pod.Volumes = append(pod.Volumes, volume)
+		server := &pod.Containers[0]
+		server.VolumeMounts = append(server.VolumeMounts, component.Mount(namedVolume(i)+":"+certDir+"/"+namedVolume(i)))
+	}
+}
+
+// reloads are the certificates and bundles that the API server reads again by itself. Not among them: what the konnectivity server
+// and the API server's way to it use, which either reads once.
+func reloads(ctx *component.Context) []string {
+	names := []string{
+		"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt", component.EtcdClientSecret,
+		"client-ca", "aggregator-client-ca",
+	}
+	for _, c := range serving(ctx) {
+		names = append(names, c.ServingCertificate.Name)
+	}
+	return names
+}

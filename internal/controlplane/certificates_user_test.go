@@ -1,0 +1,116 @@
+package controlplane
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+)
+
+func configured(apiServer string) *hyperv1.HostedControlPlane {
+	hcp := plane()
+	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &runtime.RawExtension{Raw: []byte(apiServer)}}
+	return hcp
+}
+
+func TestUserServingCertificates(t *testing.T) {
+	hcp := configured(`{"servingCerts":{"namedCertificates":[
+		{"names":["api.example.com","*.example.org"],"servingCertificate":{"name":"first"}},{"servingCertificate":{"name":"second"}}]}}`)
+	server := apiserver.Component()
+	view := viewOf(hcp)
+	mustContain(t, apiserver.Args(view),
+		"--tls-sni-cert-key=/etc/kubernetes/certs/server-private/tls.crt,/etc/kubernetes/certs/server-private/tls.key",
+		"--tls-sni-cert-key=/etc/kubernetes/certs/server-named-0/tls.crt,/etc/kubernetes/certs/server-named-0/tls.key:api.example.com,*.example.org",
+		"--tls-sni-cert-key=/etc/kubernetes/certs/server-named-1/tls.crt,/etc/kubernetes/certs/server-named-1/tls.key")
+	pod := podOf(t, server, view)
+	for volume, secret := range map[string]string{"server-named-0": "first", "server-named-1": "second"} {
+		mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == volume && m.MountPath == "/etc/kubernetes/certs/"+volume && m.ReadOnly
+		})
+		if !mounted || !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == volume && v.Secret.SecretName == secret }) {
+			t.Errorf("Secret %s is not mounted as %s", secret, volume)
+		}
+		if !slices.Contains(server.Reloads(view), secret) {
+			t.Errorf("a renewed %s restarts the API server", secret)
+		}
+	}
+	if _, err := server.Objects(viewOf(configured(`{"servingCerts":7}`))); err == nil {
+		t.Error("a configuration that cannot be read passes")
+	}
+}
+
+func podOf(t *testing.T, c component.Component, view *component.Context) corev1.PodSpec {
+	t.Helper()
+	objects, err := c.Objects(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objects {
+		switch w := obj.(type) {
+		case *appsv1.Deployment:
+			return w.Spec.Template.Spec
+		case *appsv1.StatefulSet:
+			return w.Spec.Template.Spec
+		}
+	}
+	t.Fatalf("component %s has no workload", c.Name)
+	return corev1.PodSpec{}
+}
+
+// userCertificate is one of an authority of the user's own.
+func userCertificate(t *testing.T, host string) map[string][]byte {
+	t.Helper()
+	authorities := []pki.Authority{{Secret: "authority", CN: "company", CertKey: "ca.crt", KeyKey: "ca.key"}}
+	have, err := pki.EnsureAuthorities(nil, authorities, pki.DefaultPolicy(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves, err := pki.EnsureLeavesOf(have, authorities, []pki.Leaf{{Secret: "leaf", Signer: "authority", CN: host, Hosts: []string{host}}}, pki.DefaultPolicy(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaves["leaf"]
+}
+
+func TestCustomKubeconfig(t *testing.T) {
+	certificate := userCertificate(t, "api.example.com")
+	without := maps.Clone(certificate)
+	delete(without, "ca.crt")
+	for name, test := range map[string]struct {
+		hcp    *hyperv1.HostedControlPlane
+		data   map[string][]byte
+		dns    string
+		wanted string
+	}{
+		"no certificate of the user's": {plane(), nil, "api.example.com", ""},
+		"its authority":                {configured(`{"servingCerts":{"namedCertificates":[{"servingCertificate":{"name":"mine"}}]}}`), certificate, "api.example.com", string(certificate["ca.crt"])},
+		"itself":                       {configured(`{"servingCerts":{"namedCertificates":[{"servingCertificate":{"name":"mine"}}]}}`), without, "api.example.com", string(certificate["tls.crt"])},
+		"another name":                 {configured(`{"servingCerts":{"namedCertificates":[{"servingCertificate":{"name":"mine"}}]}}`), certificate, "other.example.com", ""},
+		"listed names":                 {configured(`{"servingCerts":{"namedCertificates":[{"names":["*.example.com"],"servingCertificate":{"name":"mine"}}]}}`), certificate, "other.example.com", string(certificate["ca.crt"])},
+		"names that replace":           {configured(`{"servingCerts":{"namedCertificates":[{"names":["x.test"],"servingCertificate":{"name":"mine"}}]}}`), certificate, "api.example.com", ""},
+	} {
+		test.hcp.Spec.KubeAPIServerDNSName = test.dns
+		p := &pass{hcp: test.hcp, secrets: pki.Secrets{"mine": test.data}}
+		p.endpoints.APIServer = publish.Endpoint{Host: "198.18.16.3", Port: 7443}
+		list := p.kubeconfigs()
+		custom := list[len(list)-1]
+		if custom.Secret != customKubeconfigSecret || custom.Server != "https://"+test.dns+":7443" || string(custom.ServerCA) != test.wanted {
+			t.Errorf("%s: %s leads to %s, trusts\n%s", name, custom.Secret, custom.Server, custom.ServerCA)
+		}
+		p.endpoints.APIServer = publish.Endpoint{}
+		if list := p.kubeconfigs(); strings.Contains(list[len(list)-1].Secret, "custom") {
+			t.Errorf("%s: written before the port is known", name)
+		}
+	}
+}

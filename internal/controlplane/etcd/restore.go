@@ -1,0 +1,84 @@
+package etcd
+
+import (
+	"net/url"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+)
+
+const (
+	// restoreBinary lies in the control-plane-operator's image.
+	restoreBinary = "/usr/bin/etcd-restore"
+
+	snapshotSecret = "etcd-snapshot"
+	snapshotKey    = "url"
+	snapshotDir    = "/etc/etcd/snapshot"
+	userCABundle   = "user-ca-bundle"
+	userCADir      = "/etc/etcd/user-ca"
+)
+
+// SnapshotURL is the snapshot that the cluster begins with; empty for none.
+func SnapshotURL(hcp *hyperv1.HostedControlPlane) string {
+	if m := hcp.Spec.Etcd.Managed; m != nil && len(m.Storage.RestoreSnapshotURL) > 0 {
+		return m.Storage.RestoreSnapshotURL[0]
+	}
+	return ""
+}
+
+// SnapshotName is the snapshot for people: without the signature that the address may carry.
+func SnapshotName(hcp *hyperv1.HostedControlPlane) string {
+	parsed, err := url.Parse(SnapshotURL(hcp))
+	if err != nil {
+		return "the given address"
+	}
+	return parsed.Host + parsed.Path
+}
+
+// addRestore lets the pods begin with the user's snapshot. Once they have, the address is taken away: a member that loses its disk
+// later must not come back with a state that the others have left behind.
+func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
+	address := SnapshotURL(ctx.HCP)
+	if address == "" {
+		return nil
+	}
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: []corev1.Container{restorer(ctx)}}}
+	if ctx.Settings.Cloud != nil {
+		ctx.Settings.Cloud(template)
+	}
+	trust := component.ConfigMapVolume("user-ca", userCABundle)
+	trust.ConfigMap.Optional = ptr.To(true)
+	pod.InitContainers = append(pod.InitContainers, template.Spec.InitContainers...)
+	pod.Volumes = append(append(pod.Volumes, template.Spec.Volumes...), component.SecretVolume("snapshot", snapshotSecret), trust)
+
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: snapshotSecret}, Type: corev1.SecretTypeOpaque}
+	if !kube.IsTrue(ctx.HCP.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
+		secret.Data = map[string][]byte{snapshotKey: []byte(address)}
+	}
+	return []client.Object{secret}
+}
+
+func restorer(ctx *component.Context) corev1.Container {
+	return corev1.Container{
+		Name: "restore-snapshot", Image: ctx.Settings.Image,
+		Command: append([]string{restoreBinary,
+			"--url-file=" + snapshotDir + "/" + snapshotKey, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
+		Env:       memberEnv(),
+		Resources: component.Requests("10m", "50Mi"),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "data", MountPath: dataDir}, component.Mount("snapshot:" + snapshotDir), component.Mount("user-ca:" + userCADir),
+		},
+	}
+}
+
+// reloads: etcd reads its certificates for every connection, and its authorities once. What a restore needs is over when etcd runs.
+func reloads(*component.Context) []string {
+	return []string{"etcd-server-tls", "etcd-peer-tls", snapshotSecret, userCABundle, proxyenv.TrustBundleName}
+}

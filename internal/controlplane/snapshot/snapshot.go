@@ -1,0 +1,162 @@
+// Package snapshot puts a backup of another etcd where a new one is about to start.
+package snapshot
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.uber.org/zap"
+)
+
+const (
+	// answerTimeout is for the first bytes; how long the rest takes depends on the size.
+	answerTimeout = 30 * time.Second
+	// member is the directory in which etcd keeps everything: as long as it is missing there is no data.
+	member = "member"
+	// workDir is beside it, on the same disk, so that the finished directory can be moved into place in one step.
+	workDir = ".restore"
+)
+
+// Options say which snapshot becomes which member.
+type Options struct {
+	// URLFile holds the snapshot's address. It may carry a signature that lets everybody read: it is in no argument and no log.
+	URLFile string
+	// CAFile, when it exists, holds authorities to trust besides the system's.
+	CAFile  string
+	DataDir string
+	// Name, PeerURL, InitialCluster and Token are those of etcd's own arguments.
+	Name, PeerURL, InitialCluster, Token string
+}
+
+// AddFlags binds the options.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.URLFile, "url-file", "", "file with the address of the snapshot; nothing is done without it")
+	flags.StringVar(&o.CAFile, "ca-file", "", "certificate authorities to trust besides the system's, if the file exists")
+	flags.StringVar(&o.DataDir, "data-dir", "", "etcd's data directory")
+	flags.StringVar(&o.Name, "name", "", "name of the member")
+	flags.StringVar(&o.PeerURL, "initial-advertise-peer-urls", "", "peer URL of the member")
+	flags.StringVar(&o.InitialCluster, "initial-cluster", "", "members of the cluster, as etcd is told")
+	flags.StringVar(&o.Token, "initial-cluster-token", "", "token of the cluster, as etcd is told")
+}
+
+// Run restores the snapshot unless there is data already, or no snapshot any more. A run that was interrupted leaves no data behind.
+func Run(ctx context.Context, o Options) error {
+	address, err := os.ReadFile(o.URLFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the address of the snapshot: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(o.DataDir, member)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	work := filepath.Join(o.DataDir, workDir)
+	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700)); err != nil {
+		return fmt.Errorf("prepare %s: %w", work, err)
+	}
+	file := filepath.Join(work, "snapshot.db")
+	if err := download(ctx, strings.TrimSpace(string(address)), o.CAFile, file); err != nil {
+		return err
+	}
+	if err := o.restore(file, filepath.Join(work, "data")); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(work, "data", member), filepath.Join(o.DataDir, member)); err != nil {
+		return fmt.Errorf("move the restored data into place: %w", err)
+	}
+	return os.RemoveAll(work)
+}
+
+// restore checks the snapshot's hash and writes a data directory that knows only the members of this cluster.
+func (o Options) restore(file, directory string) error {
+	logger, err := zap.NewProduction()
+	if err != nil {
+		return fmt.Errorf("make a logger: %w", err)
+	}
+	err = snapshot.NewV3(logger).Restore(snapshot.RestoreConfig{
+		SnapshotPath: file, OutputDataDir: directory, Name: o.Name, PeerURLs: []string{o.PeerURL},
+		InitialCluster: o.InitialCluster, InitialClusterToken: o.Token,
+	})
+	if err != nil {
+		return fmt.Errorf("the file is no complete snapshot of etcd; make one with `etcdctl snapshot save` and give its address to a new cluster: %w", err)
+	}
+	return nil
+}
+
+func download(ctx context.Context, address, caFile, path string) error {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
+		return errors.New("the snapshot's address is no https URL; for an object store, make one that is signed in advance, such as a blob's with a shared access signature")
+	}
+	client, err := clientFor(caFile)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s for the snapshot: %w", parsed.Host, withoutURL(err))
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask %s for the snapshot: %w", parsed.Host, withoutURL(err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask %s for the snapshot %s: %s %s; is the address complete, and its signature still valid?",
+			parsed.Host, parsed.Path, response.Status, response.Header.Get("x-ms-error-code"))
+	}
+	return save(response.Body, path)
+}
+
+func save(from io.Reader, path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep the snapshot: %w", err)
+	}
+	_, err = io.Copy(file, from)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("download the snapshot: %w", err)
+	}
+	return nil
+}
+
+// withoutURL drops the address, signature and all, that the HTTP client adds to its errors.
+func withoutURL(err error) error {
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		return withURL.Err
+	}
+	return err
+}
+
+func clientFor(caFile string) (*http.Client, error) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("read the system's certificate authorities: %w", err)
+	}
+	bundle, err := os.ReadFile(caFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the user's certificate authorities: %w", err)
+	}
+	roots.AppendCertsFromPEM(bundle)
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		ResponseHeaderTimeout: answerTimeout,
+	}}, nil
+}

@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
+	"go.uber.org/zap"
+)
+
+// backup is what `etcdctl snapshot save` writes: the database and its hash.
+func backup(t *testing.T, key, value string) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "db")
+	be := backend.NewDefaultBackend(zap.NewNop(), path)
+	schema.NewMembershipBackend(zap.NewNop(), be).MustCreateBackendBuckets()
+	store := mvcc.NewStore(zap.NewNop(), be, nil, mvcc.StoreConfig{})
+	store.Put([]byte(key), []byte(value), 0)
+	store.Commit()
+	if err := errors.Join(store.Close(), be.Close()); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	return append(content, sum[:]...)
+}
+
+type bucket struct {
+	*httptest.Server
+	asked int
+}
+
+func serve(t *testing.T, content []byte) *bucket {
+	b := &bucket{}
+	b.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.asked++
+		if r.URL.Query().Get("sig") != "topsecret" {
+			w.Header().Set("x-ms-error-code", "AuthenticationFailed")
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(b.Close)
+	return b
+}
+
+// member0 is the first start of a member; query is that of the snapshot's address.
+func member0(t *testing.T, b *bucket, query string) Options {
+	t.Helper()
+	dir := t.TempDir()
+	o := Options{
+		URLFile: filepath.Join(dir, "url"), CAFile: filepath.Join(dir, "ca.crt"), DataDir: filepath.Join(dir, "data"), Name: "etcd-0",
+		PeerURL: "https://etcd-0.etcd-discovery.clusters-demo.svc:2380", Token: "clusters-demo",
+		InitialCluster: "etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380,etcd-1=https://etcd-1.etcd-discovery.clusters-demo.svc:2380",
+	}
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Certificate().Raw})
+	err := errors.Join(os.Mkdir(o.DataDir, 0o700), os.WriteFile(o.URLFile, []byte(b.URL+"/backups/etcd.db?"+query+"\n"), 0o600),
+		os.WriteFile(o.CAFile, authority, 0o600), os.Mkdir(filepath.Join(o.DataDir, "lost+found"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestRestore(t *testing.T) {
+	b := serve(t, backup(t, "/kubernetes.io/configmaps/default/a", "kept"))
+	o := member0(t, b, "sig=topsecret")
+	// What an interrupted run left.
+	if err := os.MkdirAll(filepath.Join(o.DataDir, workDir, "data", member), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Run(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.asked != 1 {
+		t.Errorf("the snapshot was asked for %d times; a member with data keeps it", b.asked)
+	}
+	if _, err := os.Stat(filepath.Join(o.DataDir, workDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the downloaded file stays: %v", err)
+	}
+	be := backend.NewDefaultBackend(zap.NewNop(), filepath.Join(o.DataDir, member, "snap", "db"))
+	defer be.Close()
+	store := mvcc.NewStore(zap.NewNop(), be, nil, mvcc.StoreConfig{})
+	defer store.Close()
+	result, err := store.Range(context.Background(), []byte("/kubernetes.io/configmaps/default/a"), nil, mvcc.RangeOptions{})
+	if err != nil || len(result.KVs) != 1 || string(result.KVs[0].Value) != "kept" {
+		t.Errorf("restored %+v, %v", result, err)
+	}
+	members, _ := schema.NewMembershipBackend(zap.NewNop(), be).MustReadMembersFromBackend()
+	if len(members) != 2 {
+		t.Errorf("the restored cluster has %d members", len(members))
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	good := backup(t, "a", "b")
+	damaged := append([]byte{}, good...)
+	damaged[len(damaged)/2] ^= 1
+	for name, test := range map[string]struct {
+		content []byte
+		query   string
+		says    string
+	}{
+		"a damaged file":          {damaged, "sig=topsecret", "no complete snapshot"},
+		"a file without its hash": {good[:len(good)-sha256.Size], "sig=topsecret", "no complete snapshot"},
+		"an expired signature":    {good, "sig=topsecreT", "AuthenticationFailed"},
+	} {
+		o := member0(t, serve(t, test.content), test.query)
+		err := Run(context.Background(), o)
+		if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(strings.ToLower(err.Error()), "topsecret") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(o.DataDir, member)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s left data: %v", name, err)
+		}
+	}
+}
+
+func TestRestoreDistrustsAndKeepsTheAddress(t *testing.T) {
+	o := member0(t, serve(t, nil), "sig=topsecret")
+	o.CAFile = ""
+	if err := Run(context.Background(), o); err == nil || strings.Contains(err.Error(), "topsecret") {
+		t.Errorf("a server of an unknown authority: %v", err)
+	}
+	if err := os.WriteFile(o.URLFile, []byte("s3://bucket/topsecret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "https") || strings.Contains(err.Error(), "topsecret") {
+		t.Errorf("an address that is not served: %v", err)
+	}
+	if err := os.Remove(o.URLFile); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(context.Background(), o); err != nil {
+		t.Errorf("without an address: %v", err)
+	}
+}
