@@ -35,7 +35,7 @@ const (
 	ControlPlaneConnectionAvailable      ConditionType = "ControlPlaneConnectionAvailable"       // healthy True, or Unknown without workers: the workers reach the control plane
 	ValidAzureKMSConfig                  ConditionType = "ValidAzureKMSConfig"                   // healthy True, or Unknown without a key vault: the key encrypts and decrypts
 	EtcdDataEncryptionUpToDate           ConditionType = "EtcdDataEncryptionUpToDate"            // healthy True: every Secret is encrypted with the active key
-	HostedClusterRestoredFromBackup      ConditionType = "HostedClusterRestoredFromBackup"       // only where a backup was given, healthy True: the cluster began with it
+	HostedClusterRestoredFromBackup      ConditionType = "HostedClusterRestoredFromBackup"       // informative, only where a backup is given: True once the cluster has begun with it
 	PublicEndpointExposed                ConditionType = "PublicEndpointExposed"                 // informative: the public endpoint follows the topology
 	CloudResourcesDestroyed              ConditionType = "CloudResourcesDestroyed"               // during deletion: what the hosted cluster made in the cloud is gone
 	CVOScaledDown                        ConditionType = "CVOScaledDown"                         // during deletion: nothing in the hosted cluster recreates what is removed

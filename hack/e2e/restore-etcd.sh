@@ -7,6 +7,7 @@ mkdir -p "$DIR/etcd"
 restored() { kubectl --kubeconfig "$DIR/kubeconfig" "$@"; }
 
 guest -n default create configmap backed-up --from-literal=answer=42 --dry-run=client -o yaml | guest apply -f - >/dev/null
+guest -n default delete configmap too-late --ignore-not-found >/dev/null
 
 # The real etcdctl, against the member itself. The payload's etcd is etcdctl too when it is called so.
 program=$(find "${HYPERSHIFT_CACHE:-$HOME/.cache/hypershift-sandbox}" -type f -name etcd -path '*bin*' -perm -u+x | head -n 1)
@@ -45,8 +46,13 @@ rm -rf "$DIR/etcd"
 
 cluster_infra $RESTORED $RESTORED_INFRA "$DIR" 2>/dev/null
 cluster_create $RESTORED $RESTORED_INFRA "$DIR" --node-pool-replicas 0 --render --render-sensitive >"$DIR/rendered.yaml"
-awk -v url="$URL" '{print} /^ *storage:$/ && !done {match($0, /^ */); printf "%*s  restoreSnapshotURL: [\"%s\"]\n", RLENGTH, "", url; done = 1}' \
-  "$DIR/rendered.yaml" | kubectl apply -f - >/dev/null
+# It begins with the backup, and reads the Secrets in it with the key that they were written with.
+awk -v url="$URL" -v key="$NAME-etcd-encryption-key" '
+  active {sub(/name: .*/, "name: " key); active = 0}
+  /^ *activeKey:$/ {active = 1}
+  {print}
+  /^ *storage:$/ && !done {match($0, /^ */); printf "%*s  restoreSnapshotURL: [\"%s\"]\n", RLENGTH, "", url; done = 1}' \
+  "$DIR/rendered.yaml" | kubectl apply -f - 2>/dev/null >/dev/null
 rm -f "$DIR/rendered.yaml"
 kubectl -n $NAMESPACE wait hostedcluster/$RESTORED --for=condition=Available --timeout=10m
 kubectl -n $NAMESPACE get hostedcluster $RESTORED -o jsonpath='{.status.conditions[?(@.type=="HostedClusterRestoredFromBackup")].status}: {.status.conditions[?(@.type=="HostedClusterRestoredFromBackup")].message}{"\n"}' | tee "$DIR/condition"
