@@ -363,6 +363,20 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 	if len(router.PolicyTypes) != 2 || len(router.Egress) != 3 || len(router.Egress[0].To[0].IPBlock.Except) == 0 || len(router.Egress[2].Ports) != 2 {
 		t.Errorf("private-router %+v", router)
 	}
+
+	// What another version let in goes where the cluster's own router serves every Route, once.
+	routed := hc.DeepCopy()
+	for i, host := range []hyperv1.Hostname{"a.test", "b.test", "c.test", "d.test"} {
+		routed.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route,
+			Route: &hyperv1.RoutePublishingStrategy{Hostname: host}}
+	}
+	p := &pass{Reconciler: f.reconciler, hc: routed, names: namesOf(routed)}
+	for _, want := range []int64{1, 0} {
+		f.writes.Store(0)
+		if err := p.closeToIngress(t.Context()); err != nil || f.writes.Load() != want {
+			t.Errorf("closing to the ingress: %d writes, want %d: %v", f.writes.Load(), want, err)
+		}
+	}
 }
 
 // TestOperatorUpgradeRestartsNothing: another version of this operator, of another image, writes nothing to a cluster at rest, even
