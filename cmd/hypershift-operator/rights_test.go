@@ -33,6 +33,7 @@ var ownCalls = map[string][]right{
 	"hostedcluster: rights of workloads outside of it":           rights("rbac.authorization.k8s.io", "clusterroles", "get", "list", "watch", "create", "update", "patch", "delete"),
 	"hostedcluster: their bindings":                              rights("rbac.authorization.k8s.io", "clusterrolebindings", "get", "list", "watch", "create", "update", "patch", "delete"),
 	"hostedcluster: networks that control planes must not reach": rights("config.openshift.io", "networks", "get", "list", "watch"),
+	"hostedcluster: the same, as nodes have them":                rights("", "nodes", "list"),
 	"hostedcluster: mirrors of the management cluster":           rights("config.openshift.io", "imagedigestmirrorsets", "get", "list", "watch"),
 	"hostedcluster: their former kind":                           rights("operator.openshift.io", "imagecontentsourcepolicies", "get", "list", "watch"),
 }

@@ -74,12 +74,26 @@ func AvailabilityProber(image string, target WaitTarget) corev1.Container {
 	return c
 }
 
+// AccessProber is the init container that ends when the guest's API answers and has the binding that gives the pod its rights, which
+// they must allow to read. volume has the pod's kubeconfig.
+func AccessProber(image, volume, binding string) corev1.Container {
+	return corev1.Container{
+		Name: "availability-prober", Image: image,
+		Command: []string{Binary, "availability-prober",
+			"--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig", "--wait-for-cluster-rolebinding=" + binding},
+		Resources:    Requests("10m", "10Mi"),
+		VolumeMounts: []corev1.VolumeMount{Mount(volume + ":/etc/kubernetes/kubeconfig")},
+	}
+}
+
 // Token names a service account of the hosted cluster whose token a pod of the control plane needs.
 type Token struct {
 	Namespace      string
 	ServiceAccount string
 	// Audience defaults to CloudAudience.
 	Audience string
+	// Kubeconfig is the Secret with which tokens are asked for; the account whose they are needs nothing else.
+	Kubeconfig string
 }
 
 // AddTokenMinter adds the native side-car that keeps the token fresh, its volumes, and the token's mount on every container.
@@ -87,7 +101,7 @@ func AddTokenMinter(spec *corev1.PodSpec, image string, token Token) {
 	addVolumes(spec,
 		corev1.Volume{Name: cloudTokenVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-		SecretVolume("token-minter-kubeconfig", AdminKubeconfigSecret))
+		SecretVolume("token-minter-kubeconfig", token.Kubeconfig))
 	for i := range spec.Containers {
 		spec.Containers[i].VolumeMounts = append(spec.Containers[i].VolumeMounts,
 			corev1.VolumeMount{Name: cloudTokenVolume, MountPath: CloudTokenDir, ReadOnly: true})

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -63,11 +62,6 @@ func (p *pass) grantAccess(ctx context.Context) error {
 		return fmt.Errorf("reach the hosted API server: %w", err)
 	}
 	if err := guest.Bootstrap(ctx, admin); err != nil {
-		return err
-	}
-	// The cloud-controller-manager's lease lives here, and it starts as soon as the API answers.
-	lease := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cloudprovider.LeaseNamespace}}
-	if err := kube.Apply(ctx, admin, component.FieldManager, lease); err != nil {
 		return err
 	}
 	p.granted.done(p.hcp.UID, p.Now())

@@ -24,6 +24,7 @@ type addon struct {
 var addons = []addon{
 	{nil, clusterRBAC},
 	{nil, definitions},
+	{nil, controlPlaneAccess},
 	{nil, reachability},
 	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
 	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},

@@ -22,12 +22,12 @@ const (
 	bootstrapAccount   = "node-bootstrapper"
 )
 
-// Bootstrap gives the config operator its rights in the guest. The control-plane-operator calls it with an administrator's client
-// once the API server answers: the operator itself never holds that credential.
+// Bootstrap gives the programs of the control plane their rights in the guest, the config operator first: most waits for it. The
+// control-plane-operator calls it with an administrator's client once the API server answers: none of them ever holds that credential.
 func Bootstrap(ctx context.Context, admin client.Client) error {
-	binding := bind("hypershift:hosted-cluster-config-operator", "cluster-admin", user(configOperatorUser))
-	if err := kube.Apply(ctx, admin, "control-plane-operator", binding); err != nil {
-		return fmt.Errorf("let the config operator into the guest: %w", err)
+	objects := append([]client.Object{bind(ConfigOperatorAccess, "cluster-admin", user(configOperatorUser))}, controlPlaneAccess(nil)...)
+	if err := kube.Apply(ctx, admin, "control-plane-operator", objects...); err != nil {
+		return fmt.Errorf("let the control plane into the guest: %w", err)
 	}
 	return nil
 }

@@ -51,6 +51,7 @@ func managedKinds() []client.Object {
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{},
 		&corev1.Endpoints{},
 		&apiextensionsv1.CustomResourceDefinition{}, &discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
+		&rbacv1.Role{}, &rbacv1.RoleBinding{},
 	}
 }
 

@@ -52,8 +52,12 @@ const (
 func (p *pass) ensureIsolation(ctx context.Context) error {
 	policies := p.networkPolicies()
 	forbidden, err := p.forbidden.read(ctx, p.Live, p.Now())
+	forbidden = slices.Concat(forbidden, p.EgressBlockCIDRs)
+	if err == nil {
+		policies = append(policies, p.apiServerEgressPolicy(forbidden))
+	}
 	if err == nil && p.hc.Spec.Platform.Type == hyperv1.AzurePlatform {
-		policies = append(policies, p.privateRouterPolicy(slices.Concat(forbidden, p.EgressBlockCIDRs)))
+		policies = append(policies, p.privateRouterPolicy(forbidden))
 	}
 	errs := []error{err, p.closeToIngress(ctx)}
 	for _, policy := range policies {
@@ -232,13 +236,13 @@ func apiServerAddresses(ctx context.Context, live client.Reader) ([]string, erro
 	return slices.Compact(found), nil
 }
 
-// podNetworks is empty on a management cluster that does not tell.
+// podNetworks are those of the management cluster's own configuration, or those of its nodes.
 func podNetworks(ctx context.Context, live client.Reader) ([]string, error) {
 	config := &unstructured.Unstructured{}
 	config.SetGroupVersionKind(schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "Network"})
 	err := live.Get(ctx, client.ObjectKey{Name: "cluster"}, config)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil
+		return nodePodNetworks(ctx, live)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the management cluster's Network configuration: %w", err)

@@ -2,6 +2,7 @@ package hostedcluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -340,7 +341,8 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 	f := newFixture(t, "isolated")
 	hc := f.cluster()
 	hc.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{Port: ptr.To[int32](7443)}
-	f.create(t, f.pullSecret(), f.madeSecret(), hc)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "isolated"}, Spec: corev1.NodeSpec{PodCIDR: "10.200.7.0/24", PodCIDRs: []string{"10.200.7.0/24"}}}
+	f.create(t, f.pullSecret(), f.madeSecret(), hc, node)
 	f.reconcile(t)
 	policy := func(name string) networkingv1.NetworkPolicySpec {
 		got := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}}
@@ -363,6 +365,18 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 	if len(router.PolicyTypes) != 2 || len(router.Egress) != 3 || len(router.Egress[0].To[0].IPBlock.Except) == 0 || len(router.Egress[2].Ports) != 2 {
 		t.Errorf("private-router %+v", router)
 	}
+	// A plain management cluster: what pods have is read from its nodes.
+	server := policy("kas-egress")
+	if server.PodSelector.MatchLabels["app"] != "kube-apiserver" || len(server.PolicyTypes) != 1 || len(server.Ingress) != 0 || len(server.Egress) != 3 ||
+		server.Egress[0].To[0].NamespaceSelector != nil || server.Egress[0].To[0].PodSelector == nil {
+		t.Fatalf("kas-egress %+v", server)
+	}
+	closed := server.Egress[1].To[0].IPBlock.Except
+	for _, network := range []string{"10.200.7.0/24", "169.254.169.254/32", router.Egress[0].To[0].IPBlock.Except[0]} {
+		if !slices.Contains(closed, network) {
+			t.Errorf("the API server of a guest reaches %s: %v", network, closed)
+		}
+	}
 
 	// What another version let in goes where the cluster's own router serves every Route, once.
 	routed := hc.DeepCopy()
@@ -375,6 +389,20 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 		f.writes.Store(0)
 		if err := p.closeToIngress(t.Context()); err != nil || f.writes.Load() != want {
 			t.Errorf("closing to the ingress: %d writes, want %d: %v", f.writes.Load(), want, err)
+		}
+	}
+}
+
+// TestProxyRule: only a proxy given by its address needs a rule of its own, and gets one for its port.
+func TestProxyRule(t *testing.T) {
+	for text, want := range map[string]string{"http://198.18.0.1:8888": "198.18.0.1/32:8888", "http://proxy.corp:3128": "", "": "", "http://10.0.0.1": ""} {
+		rule, ok := proxyRule(text)
+		got := ""
+		if ok {
+			got = fmt.Sprintf("%s:%d", rule.To[0].IPBlock.CIDR, rule.Ports[0].Port.IntValue())
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -28,6 +28,7 @@ func operatorRules() []rbacv1.PolicyRule {
 		rule("apiextensions.k8s.io", []string{"patch"}, "customresourcedefinitions/status"),
 		rule("", all, "configmaps", "secrets", "services", "serviceaccounts", "persistentvolumeclaims", "pods", "pods/log", "endpoints"),
 		rule("", write, "namespaces"),
+		rule("", []string{"list"}, "nodes"),
 		rule("", tell, "events"),
 		rule("events.k8s.io", tell, "events"),
 		rule("apps", all, "deployments", "deployments/scale", "replicasets", "statefulsets"),

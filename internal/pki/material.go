@@ -97,6 +97,7 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 		{Secret: "kube-controller-manager-kubeconfig", Server: service, Client: "kube-controller-manager"},
 		{Secret: infraID + "-kubeconfig", Key: "value", Server: service, Client: "system-admin-client"},
 	}
+	list = append(list, identityKubeconfigs(service)...)
 	if externalURL != "" {
 		list = append(list,
 			Kubeconfig{Secret: "admin-kubeconfig", Server: externalURL, Client: "system-admin-client"},

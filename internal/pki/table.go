@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Params are the facts the certificates' names depend on. An endpoint that is not known yet is empty: the certificates that
@@ -31,7 +32,7 @@ var (
 
 // Leaves is HyperShift's table of certificates, as far as a component of ours uses it.
 func Leaves(p Params) ([]Leaf, error) {
-	leaves := append(clientLeaves(), internalLeaves(p)...)
+	leaves := slices.Concat(clientLeaves(), identityLeaves(), internalLeaves(p))
 	if p.APIHost != "" {
 		hosts, err := apiServerHosts(p)
 		if err != nil {

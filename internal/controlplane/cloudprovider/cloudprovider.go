@@ -9,13 +9,12 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // Name of the component and its Deployment.
 const Name = "azure-cloud-controller-manager"
-
-// LeaseNamespace is where, in the guest, its leader election lives.
-const LeaseNamespace = "openshift-cloud-controller-manager"
 
 const (
 	configName = "azure-cloud-config"
@@ -24,7 +23,7 @@ const (
 )
 
 // token is the guest service account that the cloudProvider identity is federated with.
-var token = component.Token{Namespace: "kube-system", ServiceAccount: "azure-cloud-provider"}
+var token = component.Token{Namespace: "kube-system", ServiceAccount: guest.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
 
 // Component is the cloud-controller-manager of platform Azure.
 func Component() component.Component {
@@ -34,7 +33,7 @@ func Component() component.Component {
 		DependsOn: []string{component.APIServer},
 		Enabled:   func(ctx *component.Context) bool { return ctx.HCP.Spec.Platform.Azure != nil },
 		// Two of them would undo each other's load balancers while a lease changes hands.
-		Traits:  component.Traits{ReachesCloud: true, Recreate: true, WaitFor: component.WaitForAPIServer},
+		Traits:  component.Traits{ReachesCloud: true, Recreate: true},
 		Objects: objects,
 	}
 }
@@ -67,6 +66,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", guest.CloudControllerAccess)},
 			Containers: []corev1.Container{{
 				Name: "cloud-controller-manager", Image: ctx.Image(Name),
 				Command:      append([]string{"/bin/azure-cloud-controller-manager"}, Args(ctx)...),
@@ -74,7 +74,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig"), component.Mount("cloud-config:/etc/cloud")},
 			}},
 			Volumes: []corev1.Volume{
-				component.SecretVolume("kubeconfig", component.AdminKubeconfigSecret), component.SecretVolume("cloud-config", configName),
+				component.SecretVolume("kubeconfig", pki.CloudControllerManager.Kubeconfig), component.SecretVolume("cloud-config", configName),
 			},
 		}}},
 	}
@@ -95,7 +95,7 @@ func Args(ctx *component.Context) []string {
 		"--route-reconciliation-period=10s",
 		"--use-service-account-credentials=false",
 		"--leader-elect=true", "--leader-elect-lease-duration=137s", "--leader-elect-renew-deadline=107s", "--leader-elect-retry-period=26s",
-		"--leader-elect-resource-namespace=" + LeaseNamespace,
+		"--leader-elect-resource-namespace=" + guest.CloudControllerNamespace,
 		"--cluster-name=" + ctx.HCP.Spec.InfraID,
 		"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + component.CipherSuites,
 		"--v=4",

@@ -11,13 +11,11 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/guest"
 )
 
 // Name of the component and its Deployment.
 const Name = "hosted-cluster-config-operator"
-
-// AccessBinding is the ClusterRoleBinding in the guest that gives this operator its rights; its pods wait for it.
-const AccessBinding = "hypershift:hosted-cluster-config-operator"
 
 // Component is the hosted-cluster-config-operator; agents in the guest dial the published konnectivity endpoint.
 func Component(endpoints publish.Endpoints) component.Component {
@@ -58,7 +56,7 @@ func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Dep
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{waitForAccess(ctx)},
+			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", guest.ConfigOperatorAccess)},
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Settings.Image,
 				Command: []string{component.Binary, Name,
@@ -75,16 +73,5 @@ func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Dep
 			}},
 			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", "hcco-kubeconfig")},
 		}}},
-	}
-}
-
-// waitForAccess ends when the guest's API answers and grants the operator its rights.
-func waitForAccess(ctx *component.Context) corev1.Container {
-	return corev1.Container{
-		Name: "availability-prober", Image: ctx.Settings.Image,
-		Command: []string{component.Binary, "availability-prober",
-			"--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig", "--wait-for-cluster-rolebinding=" + AccessBinding},
-		Resources:    component.Requests("10m", "10Mi"),
-		VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // Name of the component and its Deployment.
@@ -23,7 +25,7 @@ func Component() component.Component {
 			_, disabled := ctx.HCP.Annotations[hyperv1.DisableMachineManagementAnnotation]
 			return !disabled
 		},
-		Traits:  component.Traits{ManagementAccess: true, Recreate: true, WaitFor: component.WaitForAPIServer},
+		Traits:  component.Traits{ManagementAccess: true, Recreate: true},
 		Objects: objects,
 	}
 }
@@ -31,11 +33,11 @@ func Component() component.Component {
 func objects(ctx *component.Context) ([]client.Object, error) {
 	access := component.Access(Name, ctx.Namespace(),
 		component.Rule("cluster.x-k8s.io", "get,list,watch", "machines"),
-		component.Rule("", "get,list,watch", "configmaps"),
 	)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", guest.MachineApproverAccess)},
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Settings.Image,
 				Command: []string{component.Binary, "machine-approver",
@@ -43,7 +45,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 				Resources:    component.Requests("10m", "50Mi"),
 				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
 			}},
-			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", component.AdminKubeconfigSecret)},
+			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", pki.MachineApprover.Kubeconfig)},
 		}}},
 	}
 	return append(access, d), nil

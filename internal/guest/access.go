@@ -1,0 +1,90 @@
+package guest
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+)
+
+// Bindings that give programs of the control plane their rights in the guest; their pods wait for them.
+const (
+	ConfigOperatorAccess  = "hypershift:hosted-cluster-config-operator"
+	MachineApproverAccess = "hypershift:machine-approver"
+	CloudControllerAccess = "hypershift:cloud-controller-manager"
+)
+
+const (
+	// CloudControllerNamespace is where the cloud-controller-manager's leader election lives.
+	CloudControllerNamespace = "openshift-cloud-controller-manager"
+	// CloudProviderAccount of kube-system is whom the cloudProvider identity is federated with.
+	CloudProviderAccount = "azure-cloud-provider"
+)
+
+// controlPlaneAccess is what programs of the control plane may do in the guest, besides the config operator, which keeps these
+// objects. Of each program the ClusterRoleBinding comes last: it is what the program's pod waits for.
+func controlPlaneAccess(*Facts) []client.Object {
+	return append(machineApproverAccess(), cloudControllerAccess()...)
+}
+
+// machineApproverAccess: the approver lets kubelets in, and could let nobody else in.
+func machineApproverAccess() []client.Object {
+	approve := rule("certificates.k8s.io", []string{"approve"}, "signers")
+	approve.ResourceNames = []string{certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName}
+	return access(MachineApproverAccess, pki.MachineApprover,
+		rule("certificates.k8s.io", []string{"get", "list", "watch"}, "certificatesigningrequests"),
+		rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
+		approve,
+		rule("", []string{"get", "list", "watch"}, "nodes"),
+	)
+}
+
+// cloudControllerAccess: load balancers of Services, and Nodes whose machine is gone; no Secrets. The token of the identity that it
+// exchanges at Azure is the only one it can ask for.
+func cloudControllerAccess() []client.Object {
+	token := rule("", []string{"create"}, "serviceaccounts/token")
+	token.ResourceNames = []string{CloudProviderAccount}
+	lease := rule("coordination.k8s.io", []string{"get", "create", "update"}, "leases")
+	subject := user(pki.CloudControllerManager.User())
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CloudControllerNamespace}},
+		serviceAccount(CloudProviderAccount),
+		role(kubeSystem, CloudControllerAccess, token),
+		bindRole(kubeSystem, CloudControllerAccess, CloudControllerAccess, subject),
+		bindRole(kubeSystem, CloudControllerAccess+"-authentication", "extension-apiserver-authentication-reader", subject),
+		role(CloudControllerNamespace, CloudControllerAccess, lease),
+		bindRole(CloudControllerNamespace, CloudControllerAccess, CloudControllerAccess, subject),
+		bind(CloudControllerAccess+"-authentication", "system:auth-delegator", subject),
+	}
+	return append(objects, access(CloudControllerAccess, pki.CloudControllerManager,
+		rule("", []string{"get", "list", "watch", "update", "patch"}, "services"),
+		rule("", []string{"update", "patch"}, "services/status"),
+		rule("", []string{"get", "list", "watch", "update", "patch", "delete"}, "nodes"),
+		rule("", []string{"patch"}, "nodes/status"),
+		rule("discovery.k8s.io", []string{"get", "list", "watch"}, "endpointslices"),
+		rule("", []string{"create", "patch", "update"}, "events"),
+		rule("events.k8s.io", []string{"create", "patch", "update"}, "events"),
+	)...)
+}
+
+// access gives an identity its rights, and lets it see that it has them.
+func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []client.Object {
+	itself := rule(rbacv1.GroupName, []string{"get"}, "clusterrolebindings")
+	itself.ResourceNames = []string{name}
+	return []client.Object{clusterRole(name, append(rules, itself)...), bind(name, name, user(identity.User()))}
+}
+
+func role(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: rules}
+}
+
+func bindRole(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		Subjects:   subjects,
+	}
+}
