@@ -5,6 +5,8 @@ package guest
 import (
 	"fmt"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
@@ -21,6 +23,9 @@ type Facts struct {
 	// HCP is the hosted control plane itself, Version that of its release.
 	HCP     *hyperv1.HostedControlPlane
 	Version string
+	// PullSecret is the user's, as nodes have it; Copies are objects that the control plane has and the guest sees.
+	PullSecret []byte
+	Copies     []client.Object
 	// Images maps payload keys to pull specs as nodes see them.
 	Images map[string]string
 	// PodCIDR and ServiceCIDR are the first networks; DNSAddress is the tenth address of the second.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,7 @@ import (
 var configuration = []func(*Facts) []*unstructured.Unstructured{
 	clusterVersion,
 	singletons,
+	guards,
 }
 
 // Configuration is every object of OpenShift's configuration that the operator keeps in the guest; their statuses, where they have
@@ -73,7 +75,8 @@ func (r *resourceReconciler) configure(ctx context.Context, facts *Facts) (bool,
 	for _, obj := range Configuration(facts) {
 		gvk := obj.GroupVersionKind()
 		if _, err := r.guest.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); apimeta.IsNoMatchError(err) {
-			served = false
+			// A release before Kubernetes 1.30 has no such policies: it does without guards.
+			served = served && gvk.Group == admissionv1.GroupName
 			continue
 		} else if err != nil {
 			failed = append(failed, fmt.Errorf("find kind %s in the guest: %w", gvk.Kind, err))

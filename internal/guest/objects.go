@@ -25,6 +25,8 @@ var addons = []addon{
 	{nil, clusterRBAC},
 	{nil, definitions},
 	{nil, controlPlaneAccess},
+	{nil, namespaces},
+	{nil, installFacts},
 	{nil, reachability},
 	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
 	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},

@@ -41,7 +41,7 @@ const (
 	userCABundle   = "user-ca-bundle"
 )
 
-var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true}
+var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true, kubeletCA: true, cloudConfig: true}
 
 // managedKinds are what Objects makes; their metadata is watched, only of objects that carry our label.
 //
@@ -180,7 +180,10 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 	if err != nil {
 		return nil, err
 	}
-	facts.HCP, facts.Version, facts.Images = hcp, payload.Version, payload.Images
+	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
+	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
+		return nil, err
+	}
 	if image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]; image != "" {
 		facts.Images = maps.Clone(payload.Images)
 		facts.Images[release.KeyKonnectivity] = image

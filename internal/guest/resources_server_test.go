@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -85,13 +88,18 @@ func startOperator(t *testing.T) *server {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: agentSecret}, Data: map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: pullSecretName}, Data: map[string][]byte{hyperv1.PullSecretKey: []byte(`{"auths":{}}`)}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: agentCABundle}, Data: map[string]string{"ca.crt": "ca"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: userCABundle}, Data: map[string]string{"ca-bundle.crt": "USER"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: kubeletCA}, Data: map[string]string{"ca.crt": "KUBELET"}},
 		&hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "kube-apiserver"}},
 	)
 	hcp := out.plane()
 	hcp.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "api.demo.example.com", Port: 443}
 	hcp.Status.ControlPlaneVersion = &hyperv1.ControlPlaneVersionStatus{Desired: hyperv1.VersionRelease{Version: "4.21.0", Image: hcp.Spec.ReleaseImage}}
 	out.must(direct.Status().Update(t.Context(), hcp))
-	manager, err := ctrl.NewManager(config, ctrl.Options{
+	// The guards know the operator by its name.
+	itself := rest.CopyConfig(config)
+	itself.Impersonate = rest.ImpersonationConfig{UserName: configOperatorUser, Groups: []string{"system:masters"}}
+	manager, err := ctrl.NewManager(itself, ctrl.Options{
 		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: managedObjects()},
 	})
 	out.must(err)
@@ -143,7 +151,11 @@ func (s *server) eventually(check func() error) {
 // has tells what the object `cluster` of a kind lacks of the given JSON.
 func (s *server) has(obj client.Object, name, want string) func() error {
 	return func() error {
-		if err := s.client.Get(s.t.Context(), client.ObjectKey{Name: name}, obj); err != nil {
+		namespace, base, found := strings.Cut(name, "/")
+		if !found {
+			namespace, base = "", name
+		}
+		if err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: base}, obj); err != nil {
 			return err
 		}
 		got, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -196,6 +208,13 @@ func TestGuestConfiguration(t *testing.T) {
 		{&configv1.APIServer{}, clusterSingleton, `{}`},
 		{&configv1.Image{}, clusterSingleton, `{"spec":{"registrySources":{"insecureRegistries":["r.example.com"]}}}`},
 		{&configv1.ImageDigestMirrorSet{}, clusterSingleton, `{"spec":{"imageDigestMirrors":[{"source":"quay.io/a","mirrors":["mirror.example.com/a"]}]}}`},
+		{&corev1.Namespace{}, "openshift-kube-apiserver", `{"metadata":{"labels":{"openshift.io/cluster-monitoring":"true"}}}`},
+		{&corev1.Secret{}, "openshift-config/pull-secret", `{"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"eyJhdXRocyI6e319"}}`},
+		{&corev1.Secret{}, "openshift/pull-secret", `{"type":"kubernetes.io/dockerconfigjson"}`},
+		{&corev1.ConfigMap{}, "openshift-config/openshift-install", `{"data":{"invoker":"hypershift","version":"4.21.0"}}`},
+		{&corev1.ConfigMap{}, "openshift-config/user-ca-bundle", `{"data":{"ca-bundle.crt":"USER"}}`},
+		{&corev1.ConfigMap{}, "openshift-config-managed/kubelet-serving-ca", `{"data":{"ca-bundle.crt":"KUBELET"}}`},
+		{&corev1.Secret{}, "openshift-kube-apiserver-operator/kube-control-plane-signer", `{"data":{"tls.crt":"S1VCRUxFVA=="}}`},
 		{&configv1.ClusterOperator{}, "kube-apiserver", `{"status":{"relatedObjects":[{"group":"","resource":"namespaces","name":"openshift-kube-apiserver"}]}}`},
 	} {
 		s.eventually(s.has(row.obj, row.name, row.want))
@@ -208,26 +227,52 @@ func TestGuestConfiguration(t *testing.T) {
 		return nil
 	})
 	s.repairs()
+	s.guarded()
 	s.takesBack()
 }
 
 // repairs: what somebody in the guest changes or deletes comes back.
 func (s *server) repairs() {
 	s.t.Helper()
-	dns := &configv1.DNS{}
-	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: clusterSingleton}, dns))
-	dns.Spec.BaseDomain = "other.example.com"
-	s.must(s.client.Update(s.t.Context(), dns))
+	version := &configv1.ClusterVersion{}
+	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: clusterVersionName}, version))
+	s.must(s.client.Patch(s.t.Context(), version, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"channel":"fast"}}`))))
 	infrastructure := &configv1.Infrastructure{}
 	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: clusterSingleton}, infrastructure))
 	infrastructure.Status.ControlPlaneTopology = configv1.SingleReplicaTopologyMode
 	s.must(s.client.Status().Update(s.t.Context(), infrastructure))
-	s.must(s.client.Delete(s.t.Context(), &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: clusterSingleton}}))
 	s.must(s.client.Delete(s.t.Context(), &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver"}}))
-	s.eventually(s.has(&configv1.DNS{}, clusterSingleton, `{"spec":{"baseDomain":"demo.example.com"}}`))
+	s.eventually(s.has(&configv1.ClusterVersion{}, clusterVersionName, `{"spec":{"channel":"stable-4.21"}}`))
 	s.eventually(s.has(&configv1.Infrastructure{}, clusterSingleton, `{"status":{"controlPlaneTopology":"External"}}`))
-	s.eventually(s.has(&configv1.Proxy{}, clusterSingleton, `{"spec":{"httpProxy":"http://proxy:3128"},"status":{"httpProxy":"http://proxy:3128"}}`))
 	s.eventually(s.has(&configv1.ClusterOperator{}, "kube-apiserver", `{"metadata":{"name":"kube-apiserver"}}`))
+}
+
+// guarded: the configuration is changed in the HostedCluster and nowhere else; what does not change its specification may pass.
+func (s *server) guarded() {
+	s.t.Helper()
+	patch := func(obj client.Object, text string) error {
+		obj.SetName(clusterSingleton)
+		return s.client.Patch(s.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(text)))
+	}
+	refused := func(change func() error) {
+		s.t.Helper()
+		s.eventually(func() error {
+			if err := change(); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+				return fmt.Errorf("a guarded change is let through: %w", errors.Join(err, errors.New("not refused")))
+			}
+			return nil
+		})
+	}
+	refused(func() error { return patch(&configv1.DNS{}, `{"spec":{"baseDomain":"other.example.com"}}`) })
+	refused(func() error { return patch(&configv1.Infrastructure{}, `{"spec":{"cloudConfig":{"name":"x"}}}`) })
+	refused(func() error {
+		return s.client.Delete(s.t.Context(), &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: clusterSingleton}})
+	})
+	refused(func() error {
+		return s.client.Create(s.t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
+	})
+	s.must(patch(&configv1.DNS{}, `{"metadata":{"labels":{"mine":"yes"}}}`))
+	s.eventually(s.has(&configv1.DNS{}, clusterSingleton, `{"spec":{"baseDomain":"demo.example.com"}}`))
 }
 
 // takesBack: what the user takes out of the specification goes, and what Kubernetes derived from our objects or a user made stays.

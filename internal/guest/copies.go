@@ -1,0 +1,165 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
+)
+
+const (
+	configNamespace  = "openshift-config"
+	managedNamespace = "openshift-config-managed"
+	signerNamespace  = "openshift-kube-apiserver-operator"
+	kubeletCA        = "kubelet-ca"
+	cloudConfig      = "azure-cloud-config"
+	controlPlaneCA   = "ca.crt"
+)
+
+// copied is a ConfigMap or Secret of the control-plane namespace that the guest has a copy of, under another name or key perhaps. What
+// does not exist there has no copy, and a copy goes with its source.
+type copied struct {
+	from, key string
+	secret    bool
+	to        client.ObjectKey
+	toKey     string
+	// asSecret makes a Secret of a ConfigMap.
+	asSecret bool
+}
+
+// copies lists them; the names that the user chose are those of his objects.
+func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
+	within := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: configNamespace, Name: name} }
+	bundle := func(name string) copied {
+		return copied{from: name, key: hyperv1.TrustBundleKey, to: within(name), toKey: hyperv1.TrustBundleKey}
+	}
+	out := []copied{
+		bundle(userCABundle),
+		{from: kubeletCA, key: controlPlaneCA, to: client.ObjectKey{Namespace: managedNamespace, Name: "kubelet-serving-ca"}, toKey: hyperv1.TrustBundleKey},
+		// Authorities of what is signed in the guest; their key stays where it is.
+		{from: kubeletCA, key: controlPlaneCA, to: client.ObjectKey{Namespace: signerNamespace, Name: "kube-control-plane-signer"}, toKey: corev1.TLSCertKey, asSecret: true},
+		{from: cloudConfig, key: cloudConfigName, to: within("cloud-provider-config"), toKey: "config"},
+	}
+	configuration := hcp.Spec.Configuration
+	if configuration == nil {
+		return out, nil
+	}
+	if proxy := configuration.Proxy; proxy != nil && proxy.TrustedCA != nil && proxy.TrustedCA.Name != "" {
+		out = append(out, bundle(proxy.TrustedCA.Name))
+	}
+	authentication, err := clusterconfig.AuthenticationOf(hcp)
+	if err != nil || !clusterconfig.ExternalOIDC(authentication) {
+		return out, err
+	}
+	for _, provider := range authentication.OIDCProviders {
+		if name := provider.Issuer.CertificateAuthority.Name; name != "" {
+			out = append(out, bundle(name))
+		}
+		for _, client := range provider.OIDCClients {
+			if name := client.ClientSecret.Name; name != "" {
+				out = append(out, copied{from: name, key: clientSecretKey, secret: true, to: within(name), toKey: clientSecretKey})
+			}
+		}
+	}
+	return out, nil
+}
+
+// clientSecretKey is the key of a Secret with the secret of an OIDC client.
+const clientSecretKey = "clientSecret"
+
+// readCopies reads what the guest gets copies of.
+func (r *resourceReconciler) readCopies(ctx context.Context, hcp *hyperv1.HostedControlPlane) ([]client.Object, error) {
+	list, err := copies(hcp)
+	if err != nil {
+		return nil, err
+	}
+	var out []client.Object
+	for _, c := range list {
+		content, err := r.source(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if content == "" {
+			continue
+		}
+		name := metav1.ObjectMeta{Namespace: c.to.Namespace, Name: c.to.Name}
+		if c.secret || c.asSecret {
+			out = append(out, &corev1.Secret{ObjectMeta: name, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{c.toKey: []byte(content)}})
+		} else {
+			out = append(out, &corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{c.toKey: content}})
+		}
+	}
+	return out, nil
+}
+
+func (r *resourceReconciler) source(ctx context.Context, c copied) (string, error) {
+	key := client.ObjectKey{Namespace: r.options.Namespace, Name: c.from}
+	secret, configMap := &corev1.Secret{}, &corev1.ConfigMap{}
+	var err error
+	if c.secret {
+		err = r.management.Get(ctx, key, secret)
+	} else {
+		err = r.management.Get(ctx, key, configMap)
+	}
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s of the control plane: %w", c.from, err)
+	}
+	return string(secret.Data[c.key]) + configMap.Data[c.key], nil
+}
+
+// installFacts are what a person, or a program, that looks into the guest may want to know of how it was made.
+func installFacts(facts *Facts) []client.Object {
+	if facts.HCP == nil {
+		return nil
+	}
+	first := facts.Version
+	if version := facts.HCP.Status.VersionStatus; version != nil && len(version.History) > 0 {
+		first = version.History[len(version.History)-1].Version
+	}
+	pull := func(namespace string) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pullSecretName},
+			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{hyperv1.PullSecretKey: facts.PullSecret}}
+	}
+	return slices.Concat(facts.Copies, []client.Object{
+		pull(configNamespace), pull("openshift"),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: "openshift-install"},
+			Data: map[string]string{"invoker": "hypershift", "version": first}},
+	})
+}
+
+// privileged lets pods of a namespace do everything.
+var privileged = map[string]string{
+	"pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/audit": "privileged", "pod-security.kubernetes.io/warn": "privileged",
+}
+
+// namespaces are those that OpenShift's tools and operators expect, with what they are known by.
+func namespaces(*Facts) []client.Object {
+	var out []client.Object
+	for _, namespace := range []struct {
+		name   string
+		labels map[string]string
+	}{
+		{"openshift", nil}, {configNamespace, nil}, {managedNamespace, nil}, {signerNamespace, nil},
+		{"openshift-apiserver", nil}, {"openshift-controller-manager", nil}, {"openshift-kube-controller-manager", nil},
+		{"openshift-kube-scheduler", nil}, {"openshift-etcd", nil}, {"openshift-authentication", nil},
+		{"openshift-route-controller-manager", nil}, {"openshift-cloud-controller-manager", nil}, {"openshift-cluster-machine-approver", nil},
+		{"openshift-infra", privileged}, {"openshift-kube-apiserver", map[string]string{"openshift.io/cluster-monitoring": "true"}},
+	} {
+		labels := map[string]string{}
+		for key, value := range namespace.labels {
+			labels[key] = value
+		}
+		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.name, Labels: labels}})
+	}
+	return out
+}
