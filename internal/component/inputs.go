@@ -65,7 +65,9 @@ func merge(raw map[string][]byte, text map[string]string) map[string][]byte {
 }
 
 // ConfigMap is the content of one in the control-plane namespace that a component makes its objects from.
-func (c *Context) ConfigMap(name string) (map[string][]byte, error) { return c.input("ConfigMap", name) }
+func (c *Context) ConfigMap(name string) (map[string][]byte, error) {
+	return c.input("ConfigMap", name)
+}
 
 func (c *Context) input(kind, name string) (map[string][]byte, error) {
 	if data, ok := c.Inputs.Data(kind, name); ok {
