@@ -199,6 +199,12 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		Source:     release.Mirrored{Source: release.NewCache(release.Reader{Proxy: proxyFunc(proxy)}), Mirrors: mirrors.List},
 		Registries: overrides,
 	}
+	var dashboards hostedcluster.Dashboards
+	if os.Getenv("MONITORING_DASHBOARDS") == "1" {
+		if dashboards, err = hostedcluster.ProbeDashboards(ctx, live, c.namespace); err != nil {
+			return hostedcluster.Options{}, nodepool.Options{}, err
+		}
+	}
 	pools := nodepool.Options{Releases: releases.Unchanged()}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
@@ -216,6 +222,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		IngressDomain:             domain,
 		EgressBlockCIDRs:          c.egressBlockCIDRs,
 		ClusterMonitoring:         c.clusterMonitoring,
+		Dashboards:                dashboards,
 		Proxy:                     proxy,
 	}, pools, nil
 }

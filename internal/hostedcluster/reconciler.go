@@ -60,6 +60,8 @@ type Options struct {
 	EgressBlockCIDRs []string
 	// ClusterMonitoring lets the management cluster's monitoring scrape control planes.
 	ClusterMonitoring bool
+	// Dashboards of hosted clusters.
+	Dashboards Dashboards
 	// Proxy is the way out of the management cluster for pods that need one.
 	Proxy proxyenv.Proxy
 	// Now is the clock.

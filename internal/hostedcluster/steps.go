@@ -35,6 +35,7 @@ var buildSteps = []step{
 	{name: "helper image", needs: []string{"release"}, run: (*pass).keepHelperImage},
 	{name: "control-plane-operator", needs: []string{"control plane", "helper image"}, run: (*pass).ensureControlPlaneOperator},
 	{name: "machine operators", needs: []string{"machines", "helper image"}, run: (*pass).ensureClusterAPIOperators},
+	{name: "dashboard", needs: []string{"namespace"}, run: (*pass).ensureDashboard},
 	{name: "access", needs: []string{"namespace"}, run: (*pass).exportAccess},
 	{name: "ownership", run: (*pass).adoptSecrets},
 }

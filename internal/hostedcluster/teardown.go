@@ -53,6 +53,7 @@ var teardownSteps = []teardownStep{
 		advice: "look at the conditions of the NodePools"},
 	{name: "machines", reason: hyperv1.DeletingMachinesReason, run: (*pass).deleteMachines,
 		advice: "look at the conditions of the Machines and AzureMachines in the control plane's namespace, and at the log of capi-provider"},
+	{name: "dashboard", run: (*pass).deleteDashboard},
 	{name: "control plane", reason: hyperv1.DeletingControlPlaneReason, run: (*pass).deleteControlPlane,
 		advice: "look at the conditions of the HostedControlPlane and at the log of control-plane-operator"},
 	{name: "pods", reason: hyperv1.DeletingPodsReason, run: (*pass).endPods,

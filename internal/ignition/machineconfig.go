@@ -13,6 +13,8 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Kinds of configuration that a node pool accepts.
@@ -25,11 +27,11 @@ const (
 	builtinPoolLabel           = machineConfigGroup + "/mco-built-in"
 )
 
-// mirrorKinds are accepted; a plain payload leaves the nodes' registry configuration alone.
+// mirrorKinds are accepted; policies of signatures are left to payloads that configure their nodes themselves.
 var mirrorKinds = map[string]string{
-	"ImageContentSourcePolicy": "operator.openshift.io",
-	"ImageDigestMirrorSet":     "config.openshift.io",
-	"ClusterImagePolicy":       "config.openshift.io",
+	kindSourcePolicy:     "operator.openshift.io",
+	kindDigestMirrors:    "config.openshift.io",
+	"ClusterImagePolicy": "config.openshift.io",
 }
 
 // Manifest is one configuration document.
@@ -132,6 +134,7 @@ func ignitionOf(manifest Manifest) (types.Config, error) {
 type userConfig struct {
 	ignition types.Config
 	kubelet  map[string]any
+	mirrors  []release.Mirror
 }
 
 func mergeUserConfig(raw string) (userConfig, error) {
@@ -156,6 +159,11 @@ func mergeUserConfig(raw string) (userConfig, error) {
 		case KindKubeletConfig:
 			mergeMaps(merged.kubelet, object(object(manifest, "spec"), "kubeletConfig"))
 		}
+		mirrors, err := mirrorsOf(manifest)
+		if err != nil {
+			return userConfig{}, err
+		}
+		merged.mirrors = append(merged.mirrors, mirrors...)
 	}
 	return merged, nil
 }

@@ -20,6 +20,19 @@ const registryAuthDir = "/etc/kubernetes/registry-auth/"
 var registryEntry = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
 func registryCredentials(pullSecret []byte) ([]types.File, error) {
+	entries, err := registryEntries(pullSecret)
+	if err != nil {
+		return nil, err
+	}
+	var files []types.File
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		files = append(files, file(registryAuthDir+name+"/basic", 0o600, entries[name]))
+	}
+	return files, nil
+}
+
+// registryEntries are the credentials of HTTP's basic kind by registry, or repositories of one.
+func registryEntries(pullSecret []byte) (map[string]string, error) {
 	var secret struct {
 		Auths map[string]struct {
 			Auth, Username, Password string
@@ -28,7 +41,7 @@ func registryCredentials(pullSecret []byte) ([]types.File, error) {
 	if err := json.Unmarshal(pullSecret, &secret); err != nil {
 		return nil, errors.New("the pull secret is no dockerconfigjson; replace the Secret that the HostedCluster names in spec.pullSecret")
 	}
-	var files []types.File
+	entries := map[string]string{}
 	for _, registry := range slices.Sorted(maps.Keys(secret.Auths)) {
 		entry := secret.Auths[registry]
 		auth := entry.Auth
@@ -44,8 +57,8 @@ func registryCredentials(pullSecret []byte) ([]types.File, error) {
 			name = host
 		}
 		if name = strings.TrimSuffix(name, "/"); registryEntry.MatchString(name) {
-			files = append(files, file(registryAuthDir+name+"/basic", 0o600, auth))
+			entries[name] = auth
 		}
 	}
-	return files, nil
+	return entries, nil
 }

@@ -75,6 +75,11 @@ func Render(in Input) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	mirrors, err := mirrorFiles(in, user.mirrors)
+	if err != nil {
+		return nil, err
+	}
+	base.Storage.Files = append(base.Storage.Files, mirrors...)
 	return encode(v3_4.Merge(base, user.ignition))
 }
 

@@ -56,6 +56,13 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 		return nil, err
 	}
 	documents = append(append(documents, user...), proxy)
+	mirrors, err := ignition.MirrorDocument(p.hc.Spec.ImageContentSources)
+	if err != nil {
+		return nil, err
+	}
+	if mirrors != "" {
+		documents = append(documents, mirrors)
+	}
 	global, err := globalConfig(p.hc)
 	if err != nil {
 		return nil, err

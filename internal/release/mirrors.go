@@ -110,6 +110,9 @@ func mirrored(image string, mirrors []Mirror) []string {
 	return found
 }
 
+// MirrorsOf are the names under which an image may lie elsewhere, in order of preference.
+func MirrorsOf(image string, mirrors []Mirror) []string { return mirrored(image, mirrors) }
+
 // repositoryOf splits the tag or digest off a reference.
 func repositoryOf(image string) (repository, suffix string) {
 	end := len(image)

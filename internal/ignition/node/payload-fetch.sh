@@ -16,14 +16,36 @@ wait_for_containerd() {
 	done
 }
 
+# candidates IMAGE: the names of its mirrors, and its own at last
+candidates() {
+	if [ -e /etc/kubernetes/payload-mirrors ]; then
+		while read -r image mirror; do
+			if [ "$image" = "$1" ]; then echo "$mirror"; fi
+		done </etc/kubernetes/payload-mirrors
+	fi
+	echo "$1"
+}
+
+# pull_from NAME IMAGE: the image is known by its own name whichever mirror it comes from
+pull_from() {
+	/usr/local/bin/registry-hosts "$1" "$directory" || return 1
+	$ctr images pull --hosts-dir "$directory" "$1" >/dev/null || return 1
+	if [ "$1" != "$2" ]; then $ctr images tag --force "$1" "$2" >/dev/null || return 1; fi
+}
+
 # pull IMAGE: each attempt looks the credentials up anew, a token does not live long
 pull() {
 	directory=$(mktemp -d /run/registry-hosts.XXXXXX)
-	until /usr/local/bin/registry-hosts "$1" "$directory" && $ctr images pull --hosts-dir "$directory" "$1" >/dev/null; do
+	while :; do
+		for name in $(candidates "$1"); do
+			if pull_from "$name" "$1"; then
+				rm -rf "$directory"
+				return
+			fi
+		done
 		echo "payload-fetch: cannot pull $1, trying again; check registry, proxy and the pull secret of the hosted cluster" >&2
 		sleep 2
 	done
-	rm -rf "$directory"
 }
 
 # unpack IMAGE NAME COPY: mounts the image and runs COPY with the mounted root as its argument
