@@ -65,11 +65,8 @@ func (r *versionReconciler) Reconcile(ctx context.Context, _ reconcile.Request) 
 	if err == nil {
 		err = r.observe(ctx, hcp, version)
 	}
-	if apierrors.IsConflict(err) { // the cache is behind; what it misses comes as an event
-		return ctrl.Result{}, nil
-	}
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, ignoreConflict(err)
 	}
 	if version.Status.Desired.Image == "" {
 		return ctrl.Result{}, nil
@@ -77,11 +74,19 @@ func (r *versionReconciler) Reconcile(ctx context.Context, _ reconcile.Request) 
 	err = mutateStatus(ctx, r.management, hcp, func(status *hyperv1.HostedControlPlaneStatus) {
 		reportVersion(status, version.Status, hcp.Generation)
 	})
-	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, err
+	if err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(ignoreConflict(err))
 	}
 	// What hangs makes no event.
 	return ctrl.Result{RequeueAfter: resync}, nil
+}
+
+// ignoreConflict: the cache is behind, and what it misses comes as an event.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // clearDesiredUpdate: the version of a hosted cluster is chosen in its HostedCluster.
