@@ -48,10 +48,11 @@ var parts = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-
 func main() {
 	rounds := flag.Int("rounds", 3, "how often each side is measured")
 	work := flag.String("work", "", "folder of the demo's files")
+	clusters := flag.Int("clusters", 12, "how many hosted clusters are made at once; 0 leaves that out")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	if err := run(ctx, *rounds, *work); err != nil {
+	if err := run(ctx, *rounds, *clusters, *work); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -70,7 +71,7 @@ type times struct {
 	component map[string]float64
 }
 
-func run(ctx context.Context, rounds int, work string) error {
+func run(ctx context.Context, rounds, clusters int, work string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -83,6 +84,23 @@ func run(ctx context.Context, rounds int, work string) error {
 	if err != nil {
 		return err
 	}
+	if err := compareExec(ctx, work); err != nil {
+		return fmt.Errorf("exec: %w", err)
+	}
+	if err := compare(ctx, c, rounds, work); err != nil {
+		return err
+	}
+	if clusters == 0 {
+		return nil
+	}
+	if err := fleet(ctx, c, work, clusters); err != nil {
+		return fmt.Errorf("%d hosted clusters at once: %w", clusters, err)
+	}
+	return nil
+}
+
+// compare interleaves hosted clusters and their bare parts, and measures a node pool of the demo.
+func compare(ctx context.Context, c client.Client, rounds int, work string) error {
 	b := &bench{Client: c, work: work, name: "bench"}
 	if err := b.render(ctx); err != nil {
 		return fmt.Errorf("render the hosted cluster: %w", err)
@@ -105,6 +123,7 @@ func run(ctx context.Context, rounds int, work string) error {
 	breakdown(hosted)
 	pools := make([]times, rounds)
 	for i := range pools {
+		var err error
 		if pools[i].all, err = b.nodePool(ctx); err != nil {
 			return fmt.Errorf("node pool: %w", err)
 		}
