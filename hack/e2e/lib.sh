@@ -18,7 +18,8 @@ steady() {
   done
 }
 
-# cluster_infra NAME INFRA_ID DIR: phase 1 of another cluster; its issuer's URL ends up in DIR/issuer-url.
+# cluster_infra NAME INFRA_ID DIR: phase 1 of another cluster; its issuer's URL ends up in DIR/issuer-url. IAM_FLAGS, an array, adds flags
+# of its identities.
 cluster_infra() {
   local name=$1 infra=$2 dir=$3 url
   mkdir -p "$dir"
@@ -26,7 +27,7 @@ cluster_infra() {
     --location "$LOCATION" --output-dir "$dir" | tail -n 1 >"$dir/issuer-url"
   url=$(cat "$dir/issuer-url")
   hypershift create iam azure --name "$name" --infra-id "$infra" --azure-creds "$AZURE_CREDS" --resource-group-name os4-common \
-    --location "$LOCATION" --oidc-issuer-url "$url" --output-file "$dir/workload-identities.json"
+    --location "$LOCATION" --oidc-issuer-url "$url" --output-file "$dir/workload-identities.json" ${IAM_FLAGS[@]+"${IAM_FLAGS[@]}"}
   hypershift create infra azure --name "$name" --infra-id "$infra" --azure-creds "$AZURE_CREDS" --location "$LOCATION" \
     --base-domain "$BASE_DOMAIN" --workload-identities-file "$dir/workload-identities.json" --assign-identity-roles \
     --dns-zone-rg-name os4-common --output-file "$dir/infra.yaml"

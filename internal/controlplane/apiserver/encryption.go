@@ -83,7 +83,7 @@ func addKMS(ctx *component.Context, pod *corev1.PodSpec) {
 	server := &pod.Containers[0]
 	server.VolumeMounts = append(server.VolumeMounts, corev1.VolumeMount{Name: kmsSocketsVolume, MountPath: encryption.SocketDir})
 	// A vault that does not answer is no reason to restart an API server, which would then not come back.
-	server.LivenessProbe.HTTPGet.Path += "&exclude=kms-provider-0&exclude=kms-provider-1"
+	server.LivenessProbe.HTTPGet.Path += "&exclude=kms-providers"
 	pod.Containers = append(pod.Containers, side.Spec.Containers...)
 	pod.Volumes = append(pod.Volumes, side.Spec.Volumes...)
 }
