@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -31,6 +32,9 @@ const (
 	AnnotationReleaseImage = hyperv1.ReleaseImageAnnotation
 	// AnnotationRelease on a workload is the release version its desired state was made for: the order of an upgrade reads it.
 	AnnotationRelease = "component.hypershift.openshift.io/release-version"
+
+	// annotationResources on a workload is what this operator itself wanted of its containers' resources.
+	annotationResources = "component.hypershift.openshift.io/desired-resources"
 
 	annotationRequestOverride = hyperv1.ResourceRequestOverridePrefix + "/"
 )
@@ -63,6 +67,8 @@ type Traits struct {
 	Priority Priority
 	// RequestServing marks what end users' requests pass through; three replicas then roll one at a time without surge.
 	RequestServing bool
+	// Budget makes a PodDisruptionBudget: it lets evictions take one pod at a time when there are several, and those that are not healthy always.
+	Budget bool
 	// ManagementAccess mounts the pod's own service account token.
 	ManagementAccess bool
 	// ReachesCloud stamps the proxy and the trust bundle on every container.
@@ -127,6 +133,8 @@ type Context struct {
 	Version  string
 	Images   map[string]string
 	Settings Settings
+	// Keeper applies the objects and holds them as they were applied; nil applies those whose desired state changed.
+	Keeper *kube.Keeper
 	// Inputs holds the Secrets and ConfigMaps this pass already knows.
 	Inputs *Inputs
 }

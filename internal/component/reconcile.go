@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // Result is what a pass learned about one component.
@@ -84,7 +83,7 @@ func rollOut(ctx *Context, c Component, result *Result) ([]client.Object, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := kube.Apply(ctx, ctx.Client, FieldManager, objects...); err != nil {
+	if err := ctx.Keeper.Apply(ctx, ctx.Client, FieldManager, objects...); err != nil {
 		return objects, fmt.Errorf("component %s: %w", c.Name, err)
 	}
 	return objects, nil
@@ -121,6 +120,12 @@ func desired(ctx *Context, c Component) ([]client.Object, error) {
 	}
 	template.Annotations[AnnotationConfigHash] = hash
 	workload.SetAnnotations(map[string]string{AnnotationRelease: ctx.Version})
+	if err := leaveResources(ctx, c.Name, workload); err != nil {
+		return nil, err
+	}
+	if c.Budget && c.ReplicasOf(ctx.HCP) > 1 {
+		objects = append(objects, budget(ctx, c.Name, template.Labels[LabelApp]))
+	}
 	return withServiceAccount(ctx, template.Spec.ServiceAccountName, objects), nil
 }
 
@@ -154,17 +159,37 @@ func upgradeWaitsFor(ctx *Context, c Component) ([]string, error) {
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read component %s: %w", name, err)
 		}
-		if err != nil || !satisfied(dependency, ctx.Version) {
-			waiting = append(waiting, name)
+		if err != nil {
+			waiting = append(waiting, name+" (not there yet)")
+		} else if lack := lacking(dependency, ctx.Version); lack != "" {
+			waiting = append(waiting, name+" ("+lack+")")
 		}
 	}
 	return waiting, nil
 }
 
-func satisfied(c *hyperv1.ControlPlaneComponent, version string) bool {
-	return c.Status.Version == version &&
-		meta.IsStatusConditionTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentAvailable) &&
-		meta.IsStatusConditionTrue(c.Status.Conditions, hyperv1.ControlPlaneComponentRolloutComplete)
+// lacking says, for people, what a dependency lacks; empty when it serves and runs the version.
+func lacking(c *hyperv1.ControlPlaneComponent, version string) string {
+	for _, kind := range []string{hyperv1.ControlPlaneComponentAvailable, hyperv1.ControlPlaneComponentRolloutComplete} {
+		state := meta.FindStatusCondition(c.Status.Conditions, kind)
+		if state == nil {
+			return "not reconciled yet"
+		}
+		if state.Status != metav1.ConditionTrue {
+			return strings.TrimSuffix(state.Reason+": "+state.Message, ": ")
+		}
+	}
+	if c.Status.Version != version {
+		return "still runs version " + orUnknown(c.Status.Version)
+	}
+	return ""
+}
+
+func orUnknown(version string) string {
+	if version == "" {
+		return "unknown"
+	}
+	return version
 }
 
 // remove deletes what the component's record lists, then the record; without a record there is nothing of it.
@@ -177,20 +202,27 @@ func remove(ctx *Context, c Component) error {
 	if err != nil {
 		return fmt.Errorf("read component %s: %w", c.Name, err)
 	}
-	for _, resource := range entry.Status.Resources {
+	if err := removeResources(ctx, c.Name, entry.Status.Resources); err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(ctx.Client.Delete(ctx, entry))
+}
+
+func removeResources(ctx *Context, name string, resources []hyperv1.ComponentResource) error {
+	for _, resource := range resources {
 		mapping, err := ctx.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: resource.Group, Kind: resource.Kind})
 		if err != nil {
-			return fmt.Errorf("component %s: no API for its %s %s: %w", c.Name, resource.Kind, resource.Name, err)
+			return fmt.Errorf("component %s: no API for its %s %s: %w", name, resource.Kind, resource.Name, err)
 		}
 		obj := &unstructured.Unstructured{}
 		obj.SetGroupVersionKind(mapping.GroupVersionKind)
 		obj.SetName(resource.Name)
 		obj.SetNamespace(ctx.Namespace())
 		if err := client.IgnoreNotFound(ctx.Client.Delete(ctx, obj)); err != nil {
-			return fmt.Errorf("delete %s %s of component %s: %w", resource.Kind, resource.Name, c.Name, err)
+			return fmt.Errorf("delete %s %s of component %s: %w", resource.Kind, resource.Name, name, err)
 		}
 	}
-	return client.IgnoreNotFound(ctx.Client.Delete(ctx, entry))
+	return nil
 }
 
 func groupKindOf(ctx *Context, obj client.Object) (schema.GroupKind, error) {

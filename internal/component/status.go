@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -150,10 +151,16 @@ func record(ctx *Context, c Component, result Result, objects []client.Object) e
 		entry.Status.Version = ctx.Version
 	}
 	if len(objects) > 0 {
-		entry.Status.Resources, err = resourcesOf(ctx, objects)
+		resources, err := resourcesOf(ctx, objects)
 		if err != nil {
 			return fmt.Errorf("record component %s: %w", c.Name, err)
 		}
+		// What it no longer wants goes; a failure keeps it on record for the next pass.
+		former := slices.DeleteFunc(slices.Clone(entry.Status.Resources), func(r hyperv1.ComponentResource) bool { return slices.Contains(resources, r) })
+		if err := removeResources(ctx, c.Name, former); err != nil {
+			return err
+		}
+		entry.Status.Resources = resources
 	}
 	if equality.Semantic.DeepEqual(before.Status, entry.Status) {
 		return nil

@@ -16,7 +16,6 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -232,7 +231,7 @@ func (p *pass) applyEach(ctx context.Context, objects []client.Object) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, obj := range objects {
-		group.Go(func() error { return kube.Apply(ctx, p.Client, component.FieldManager, obj) })
+		group.Go(func() error { return p.keeper.Apply(ctx, p.Client, component.FieldManager, obj) })
 	}
 	return group.Wait()
 }

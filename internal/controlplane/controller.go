@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,9 +18,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -62,6 +63,7 @@ type Reconciler struct {
 
 	granted grants
 	vaults  vaultChecks
+	keeper  kube.Keeper
 }
 
 // errBehind means the cache has not seen our own last write yet; the next pass does.
@@ -78,6 +80,15 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		Owns(&corev1.Service{}).
 		Owns(&corev1.Secret{}).
 		Owns(&corev1.ConfigMap{}).
+		Owns(&corev1.ServiceAccount{}).
+		Owns(&rbacv1.Role{}).
+		Owns(&rbacv1.RoleBinding{}).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// The records are written here alone: only one that goes matters.
+		Owns(&hyperv1.ControlPlaneComponent{}, builder.WithPredicates(predicate.Funcs{
+			CreateFunc: func(event.CreateEvent) bool { return false },
+			UpdateFunc: func(event.UpdateEvent) bool { return false },
+		})).
 		// The copies of what the user supplies are the HostedCluster controller's: they name their cluster, but have no owner here.
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byCluster)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(byCluster)).
@@ -97,7 +108,7 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("set up the HostedControlPlane controller: %w", err)
 	}
-	return warm(manager.GetCache())
+	return nil
 }
 
 // byCluster follows the reference back to the HostedCluster, whose name the control plane shares.
@@ -107,18 +118,6 @@ func byCluster(_ context.Context, obj client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
-}
-
-// warm starts the watches of what is read but not owned by watch: started on first use, each of them would hold the first pass up.
-func warm(informers cache.Cache) error {
-	for _, obj := range []client.Object{
-		&corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}, &hyperv1.ControlPlaneComponent{},
-	} {
-		if _, err := informers.GetInformer(context.Background(), obj, cache.BlockUntilSynced(false)); err != nil {
-			return fmt.Errorf("watch %T: %w", obj, err)
-		}
-	}
-	return nil
 }
 
 // Reconcile does, in this order:

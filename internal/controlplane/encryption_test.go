@@ -16,29 +16,17 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
-
-const inPlane = "clusters-demo"
 
 // encrypted makes a control plane whose Secrets are to be encrypted with the key of Secret "etcd-key", and gives it an address.
 func encrypted(t *testing.T) *fixture {
 	f := newFixture(t)
+	f.hcp = inNamespace(strings.ToLower(t.Name()))
 	f.hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC,
 		AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "etcd-key"}}}
-	f.create(
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inPlane}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull-secret", Namespace: inPlane}, Type: corev1.SecretTypeDockerConfigJson,
-			Data: map[string][]byte{".dockerconfigjson": []byte(`{"auths":{}}`)}},
-		f.hcp)
-	f.pass()
-	lb := &corev1.Service{}
-	f.get(lb, publish.APIServerLoadBalancer)
-	lb.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.16.3"}}
-	if err := f.client.Status().Update(context.Background(), lb); err != nil {
-		t.Fatal(err)
-	}
+	f.begin()
+	f.publishedPasses()
 	return f
 }
 
@@ -70,7 +58,7 @@ func TestEncryptionKeyThatIsMissing(t *testing.T) {
 	// Nothing else waits for the key.
 	f.get(&appsv1.StatefulSet{}, "etcd")
 	f.get(&appsv1.Deployment{}, "kube-scheduler")
-	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: inPlane, Name: component.APIServer}, &appsv1.Deployment{})
+	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: component.APIServer}, &appsv1.Deployment{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the API server starts without its key, and would write clear text: %v", err)
 	}
@@ -79,7 +67,7 @@ func TestEncryptionKeyThatIsMissing(t *testing.T) {
 func TestEncryptionKeyRotation(t *testing.T) {
 	f := encrypted(t)
 	ctx := context.Background()
-	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key", Namespace: inPlane}, Data: map[string][]byte{"key": []byte(strings.Repeat("a", 32))}}
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key", Namespace: f.hcp.Namespace}, Data: map[string][]byte{"key": []byte(strings.Repeat("a", 32))}}
 	f.create(key)
 	f.pass()
 	f.roll()
@@ -108,7 +96,7 @@ func TestEncryptionKeyRotation(t *testing.T) {
 	f.pass()
 	f.rotation(encryption.WritePromote, 2)
 
-	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ending", Namespace: inPlane, Labels: map[string]string{component.LabelApp: component.APIServer}},
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ending", Namespace: f.hcp.Namespace, Labels: map[string]string{component.LabelApp: component.APIServer}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	f.create(old)
 	f.roll()
@@ -121,7 +109,7 @@ func TestEncryptionKeyRotation(t *testing.T) {
 	f.rotation(encryption.Migrating, 2)
 
 	report := encryption.Report{ID: "another rotation", Done: true}
-	progress := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: encryption.MigrationConfigMap, Namespace: inPlane}, Data: report.Data()}
+	progress := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: encryption.MigrationConfigMap, Namespace: f.hcp.Namespace}, Data: report.Data()}
 	f.create(progress)
 	f.pass()
 	f.rotation(encryption.Migrating, 2)

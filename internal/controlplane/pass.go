@@ -16,7 +16,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -160,7 +159,7 @@ func (p *pass) ignitionConfiguration(ctx context.Context) error {
 	}
 	for _, m := range maps {
 		component.Own(p.hcp, m)
-		if err := kube.Apply(ctx, p.Client, component.FieldManager, m); err != nil {
+		if err := p.keeper.Apply(ctx, p.Client, component.FieldManager, m); err != nil {
 			return err
 		}
 	}
@@ -168,7 +167,7 @@ func (p *pass) ignitionConfiguration(ctx context.Context) error {
 }
 
 func (p *pass) view(ctx context.Context) *component.Context {
-	view := &component.Context{Context: ctx, Client: p.Client, HCP: p.hcp, Settings: p.Settings, Inputs: p.inputs}
+	view := &component.Context{Context: ctx, Client: p.Client, HCP: p.hcp, Settings: p.Settings, Keeper: &p.keeper, Inputs: p.inputs}
 	if p.release != nil {
 		view.Version, view.Images = p.release.Version, p.release.Images
 	}

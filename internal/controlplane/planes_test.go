@@ -47,19 +47,27 @@ const (
 	planeRouteHostname  = "route-hostname"
 	planeNodePort       = "node-port"
 	planeNoneBalancer   = "none-load-balancer"
+	planeKeyVault       = "key-vault"
+	planeKeyRotation    = "key-rotation"
 	planeBoth           = "public-and-private"
 	planePrivate        = "private"
 	hostnameOfTheTables = "api.demo.example.com"
 )
 
-// published are the planes that differ in how their services are published; each changes plane().
+// published are the planes that differ in how their services are published, and one with keys in a key vault; each changes plane().
 var published = map[string]func(*hyperv1.HostedControlPlane){
 	planeLoadBalancer: func(*hyperv1.HostedControlPlane) {},
 	planeLBHostname: func(hcp *hyperv1.HostedControlPlane) {
 		hcp.Spec.Services[0].ServicePublishingStrategy.LoadBalancer = &hyperv1.LoadBalancerPublishingStrategy{Hostname: hostnameOfTheTables}
 		hcp.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{AllowedCIDRBlocks: []hyperv1.CIDR{"192.0.2.0/24"}}
 	},
+	planeKeyVault: func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.KMS, KMS: &hyperv1.KMSSpec{Provider: "Azure", Azure: &hyperv1.AzureKMSSpec{
+			ActiveKey:        hyperv1.AzureKMSKey{KeyVaultName: "keeper", KeyName: "etcd", KeyVersion: "1"},
+			WorkloadIdentity: &hyperv1.WorkloadIdentity{ClientID: "11111111-2222-4333-8444-555555555555"}}}}
+	},
 	planeRouteHostname: func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
 		for i, name := range []string{"api", "oauth", "konnectivity", "ignition"} {
 			hcp.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route,
 				Route: &hyperv1.RoutePublishingStrategy{Hostname: hyperv1.Hostname(name + ".demo.example.com")}}
@@ -93,6 +101,9 @@ func setTopology(hcp *hyperv1.HostedControlPlane, topology hyperv1.AzureTopology
 	azure.Topology = topology
 	azure.Private = &hyperv1.AzurePrivateSpec{Type: "Swift", Swift: &hyperv1.AzureSwiftSpec{PodNetworkInstance: "network"}}
 }
+
+// vaultConfig is how the providers of a key vault reach it; the HostedCluster controller writes it.
+var vaultConfig = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "azure-kms-config"}, Data: map[string][]byte{"cloud.conf": []byte("{}")}}
 
 // inNamespace is plane() in a namespace for one test.
 func inNamespace(name string) *hyperv1.HostedControlPlane {

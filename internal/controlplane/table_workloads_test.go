@@ -12,6 +12,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 )
@@ -47,7 +49,7 @@ func (f *fixture) workloads() map[string]workload {
 }
 
 // The whole table: the workloads and certificates of a highly available control plane, then the endpoints and workloads of
-// single-replica ones, one for every way to publish. Those are given the first one's Secrets, because keys take long to make.
+// one for every way to publish. Those are given the first one's Secrets, because keys take long to make.
 func TestTable(t *testing.T) {
 	rows := loadTable(t)
 	f := newFixture(t)
@@ -70,12 +72,25 @@ func TestTable(t *testing.T) {
 			f.hcp.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
 			published[name](f.hcp)
 			f.withPayload()
-			f.begin(secrets.Items...)
+			f.reconciler.OpenVault = func(_ azure.VaultKey, assertion Assertion) (Vault, error) {
+				return answering{assertion, nil, new(int)}, nil
+			}
+			f.begin(append(secrets.Items, vaultConfig)...)
 			f.publishedPasses()
-			f.checkEndpoints(rows, name)
-			f.checkPublishing(rows, name)
+			if name != planeKeyVault {
+				f.checkEndpoints(rows, name)
+				f.checkPublishing(rows, name)
+			}
 			if f.hcp.Spec.Platform.Type == hyperv1.AzurePlatform {
 				f.checkWorkloads(rows, name)
+			}
+			if name == planeKeyVault {
+				f.hcp.Spec.SecretEncryption.KMS.Azure.ActiveKey.KeyVersion = "2"
+				if err := f.client.Update(t.Context(), f.hcp); err != nil {
+					t.Fatal(err)
+				}
+				f.pass()
+				f.checkWorkloads(rows, planeKeyRotation)
 			}
 		})
 	}
@@ -102,7 +117,7 @@ func (f *fixture) checkWorkloads(rows *table.Table, plane string) {
 			f.checkWorkload(plane, row, w)
 		}
 		budget := slices.ContainsFunc(budgets.Items, func(b policyv1.PodDisruptionBudget) bool { return b.Name == row.Name })
-		if want := wanted && row.Disruption && plane == planeHA; budget != want {
+		if want := wanted && row.Disruption && component.HighlyAvailable(f.hcp); budget != want {
 			f.Errorf("plane %s: PodDisruptionBudget %s is there: %t, the table says %t", plane, row.Name, budget, want)
 		}
 	}
@@ -117,7 +132,7 @@ func (f *fixture) checkWorkload(plane string, row table.Workload, w workload) {
 	f.Helper()
 	spec := w.template.Spec
 	wanted := map[string][2]any{
-		"replicas":              {w.replicas, replicasOf(row, plane)},
+		"replicas":              {w.replicas, f.replicasOf(row)},
 		"priority":              {spec.PriorityClassName, orElse(row.Priority, "hypershift-control-plane")},
 		"service account token": {*spec.AutomountServiceAccountToken, row.Token},
 		"anti-affinity":         {spec.Affinity.PodAntiAffinity != nil, w.replicas > 1},
@@ -180,7 +195,7 @@ func (f *fixture) checkContainer(plane, name string, row table.Container, live c
 		f.Errorf("%s/%s: the table does not say why it differs", name, row.Name)
 	}
 	args := slices.Concat(row.Args, row.ArgsSingle)
-	if plane == planeHA {
+	if component.HighlyAvailable(f.hcp) {
 		args = slices.Concat(row.Args, row.ArgsHA)
 	}
 	mustContain(f.T, slices.Concat(live.Command, live.Args), f.fillAll(args)...)
@@ -208,11 +223,13 @@ func probeText(p *corev1.Probe) string {
 	if p == nil || p.HTTPGet == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s :%s %d/%d/%d/%d", p.HTTPGet.Path, p.HTTPGet.Port.String(), p.InitialDelaySeconds, p.PeriodSeconds, p.TimeoutSeconds, p.FailureThreshold)
+	// With a key vault, its providers are excluded too.
+	path, _, _ := strings.Cut(p.HTTPGet.Path, "&exclude=kms-provider")
+	return fmt.Sprintf("%s :%s %d/%d/%d/%d", path, p.HTTPGet.Port.String(), p.InitialDelaySeconds, p.PeriodSeconds, p.TimeoutSeconds, p.FailureThreshold)
 }
 
-func replicasOf(row table.Workload, plane string) int32 {
-	if plane != planeHA || row.Replicas == 0 {
+func (f *fixture) replicasOf(row table.Workload) int32 {
+	if !component.HighlyAvailable(f.hcp) || row.Replicas == 0 {
 		return 1
 	}
 	return row.Replicas

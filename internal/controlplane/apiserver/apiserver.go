@@ -35,7 +35,7 @@ const (
 )
 
 var traits = component.Traits{
-	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, WaitFor: component.WaitForEtcd,
+	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, Budget: true, WaitFor: component.WaitForEtcd,
 }
 
 // Certificates are the Secrets with a certificate that the pods mount, besides that of the etcd client.

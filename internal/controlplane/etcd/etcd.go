@@ -39,7 +39,7 @@ func Component() component.Component {
 		Name:      Name,
 		ImageKeys: []string{"etcd"},
 		Enabled:   func(ctx *component.Context) bool { return ctx.HCP.Spec.Etcd.ManagementType != hyperv1.Unmanaged },
-		Traits:    component.Traits{Replicas: 3, Priority: component.PriorityEtcd},
+		Traits:    component.Traits{Replicas: 3, Priority: component.PriorityEtcd, Budget: true},
 		Reloads:   reloads,
 		Objects:   objects,
 	}

@@ -36,7 +36,7 @@ func Component() component.Component {
 		DependsOn: []string{ignitionserver.Name},
 		Enabled:   func(ctx *component.Context) bool { return publish.PlanOf(ctx.HCP).NeedsRouter() },
 		Traits: component.Traits{
-			App: publish.RouterApp, Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true,
+			App: publish.RouterApp, Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, Budget: true,
 		},
 		Objects: objects,
 	}

@@ -163,7 +163,9 @@ func probes(f Facts) string {
 	return strings.Trim(f.Live+", "+f.Ready, ", ")
 }
 
-func joined(ports []int32) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]") }
+func joined(ports []int32) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]")
+}
 
 func onlyIn(planes []string) string {
 	if len(planes) == 0 {
