@@ -1,12 +1,15 @@
 package controlplane
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
@@ -56,7 +59,7 @@ func workloadIdentities() *hyperv1.AzureWorkloadIdentitySet {
 }
 
 func viewOf(hcp *hyperv1.HostedControlPlane) *component.Context {
-	return &component.Context{HCP: hcp, Version: "4.21.0", Images: images(), Inputs: &component.Inputs{}}
+	return &component.Context{Context: context.Background(), Client: fake.NewClientBuilder().Build(), HCP: hcp, Version: "4.21.0", Images: images(), Inputs: &component.Inputs{}}
 }
 
 func images() map[string]string {
