@@ -1,5 +1,4 @@
-// Package table is HyperShift's hosted control plane on Azure as data: its workloads, certificates, endpoints and the objects inside
-// the guest, each with what is there, what differs, or why it is absent. Tests assert every row on a real API server, and
+// Package table is HyperShift's hosted control plane on Azure as data: its workloads, certificates and endpoints, each with what is there, what differs, or why it is absent. Tests assert every row on a real API server, and
 // docs/reference/control-plane.md is printed from it; no program reads it.
 package table
 
@@ -157,16 +156,6 @@ type Publishing struct {
 	Address string `json:"address,omitempty"`
 }
 
-// Object in the guest.
-type Object struct {
-	Row
-	Group string `json:"group"`
-	// Kind with its API group where the core group's is not meant.
-	Kind string `json:"kind"`
-	// Name with the namespace where there is one.
-	Name string `json:"name"`
-}
-
 // Table is everything.
 type Table struct {
 	Workloads    []Workload
@@ -175,7 +164,6 @@ type Table struct {
 	Kubeconfigs  []Kubeconfig
 	Endpoints    []Endpoint
 	Publishing   []Publishing
-	Guest        []Object
 }
 
 // Load reads the embedded files; an unknown field is an error.
@@ -183,7 +171,7 @@ func Load() (*Table, error) {
 	t := &Table{}
 	for name, into := range map[string]any{
 		"workloads": &t.Workloads, "authorities": &t.Authorities, "certificates": &t.Certificates, "kubeconfigs": &t.Kubeconfigs,
-		"endpoints": &t.Endpoints, "publishing": &t.Publishing, "guest": &t.Guest,
+		"endpoints": &t.Endpoints, "publishing": &t.Publishing,
 	} {
 		raw, err := files.ReadFile(name + ".yaml")
 		if err == nil {
