@@ -26,8 +26,9 @@ with_token() {
 refused() { ! with_token "$1" auth whoami 2>"$WORK/oidc-refused" && grep -qi 'unauthorized\|logged in' "$WORK/oidc-refused"; }
 authentication() { kubectl -n $NAMESPACE patch hostedcluster $NAME --type=merge -p "{\"spec\":{\"configuration\":$1}}" >/dev/null; }
 # rolled FLAG_COUNT: every API server that serves runs with (1) or without (0) the configuration, and none is still coming.
+configured() { [ "$(kubectl -n $CPNS get deployment kube-apiserver -o jsonpath='{.spec.template.spec.containers[0].command}' | grep -c -- --authentication-config)" = "$1" ]; }
 rolled() {
-  [ "$(kubectl -n $CPNS get deployment kube-apiserver -o jsonpath='{.spec.template.spec.containers[0].command}' | grep -c -- --authentication-config)" = "$1" ] &&
+  configured "$1" &&
     kubectl -n $CPNS rollout status deployment/kube-apiserver --timeout=1s
 }
 valid() { kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.status.conditions[?(@.type=="ValidConfiguration")].status}'; }
@@ -40,7 +41,7 @@ refused "$TOKEN" || fail "the hosted cluster knows a token of Entra before it wa
 authentication '{"authentication":{"type":"OIDC","oidcProviders":[{"name":"entra","issuer":{"issuerURL":"'"$ISSUER_URL"'","audiences":["'$AUDIENCE'"]},"claimMappings":{"username":{"claim":"appid"}}}]}}'
 invalid() { [ "$(valid)" = False ] && kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.status.conditions[?(@.type=="ValidConfiguration")].message}' | grep -q 'own service accounts'; }
 until_ok 30 invalid
-rolled 0 >/dev/null || fail "a configuration that is refused reached the API server"
+configured 0 || fail "a configuration that is refused reached the API server"
 echo "the cluster's own issuer is refused: ValidConfiguration says why"
 
 authentication '{"authentication":{"type":"OIDC","oidcProviders":[{"name":"entra","issuer":{"issuerURL":"'"$ISSUER"'","audiences":["'$AUDIENCE'"]},

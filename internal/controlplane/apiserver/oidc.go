@@ -174,8 +174,8 @@ func usernamePrefix(provider configv1.OIDCProvider) string {
 	return provider.Issuer.URL + "#"
 }
 
-// reachIssuers gives the API server, and no other container, the management cluster's way out. Everything else it calls stays direct: the
-// networks of the guest, which it reaches through the tunnel, and an etcd of the user's.
+// reachIssuers gives the API server, and no other container, the management cluster's way out. It is for issuers, which have names: whatever
+// is called by an address (kubelets, pods, endpoints of Services) stays direct, as does an etcd of the user's.
 func reachIssuers(ctx *component.Context, pod *corev1.PodSpec) {
 	if ctx.Settings.Cloud == nil {
 		return
@@ -199,13 +199,7 @@ func reachIssuers(ctx *component.Context, pod *corev1.PodSpec) {
 }
 
 func directHosts(hcp *hyperv1.HostedControlPlane) []string {
-	var out []string
-	for _, network := range hcp.Spec.Networking.ClusterNetwork {
-		out = append(out, string(network.CIDR))
-	}
-	for _, network := range slices.Concat(hcp.Spec.Networking.ServiceNetwork, hcp.Spec.Networking.MachineNetwork) {
-		out = append(out, string(network.CIDR))
-	}
+	out := []string{"0.0.0.0/0", "::/0"}
 	if unmanaged := hcp.Spec.Etcd.Unmanaged; unmanaged != nil {
 		if endpoint, err := url.Parse(unmanaged.Endpoint); err == nil && endpoint.Hostname() != "" {
 			out = append(out, endpoint.Hostname())

@@ -25,8 +25,6 @@ func oidcContext(t *testing.T, version, authentication string, objects ...client
 		t.Fatal(err)
 	}
 	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
-	hcp.Spec.Networking.ClusterNetwork = []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}}
-	hcp.Spec.Networking.MachineNetwork = []hyperv1.NetworkEntry{{CIDR: "10.0.0.0/16"}}
 	hcp.Spec.Etcd.Unmanaged = &hyperv1.UnmanagedEtcdSpec{Endpoint: "https://etcd.example.com:2379"}
 	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &runtime.RawExtension{Raw: []byte(authentication)}}
 	proxy := proxyenv.Proxy{HTTPSProxy: "http://proxy:8888", NoProxy: ".corp", TrustBundle: proxyenv.TrustBundleName}
@@ -99,7 +97,7 @@ func TestExternalOIDCReachesIssuers(t *testing.T) {
 		t.Errorf("environment %v", env)
 	}
 	direct := strings.Split(env["NO_PROXY"], ",")
-	for _, host := range []string{".svc", "127.0.0.1", ".corp", "10.132.0.0/14", "10.0.0.0/16", "etcd.example.com"} {
+	for _, host := range []string{".svc", "127.0.0.1", ".corp", "0.0.0.0/0", "::/0", "etcd.example.com"} {
 		if !slices.Contains(direct, host) {
 			t.Errorf("%s goes through the proxy: %v", host, direct)
 		}
