@@ -67,7 +67,8 @@ echo "RBAC knows its group"
 
 # What is inside the cluster goes on without the proxy: logs through the tunnel, service accounts by their own issuer.
 guest -n kube-system logs "$(guest -n kube-system get pods -l k8s-app=kube-dns -o name | head -n 1)" --tail=1 >/dev/null
-with_token "$(guest -n default create token default)" auth whoami | grep -q 'system:serviceaccount:default:default'
+with_token "$(guest -n default create token default)" auth whoami >"$WORK/whoami"
+grep -q 'system:serviceaccount:default:default' "$WORK/whoami" || fail "a service account is $(cat "$WORK/whoami")"
 [ "$(guest get authentication cluster -o jsonpath='{.spec.type}')" = OIDC ] || fail "the guest does not show its authentication"
 
 authentication '{"authentication":null}'
