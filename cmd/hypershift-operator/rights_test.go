@@ -99,6 +99,15 @@ func TestOperatorHoldsNoMoreThanItNeeds(t *testing.T) {
 	}
 }
 
+// TestNobodyHoldsEveryVerb: "*" is more than anybody thinks of, "impersonate" and "escalate" among it.
+func TestNobodyHoldsEveryVerb(t *testing.T) {
+	for _, r := range append(operatorRights(t), expand(hostedcluster.Grants())...) {
+		if r.verb == "*" {
+			t.Errorf("the right to %s", r)
+		}
+	}
+}
+
 // TestWildcardsAreSeen: a right to everything must not pass for the right to something.
 func TestWildcardsAreSeen(t *testing.T) {
 	some := []right{{"apps", "deployments", "get"}}

@@ -17,7 +17,8 @@ const (
 )
 
 var (
-	allVerbs   = []string{"*"}
+	// allVerbs are those of ordinary life; "*" would hold "impersonate" as well.
+	allVerbs   = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 	readVerbs  = []string{"get", "list", "watch"}
 	writeVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 )

@@ -3,7 +3,8 @@ package install
 import rbacv1 "k8s.io/api/rbac/v1"
 
 var (
-	all  = []string{"*"}
+	// all are the verbs of ordinary life; "*" would hold "impersonate" as well.
+	all  = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 	read = []string{"get", "list", "watch"}
 	// write is what server-side apply and deletion take.
 	write = []string{"get", "list", "watch", "create", "update", "patch", "delete"}

@@ -35,13 +35,9 @@ func access(ctx *component.Context) []client.Object {
 		component.Rule("hypershift.openshift.io", "get,list,watch", "hostedcontrolplanes"),
 		component.Rule("hypershift.openshift.io", "get,update,patch", "hostedcontrolplanes/status"),
 		component.Rule("hypershift.openshift.io", "get,list,watch", "controlplanecomponents"),
-		component.Rule("", "get,list,watch,create,update,patch,delete", "configmaps", "secrets"),
-		component.Rule("", "get,list,watch", "services", "pods"),
-		component.Rule("", "create,patch", "events"),
-		component.Rule("events.k8s.io", "create,patch", "events"),
-		component.Rule("coordination.k8s.io", "get,list,watch,create,update,patch,delete", "leases"),
-		component.Rule("route.openshift.io", "get,list,watch", "routes"),
-		component.Rule("cluster.x-k8s.io", "get,list,watch,update,patch", "machines", "machinesets", "machinedeployments"),
+		component.Rule("", "get,list,watch", "secrets"),
+		component.Rule("", "get,list,watch,create,patch", "configmaps"),
+		component.Rule("cluster.x-k8s.io", "get,list,watch", "machines"),
 	)
 }
 
