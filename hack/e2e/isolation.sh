@@ -17,7 +17,7 @@ must() {
 }
 becomes() { [ "$(connect "$1" "$2" "$3")" = "$4" ]; }
 
-for policy in same-namespace openshift-monitoring kas openshift-ingress private-router; do
+for policy in same-namespace openshift-monitoring kas openshift-ingress private-router kas-egress; do
   kubectl -n $CPNS get networkpolicy $policy >/dev/null || fail "the NetworkPolicy $policy is missing in $CPNS"
 done
 prober stranger
