@@ -2,18 +2,13 @@ package controlplane
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
@@ -22,50 +17,6 @@ func configured(apiServer string) *hyperv1.HostedControlPlane {
 	hcp := plane()
 	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &runtime.RawExtension{Raw: []byte(apiServer)}}
 	return hcp
-}
-
-func TestUserServingCertificates(t *testing.T) {
-	hcp := configured(`{"servingCerts":{"namedCertificates":[
-		{"names":["api.example.com","*.example.org"],"servingCertificate":{"name":"first"}},{"servingCertificate":{"name":"second"}}]}}`)
-	server := apiserver.Component()
-	view := viewOf(hcp)
-	mustContain(t, apiserver.Args(view),
-		"--tls-sni-cert-key=/etc/kubernetes/certs/server-private/tls.crt,/etc/kubernetes/certs/server-private/tls.key",
-		"--tls-sni-cert-key=/etc/kubernetes/certs/server-named-0/tls.crt,/etc/kubernetes/certs/server-named-0/tls.key:api.example.com,*.example.org",
-		"--tls-sni-cert-key=/etc/kubernetes/certs/server-named-1/tls.crt,/etc/kubernetes/certs/server-named-1/tls.key")
-	pod := podOf(t, server, view)
-	for volume, secret := range map[string]string{"server-named-0": "first", "server-named-1": "second"} {
-		mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
-			return m.Name == volume && m.MountPath == "/etc/kubernetes/certs/"+volume && m.ReadOnly
-		})
-		if !mounted || !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == volume && v.Secret.SecretName == secret }) {
-			t.Errorf("Secret %s is not mounted as %s", secret, volume)
-		}
-		if !slices.Contains(server.Reloads(view), secret) {
-			t.Errorf("a renewed %s restarts the API server", secret)
-		}
-	}
-	if _, err := server.Objects(viewOf(configured(`{"servingCerts":7}`))); err == nil {
-		t.Error("a configuration that cannot be read passes")
-	}
-}
-
-func podOf(t *testing.T, c component.Component, view *component.Context) corev1.PodSpec {
-	t.Helper()
-	objects, err := c.Objects(view)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, obj := range objects {
-		switch w := obj.(type) {
-		case *appsv1.Deployment:
-			return w.Spec.Template.Spec
-		case *appsv1.StatefulSet:
-			return w.Spec.Template.Spec
-		}
-	}
-	t.Fatalf("component %s has no workload", c.Name)
-	return corev1.PodSpec{}
 }
 
 // userCertificate is one of an authority of the user's own.

@@ -182,6 +182,16 @@ func (a Authority) trusted(data map[string][]byte) []byte {
 	return text
 }
 
+// Anchor is the oldest authority whose trust suffices to accept what the present one signs, PEM: as long as it stays the same, a
+// program that reads its authorities only once need not be restarted for another generation.
+func Anchor(data map[string][]byte, certKey string) []byte {
+	former, cross := certificates(data[FormerKey]), certificates(data[CrossKey])
+	if reach := min(len(former), len(cross)); reach > 0 {
+		return encode(former[reach-1 : reach])
+	}
+	return data[certKey]
+}
+
 // certificates reads all that can be read.
 func certificates(text []byte) []*x509.Certificate {
 	var all []*x509.Certificate

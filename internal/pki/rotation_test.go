@@ -119,6 +119,27 @@ func TestFormerAuthorityIsCutOffByHand(t *testing.T) {
 	}
 }
 
+func TestAnchor(t *testing.T) {
+	policy, first := DefaultPolicy(), Secrets{}
+	first.pass(t, policy, start)
+	policy.ReplaceBefore = start.Add(day)
+	second := first.clone()
+	second.pass(t, policy, start.Add(day))
+	lost := second.clone()
+	delete(lost, RootCA)
+	lost.pass(t, policy, start.Add(2*day))
+	cut := maps.Clone(second[RootCA])
+	delete(cut, FormerKey)
+	for name, test := range map[string]struct{ have, want map[string][]byte }{
+		"of its own": {first[RootCA], first[RootCA]}, "vouched for": {second[RootCA], first[RootCA]},
+		"lost": {lost[RootCA], lost[RootCA]}, "cut off": {cut, second[RootCA]},
+	} {
+		if got := Anchor(test.have, "ca.crt"); !bytes.Equal(bytes.TrimSpace(got), bytes.TrimSpace(test.want["ca.crt"])) {
+			t.Errorf("%s: another anchor", name)
+		}
+	}
+}
+
 func TestLostAuthority(t *testing.T) {
 	policy, first := DefaultPolicy(), Secrets{}
 	first.pass(t, policy, start)

@@ -47,6 +47,7 @@ func Component() component.Component {
 
 func objects(ctx *component.Context) ([]client.Object, error) {
 	set := statefulSet(ctx)
+	stampAuthority(ctx, &set.Spec.Template)
 	restored := addRestore(ctx, &set.Spec.Template.Spec)
 	return append(restored,
 		service(clientService, false, clientPort),

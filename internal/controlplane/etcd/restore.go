@@ -1,6 +1,8 @@
 package etcd
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 const (
@@ -78,7 +81,18 @@ func restorer(ctx *component.Context) corev1.Container {
 	}
 }
 
-// reloads: etcd reads its certificates for every connection, and its authorities once. What a restore needs is over when etcd runs.
+// reloads: etcd reads its certificates for every connection, and its authorities once, which authorityAnnotation stands for. What a
+// restore needs is over when etcd runs.
 func reloads(*component.Context) []string {
-	return []string{"etcd-server-tls", "etcd-peer-tls", snapshotSecret, userCABundle, proxyenv.TrustBundleName}
+	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, snapshotSecret, userCABundle, proxyenv.TrustBundleName}
+}
+
+// authorityAnnotation on the pods restarts them when the authorities they have read do not accept the present certificates any more, or
+// accept too much. A successor that is vouched for is no reason: with one member a restart is an outage.
+const authorityAnnotation = "hypershift.openshift.io/etcd-authority-hash"
+
+func stampAuthority(ctx *component.Context, template *corev1.PodTemplateSpec) {
+	data, _ := ctx.Inputs.Data("Secret", pki.EtcdSigner)
+	sum := sha256.Sum256(pki.Anchor(data, "ca.crt"))
+	template.Annotations = map[string]string{authorityAnnotation: hex.EncodeToString(sum[:])[:16]}
 }
