@@ -46,8 +46,6 @@ func konnectivityAgent(facts *Facts) []client.Object {
 			"--probe-interval=5s",
 			"--sync-interval=5s",
 			"--sync-interval-cap=30s",
-			// A server that takes the place of another is found while both are there.
-			"--sync-forever=true",
 			"--v=2",
 		},
 		Resources:    requests("40m", "50Mi"),

@@ -91,7 +91,7 @@ func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Obj
 	plan := PlanOf(hcp)
 	objects := []client.Object{
 		service(hcp, APIServerService, "kube-apiserver", APIServerPort, APIServerPort, hyperv1.APIServer),
-		tunnel(hcp),
+		service(hcp, KonnectivityService, "kube-apiserver", KonnectivityPort, KonnectivityPort, hyperv1.Konnectivity),
 		service(hcp, KonnectivityLocalService, "kube-apiserver", KonnectivityLocalPort, KonnectivityLocalPort, ""),
 		service(hcp, IgnitionService, "ignition-server", httpsPort, IgnitionPort, ""),
 		service(hcp, IgnitionProxyService, IgnitionProxyService, httpsPort, IgnitionProxyPort, hyperv1.Ignition),
@@ -104,14 +104,6 @@ func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Obj
 		component.Own(hcp, obj)
 	}
 	return objects
-}
-
-// tunnel is where agents dial in. They must have found a new server before the API server beside it is ready: its first request may
-// go through the tunnel.
-func tunnel(hcp *hyperv1.HostedControlPlane) *corev1.Service {
-	s := service(hcp, KonnectivityService, "kube-apiserver", KonnectivityPort, KonnectivityPort, hyperv1.Konnectivity)
-	s.Spec.PublishNotReadyAddresses = true
-	return s
 }
 
 func service(hcp *hyperv1.HostedControlPlane, name, app string, port, target int32, published hyperv1.ServiceType) *corev1.Service {
