@@ -22,6 +22,7 @@ const (
 	KubeAPIServerAvailable               ConditionType = "KubeAPIServerAvailable"                // healthy True: the API server's Deployment is rolled out and its endpoint answers
 	IgnitionEndpointAvailable            ConditionType = "IgnitionEndpointAvailable"             // healthy True: the ignition server is rolled out
 	ExternalDNSReachable                 ConditionType = "ExternalDNSReachable"                  // healthy True, or Unknown without an external host name: the API server's name resolves
+	IngressDNSReady                      ConditionType = "IngressDNSReady"                       // healthy True, or absent with an ingress operator of the payload: the domain of the applications leads to the default router
 	ValidIDPConfiguration                ConditionType = "ValidIDPConfiguration"                 // healthy True: the identity providers can be configured
 	ValidProxyConfiguration              ConditionType = "ValidProxyConfiguration"               // healthy True: the proxy's trusted CA bundle can be read
 	ClusterVersionSucceeding             ConditionType = "ClusterVersionSucceeding"              // healthy True: the inverse of the ClusterVersion's Failing
@@ -98,6 +99,10 @@ const (
 	PlatformCredentialsNotFoundReason     = "PlatformCredentialsNotFound"     // the message names the credentials that are missing
 	WaitingOnInfrastructureReadyReason    = "WaitingOnInfrastructureReady"    // a service has no address yet; the message names it
 	InfraStatusFailureReason              = "InfraStatusFailure"              // the state of the services cannot be read
+
+	IngressRecordFailedReason      = "RecordFailed"           // the record cannot be written; the message says why and what to do
+	IngressRecordUnmanagedReason   = "RecordUnmanaged"        // the record is the user's own
+	WaitingForIngressAddressReason = "WaitingForLoadBalancer" // the default router has no address yet
 
 	EtcdQuorumAvailableReason      = "QuorumAvailable"                // more than half of the members are ready
 	EtcdWaitingForQuorumReason     = "EtcdWaitingForQuorum"           // fewer members are ready than the quorum needs

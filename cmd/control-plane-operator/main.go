@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/prober"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kms"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
@@ -44,6 +45,7 @@ func rootCommand() *cobra.Command {
 	var serve ignition.ServerOptions
 	var config guest.Options
 	var approve approver.Options
+	var records ingressdns.Options
 	var mint minter.Options
 	var probe prober.Options
 	var wrap kms.Options
@@ -55,6 +57,8 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return guest.Run(ctx, config) }),
 		helper("machine-approver", "Approve the certificate requests of machines that exist", approve.AddFlags,
 			func(ctx context.Context) error { return approver.Run(ctx, approve) }),
+		helper(ingressdns.Name, "Keep the DNS records of the hosted cluster's applications", records.AddFlags,
+			func(ctx context.Context) error { return ingressdns.Run(ctx, records) }),
 		helper("token-minter", "Keep a token of a hosted cluster's service account in a file", mint.AddFlags,
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,

@@ -20,6 +20,7 @@ type Resource struct {
 	Type       string            `json:"type,omitempty"`
 	Location   string            `json:"location,omitempty"`
 	Kind       string            `json:"kind,omitempty"`
+	ETag       string            `json:"etag,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	SKU        map[string]any    `json:"sku,omitempty"`
 	Properties map[string]any    `json:"properties,omitempty"`
@@ -61,7 +62,7 @@ func (s *Session) PutAway(ctx context.Context, id, apiVersion string, body Resou
 }
 
 func (s *Session) put(ctx context.Context, id, apiVersion string, body Resource, result bool) (*Resource, error) {
-	body.ID, body.Name, body.Type = "", "", ""
+	body.ID, body.Name, body.Type, body.ETag = "", "", "", ""
 	resp, err := s.do(ctx, http.MethodPut, id, apiVersion, body, http.StatusOK, http.StatusCreated, http.StatusAccepted)
 	if err != nil {
 		return nil, Wrap("create", id, err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -169,5 +171,38 @@ func TestRoutes(t *testing.T) {
 		if obj.GetName() == publish.APIServerLoadBalancer {
 			t.Error("an API server published by Route has a load balancer")
 		}
+	}
+}
+
+func TestWorkloadIdentityWebhook(t *testing.T) {
+	view := viewOf(plane())
+	containers := func() map[string]corev1.Container {
+		found := map[string]corev1.Container{}
+		objects, err := apiserver.Component().Objects(view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range objects {
+			if d, ok := obj.(*appsv1.Deployment); ok {
+				for _, c := range d.Spec.Template.Spec.Containers {
+					found[c.Name] = c
+				}
+			}
+		}
+		return found
+	}
+	if _, there := containers()["azure-workload-identity-webhook"]; there {
+		t.Error("there is a webhook although the payload has none")
+	}
+	view.Images["azure-workload-identity-webhook"] = "quay.io/webhook"
+	webhook := containers()["azure-workload-identity-webhook"]
+	mustContain(t, webhook.Command, "--audience=api://AzureADTokenExchange", "--health-addr=:9440", "--metrics-addr=:9441", "--disable-cert-rotation")
+	want := []corev1.EnvVar{{Name: "AZURE_TENANT_ID", Value: "tenant"}, {Name: "AZURE_ENVIRONMENT", Value: "AzurePublicCloud"}}
+	if !slices.Equal(webhook.Env, want) {
+		t.Errorf("environment %v", webhook.Env)
+	}
+	view.HCP.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}
+	if _, there := containers()["azure-workload-identity-webhook"]; there {
+		t.Error("there is a webhook although the platform is not Azure")
 	}
 }

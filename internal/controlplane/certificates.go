@@ -62,7 +62,7 @@ func (p *pass) certify(ctx context.Context, wanted scope) error {
 
 // untilRenewal is the time until the first certificate has to be made anew, at most so long.
 func (p *pass) untilRenewal(most time.Duration) time.Duration {
-	leaves, err := pki.Leaves(p.names())
+	leaves, err := p.leaves()
 	if err != nil || !p.certifies() {
 		return most
 	}
@@ -118,7 +118,7 @@ func (p *pass) makeLeaves(ctx context.Context, wanted scope) error {
 	if !p.certifies() {
 		return nil
 	}
-	leaves, err := pki.Leaves(p.names())
+	leaves, err := p.leaves()
 	if err != nil {
 		return err
 	}
@@ -130,10 +130,20 @@ func (p *pass) makeLeaves(ctx context.Context, wanted scope) error {
 	return p.writeSecrets(ctx, changed)
 }
 
-func (p *pass) names() pki.Params {
+func (p *pass) leaves() ([]pki.Leaf, error) {
+	names, err := p.names()
+	if err != nil {
+		return nil, err
+	}
+	return pki.Leaves(names)
+}
+
+func (p *pass) names() (pki.Params, error) {
+	apps, err := component.AppsDomain(p.hcp)
 	params := pki.Params{
 		Namespace: p.hcp.Namespace, Name: p.hcp.Name, AdvertiseAddress: apiserver.AdvertiseAddress(p.hcp),
 		APIHost: p.endpoints.APIServer.Host, KonnectivityHost: p.endpoints.Konnectivity.Host, IgnitionHost: p.endpoints.Ignition.Host,
+		AppsDomain: apps,
 	}
 	for _, n := range p.hcp.Spec.Networking.ServiceNetwork {
 		params.ServiceCIDRs = append(params.ServiceCIDRs, string(n.CIDR))
@@ -141,7 +151,7 @@ func (p *pass) names() pki.Params {
 	if name := p.hcp.Spec.KubeAPIServerDNSName; name != "" {
 		params.ExtraAPIHosts = []string{name}
 	}
-	return params
+	return params, err
 }
 
 func (p *pass) makeServiceAccountKey(ctx context.Context) error {

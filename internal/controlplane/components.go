@@ -10,6 +10,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineapprover"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
@@ -27,6 +28,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 		configoperator.Component(endpoints),
 		cloudprovider.Component(),
 		machineapprover.Component(),
+		ingressoperator.Component(),
 		// konnectivity-agent comes here, with the first aggregated API server of OpenShift's: those are what it makes reachable.
 		ignitionserver.Component(),
 		ignitionproxy.Component(),

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // payload is every key of the sandbox's release payload that a control plane can use.
 var payload = []string{
 	"hyperkube", "etcd", "apiserver-network-proxy", "azure-cloud-controller-manager", "azure-cloud-node-manager", "coredns", "kube-proxy",
-	"flannel", "haproxy-router", "cli", "tools", "hypershift",
+	"flannel", "azure-workload-identity-webhook", "skipper", "haproxy-router", "cli", "tools", "hypershift",
 }
 
 const (

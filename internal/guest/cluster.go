@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -38,6 +39,11 @@ type Facts struct {
 	KonnectivityPort int32
 	// KonnectivityCA, KonnectivityCert and KonnectivityKey let an agent in, PEM.
 	KonnectivityCA, KonnectivityCert, KonnectivityKey string
+	// RootCA signs what the control plane serves, PEM.
+	RootCA string
+	// Ingress is how the default router is published, empty where that is not known; IngressCert and IngressKey are what it shows, PEM.
+	Ingress                 component.IngressScope
+	IngressCert, IngressKey string
 	// HighlyAvailable is the infrastructure's policy.
 	HighlyAvailable bool
 }
@@ -48,7 +54,13 @@ func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
 	if len(networking.ClusterNetwork) == 0 || len(networking.ServiceNetwork) == 0 {
 		return nil, fmt.Errorf("HostedControlPlane %s has no cluster or service network", hcp.Name)
 	}
+	// With a strategy that the router does not know there is none; condition IngressDNSReady says why.
+	ingress, err := component.DefaultIngress(hcp)
+	if err != nil {
+		ingress.Scope = ""
+	}
 	facts := &Facts{
+		HCP: hcp, Ingress: ingress.Scope,
 		PodCIDR:         string(networking.ClusterNetwork[0].CIDR),
 		ServiceCIDR:     string(networking.ServiceNetwork[0].CIDR),
 		APIAddress:      ignition.DefaultAdvertiseAddress,
@@ -63,7 +75,6 @@ func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
 			facts.APIPort = *server.Port
 		}
 	}
-	var err error
 	facts.DNSAddress, err = ignition.ClusterDNS(facts.ServiceCIDR)
 	return facts, err
 }

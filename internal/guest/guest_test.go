@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -18,18 +19,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
 func plainFacts() *Facts {
 	images := map[string]string{}
-	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "kube-proxy", "flannel", "coredns"} {
+	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "skipper", "kube-proxy", "flannel", "coredns"} {
 		images[key] = "quay.io/x@sha256:" + key
 	}
 	return &Facts{
+		HCP: azurePlane(), Ingress: component.IngressExternal, IngressCert: "ingress cert", IngressKey: "ingress key",
 		Images: images, PodCIDR: "10.132.0.0/14", ServiceCIDR: "172.31.0.0/16", DNSAddress: "172.31.0.10",
 		APIAddress: "172.20.0.1", APIPort: 6443, KonnectivityHost: "konnectivity.example.com", KonnectivityPort: 443,
-		KonnectivityCA: "ca", KonnectivityCert: "cert", KonnectivityKey: "key", HighlyAvailable: true,
+		KonnectivityCA: "ca", KonnectivityCert: "cert", KonnectivityKey: "key", RootCA: "root", HighlyAvailable: true,
 	}
+}
+
+func azurePlane() *hyperv1.HostedControlPlane {
+	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
+	hcp.Spec.InfraID = "demo-x1"
+	id := func(name string) hyperv1.WorkloadIdentity {
+		return hyperv1.WorkloadIdentity{ClientID: hyperv1.AzureClientID(name)}
+	}
+	hcp.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{
+		Location: "eastus", ResourceGroupName: "group", SubscriptionID: "subscription", TenantID: "tenant",
+		AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{WorkloadIdentities: &hyperv1.AzureWorkloadIdentitySet{
+			Disk: id("disk"), File: id("file"), ImageRegistry: id("registry"), Ingress: id("ingress")}},
+	}}
+	return hcp
 }
 
 func scheme(t *testing.T) *runtime.Scheme {
@@ -66,14 +83,16 @@ func typeName(obj client.Object) string {
 }
 
 func TestAddonsFollowThePayload(t *testing.T) {
-	all := []string{"azure-cloud-node-manager", "coredns", "flannel", "konnectivity-agent", "kube-proxy"}
+	all := []string{"azure-cloud-node-manager", "coredns", "flannel", "konnectivity-agent", "kube-proxy", "router-default"}
 	tests := map[string]struct {
 		change func(map[string]string)
 		want   []string
 	}{
-		"plain payload":     {func(map[string]string) {}, all},
-		"no flannel":        {func(m map[string]string) { delete(m, "flannel") }, []string{"azure-cloud-node-manager", "coredns", "konnectivity-agent", "kube-proxy"}},
-		"OpenShift payload": {func(m map[string]string) { m["cluster-network-operator"], m["cluster-dns-operator"] = "a", "b" }, []string{"azure-cloud-node-manager", "konnectivity-agent"}},
+		"plain payload": {func(map[string]string) {}, all},
+		"no flannel":    {func(m map[string]string) { delete(m, "flannel") }, []string{"azure-cloud-node-manager", "coredns", "konnectivity-agent", "kube-proxy", "router-default"}},
+		"OpenShift payload": {func(m map[string]string) {
+			m["cluster-network-operator"], m["cluster-dns-operator"], m["cluster-ingress-operator"] = "a", "b", "c"
+		}, []string{"azure-cloud-node-manager", "konnectivity-agent"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

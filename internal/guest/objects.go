@@ -30,6 +30,9 @@ var addons = []addon{
 	{nil, reachability},
 	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
 	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},
+	{[]string{webhookName}, workloadIdentityWebhook},
+	{nil, cloudCredentials},
+	{[]string{routerImage}, defaultIngress},
 	{[]string{"kube-proxy"}, kubeProxy},
 	{[]string{"flannel"}, flannel},
 	{[]string{"coredns"}, coreDNS},
@@ -38,6 +41,7 @@ var addons = []addon{
 // operators own add-ons of the same purpose in an OpenShift payload.
 var operatorOf = map[string]string{
 	"kube-proxy": "cluster-network-operator", "flannel": "cluster-network-operator", "coredns": "cluster-dns-operator",
+	routerImage: "cluster-ingress-operator",
 }
 
 // Objects is everything the operator keeps in the guest.

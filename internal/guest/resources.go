@@ -10,9 +10,11 @@ import (
 	"maps"
 	"strconv"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -41,7 +45,8 @@ const (
 	userCABundle   = "user-ca-bundle"
 )
 
-var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true, kubeletCA: true, cloudConfig: true}
+var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true, kubeletCA: true, cloudConfig: true, component.RootCAConfigMap: true,
+	pki.IngressServing: true}
 
 // managedKinds are what Objects makes; their metadata is watched, only of objects that carry our label.
 //
@@ -52,6 +57,7 @@ func managedKinds() []client.Object {
 		&corev1.Endpoints{},
 		&apiextensionsv1.CustomResourceDefinition{}, &discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{},
+		&admissionregistrationv1.MutatingWebhookConfiguration{}, &networkingv1.IngressClass{},
 	}
 }
 
@@ -113,7 +119,7 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request)
 	if applyErr != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, hyperv1.ReconcileFailedReason, applyErr.Error()
 	}
-	if err := errors.Join(applyErr, setCondition(ctx, r.management, hcp, condition)); err != nil {
+	if err := errors.Join(applyErr, SetCondition(ctx, r.management, hcp, condition)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if !served {
@@ -159,8 +165,12 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 		return nil, err
 	}
 	facts.KonnectivityHost, facts.KonnectivityPort = r.options.KonnectivityAddress, r.options.KonnectivityPort
-	agent, authority, pull, trust := &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.ConfigMap{}
-	for name, obj := range map[string]client.Object{agentSecret: agent, agentCABundle: authority, pullSecretName: pull} {
+	agent, pull, ingress := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
+	authority, trust, root := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	for name, obj := range map[string]client.Object{
+		agentSecret: agent, agentCABundle: authority, pullSecretName: pull, component.RootCAConfigMap: root,
+		pki.IngressServing: ingress,
+	} {
 		if err := r.management.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, obj); err != nil {
 			return nil, fmt.Errorf("read %s of the control plane: %w", name, err)
 		}
@@ -169,7 +179,8 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 		return nil, fmt.Errorf("read %s of the control plane: %w", userCABundle, err)
 	}
 	facts.KonnectivityCert, facts.KonnectivityKey = string(agent.Data[corev1.TLSCertKey]), string(agent.Data[corev1.TLSPrivateKeyKey])
-	facts.KonnectivityCA = authority.Data["ca.crt"]
+	facts.KonnectivityCA, facts.RootCA = authority.Data["ca.crt"], root.Data["ca.crt"]
+	facts.IngressCert, facts.IngressKey = string(ingress.Data[corev1.TLSCertKey]), string(ingress.Data[corev1.TLSPrivateKeyKey])
 	if facts.KonnectivityCert == "" || facts.KonnectivityKey == "" || facts.KonnectivityCA == "" {
 		return nil, errors.New("the control plane's konnectivity credentials are not complete yet")
 	}

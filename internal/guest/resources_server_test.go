@@ -25,7 +25,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -57,7 +59,7 @@ func hostedPlane() *hyperv1.HostedControlPlane {
 		ImageContentSources: []hyperv1.ImageContentSource{{Source: "quay.io/a", Mirrors: []string{"mirror.example.com/a"}}},
 		Configuration: &hyperv1.ClusterConfiguration{
 			Proxy:   &hyperv1.ProxySpec{HTTPProxy: "http://proxy:3128", NoProxy: "internal.example.com"},
-			Ingress: &runtime.RawExtension{Raw: []byte(`{"appsDomain":"apps.mine.example.com","domain":"not.mine"}`)},
+			Ingress: &runtime.RawExtension{Raw: []byte(`{"appsDomain":"apps.mine.example.com","domain":"apps.chosen.example.com"}`)},
 			Image:   &runtime.RawExtension{Raw: []byte(`{"registrySources":{"insecureRegistries":["r.example.com"]}}`)},
 		},
 	}
@@ -90,6 +92,8 @@ func startOperator(t *testing.T) *server {
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: agentCABundle}, Data: map[string]string{"ca.crt": "ca"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: userCABundle}, Data: map[string]string{"ca-bundle.crt": "USER"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: kubeletCA}, Data: map[string]string{"ca.crt": "KUBELET"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: component.RootCAConfigMap}, Data: map[string]string{"ca.crt": "root"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: pki.IngressServing}, Data: map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k")}},
 		&hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "kube-apiserver"}},
 	)
 	hcp := out.plane()
@@ -200,7 +204,7 @@ func TestGuestConfiguration(t *testing.T) {
 		{&configv1.Infrastructure{}, clusterSingleton, `{"spec":{"platformSpec":{"type":"None"}},"status":{"controlPlaneTopology":"External",
 			"infrastructureTopology":"SingleReplica","infrastructureName":"demo-x1","apiServerURL":"https://api.demo.example.com:443","etcdDiscoveryDomain":"demo.example.com"}}`},
 		{&configv1.DNS{}, clusterSingleton, `{"spec":{"baseDomain":"demo.example.com","publicZone":{"id":"/subscriptions/s/zone"},"privateZone":null}}`},
-		{&configv1.Ingress{}, clusterSingleton, `{"spec":{"domain":"apps.demo.example.com","appsDomain":"apps.mine.example.com"}}`},
+		{&configv1.Ingress{}, clusterSingleton, `{"spec":{"domain":"apps.chosen.example.com","appsDomain":"apps.mine.example.com"}}`},
 		{&configv1.Network{}, clusterSingleton, `{"spec":{"clusterNetwork":[{"cidr":"10.132.0.0/14","hostPrefix":23}],"serviceNetwork":["10.0.0.0/24"],"networkType":"Other"}}`},
 		{&configv1.Proxy{}, clusterSingleton, `{"spec":{"httpProxy":"http://proxy:3128","noProxy":"internal.example.com"},
 			"status":{"noProxy":".cluster.local,.local,.svc,10.0.0.0/24,10.132.0.0/14,127.0.0.1,internal.example.com,localhost"}}`},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -33,7 +34,9 @@ func singletons(facts *Facts) []*unstructured.Unstructured {
 	authentication := userSpec(configuration.Authentication)
 	authentication["serviceAccountIssuer"] = hcp.Spec.IssuerURL
 	ingress := userSpec(configuration.Ingress)
-	ingress["domain"] = appsDomain(hcp)
+	if chosen, _ := ingress["domain"].(string); chosen == "" {
+		ingress["domain"] = "apps." + component.ClusterDomain(hcp)
+	}
 	out := []*unstructured.Unstructured{
 		infrastructure(hcp),
 		configObject("DNS", clusterSingleton, dnsSpec(hcp), nil),
@@ -62,20 +65,6 @@ func userSpec(raw *runtime.RawExtension) map[string]any {
 	return spec
 }
 
-// clusterDomain is what all names of the cluster lie under.
-func clusterDomain(hcp *hyperv1.HostedControlPlane) string {
-	prefix := hcp.Name
-	if hcp.Spec.DNS.BaseDomainPrefix != nil {
-		prefix = *hcp.Spec.DNS.BaseDomainPrefix
-	}
-	if prefix == "" {
-		return hcp.Spec.DNS.BaseDomain
-	}
-	return prefix + "." + hcp.Spec.DNS.BaseDomain
-}
-
-func appsDomain(hcp *hyperv1.HostedControlPlane) string { return "apps." + clusterDomain(hcp) }
-
 // infrastructure tells operators that the control plane is not theirs.
 func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured {
 	platform := string(hcp.Spec.Platform.Type)
@@ -95,7 +84,7 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured 
 	}
 	status := map[string]any{
 		"infrastructureName": hcp.Spec.InfraID, "platform": platform, "platformStatus": platformStatus,
-		"etcdDiscoveryDomain": clusterDomain(hcp), "controlPlaneTopology": "External", "infrastructureTopology": topology,
+		"etcdDiscoveryDomain": component.ClusterDomain(hcp), "controlPlaneTopology": "External", "infrastructureTopology": topology,
 	}
 	if endpoint := hcp.Status.ControlPlaneEndpoint; endpoint.Host != "" {
 		external := fmt.Sprintf("https://%s:%d", endpoint.Host, endpoint.Port)
@@ -105,7 +94,7 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured 
 }
 
 func dnsSpec(hcp *hyperv1.HostedControlPlane) map[string]any {
-	spec := map[string]any{"baseDomain": clusterDomain(hcp)}
+	spec := map[string]any{"baseDomain": component.ClusterDomain(hcp)}
 	for field, zone := range map[string]string{"publicZone": hcp.Spec.DNS.PublicZoneID, "privateZone": hcp.Spec.DNS.PrivateZoneID} {
 		if zone != "" {
 			spec[field] = map[string]any{"id": zone}

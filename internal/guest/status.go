@@ -25,8 +25,8 @@ const (
 	slowProbe = 30 * time.Second
 )
 
-// setCondition writes one condition of the hosted control plane. The list has other writers: the lock and the retry keep theirs.
-func setCondition(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, condition metav1.Condition) error {
+// SetCondition writes one condition of the hosted control plane. The list has other writers: the lock and the retry keep theirs.
+func SetCondition(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, condition metav1.Condition) error {
 	return mutateStatus(ctx, management, hcp, func(status *hyperv1.HostedControlPlaneStatus) {
 		apimeta.SetStatusCondition(&status.Conditions, condition)
 	})

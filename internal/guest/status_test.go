@@ -78,7 +78,7 @@ func TestStatusKeepsWhatOthersWrote(t *testing.T) {
 	if err := management.Status().Update(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	if err := setCondition(t.Context(), management, stale, metav1.Condition{Type: "Mine", Status: metav1.ConditionTrue, Reason: "AsExpected"}); err != nil {
+	if err := SetCondition(t.Context(), management, stale, metav1.Condition{Type: "Mine", Status: metav1.ConditionTrue, Reason: "AsExpected"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := controlPlane(t.Context(), management, "clusters-demo")

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
 // world is a guest whose add-ons and components a test moves, and the versions told of it.
@@ -120,7 +121,10 @@ func (w *world) component(name, version string, available bool) {
 func (w *world) pods(name string, available int32) {
 	w.t.Helper()
 	key := client.ObjectKey{Namespace: kubeSystem, Name: name}
-	if name == dnsName {
+	if name == component.RouterName {
+		key.Namespace = component.RouterNamespace
+	}
+	if name == dnsName || name == component.RouterName {
 		d := &appsv1.Deployment{}
 		w.must(w.r.guest.Get(w.t.Context(), key, d))
 		d.Status = appsv1.DeploymentStatus{UpdatedReplicas: 2, AvailableReplicas: available, ObservedGeneration: d.Generation}

@@ -48,6 +48,7 @@ var reported = []hyperv1.ConditionType{
 
 // reportedIfKnown are repeated only once they exist: before, they would say nothing.
 var reportedIfKnown = []hyperv1.ConditionType{
+	hyperv1.IngressDNSReady,
 	hyperv1.ValidIDPConfiguration,
 	hyperv1.ClusterVersionRetrievedUpdates,
 	hyperv1.EtcdDataEncryptionUpToDate,

@@ -44,7 +44,7 @@ func certificateSecrets(infraID string) []string {
 		secrets = append(secrets, authority.Secret)
 	}
 	// Without service networks there is nothing in the parameters that could be malformed.
-	leaves, err := pki.Leaves(pki.Params{APIHost: "x", KonnectivityHost: "x", IgnitionHost: "x"})
+	leaves, err := pki.Leaves(pki.Params{APIHost: "x", KonnectivityHost: "x", IgnitionHost: "x", AppsDomain: "x"})
 	if err != nil {
 		return secrets
 	}

@@ -95,6 +95,7 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 		{Secret: "hcco-kubeconfig", Server: service, Client: "hcco-client"},
 		{Secret: "kube-scheduler-kubeconfig", Server: service, Client: "kube-scheduler-client"},
 		{Secret: "kube-controller-manager-kubeconfig", Server: service, Client: "kube-controller-manager"},
+		{Secret: WebhookKubeconfig, Server: "https://localhost:6443", Client: WebhookClient},
 		{Secret: infraID + "-kubeconfig", Key: "value", Server: service, Client: "system-admin-client"},
 	}
 	list = append(list, identityKubeconfigs(service)...)

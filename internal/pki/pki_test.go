@@ -15,6 +15,7 @@ var (
 	params = Params{
 		Namespace: "clusters-demo", Name: "demo", ServiceCIDRs: []string{"172.31.0.0/16"}, AdvertiseAddress: "172.20.0.1",
 		APIHost: "198.18.16.3", KonnectivityHost: "konnectivity.example.com", IgnitionHost: "ignition.example.com",
+		AppsDomain: "apps.demo.example.com",
 	}
 )
 
@@ -83,6 +84,10 @@ func testContents(t *testing.T, have Secrets) {
 		{"konnectivity-cluster", "tls.crt", "konnectivity-server", []string{"kubernetes"}, []x509.ExtKeyUsage{server},
 			[]string{"konnectivity-server", "konnectivity-server.clusters-demo.svc", "konnectivity-server.clusters-demo.svc.cluster.local",
 				"konnectivity.example.com"}, nil},
+		{"ingress-crt", "tls.crt", "openshift-ingress", []string{"openshift"}, []x509.ExtKeyUsage{client, server}, []string{"*.apps.demo.example.com"}, nil},
+		{"azure-workload-identity-webhook-serving-cert", "tls.crt", "127.0.0.1", nil, []x509.ExtKeyUsage{client, server}, nil, []string{"127.0.0.1"}},
+		{"azure-workload-identity-webhook-client", "tls.crt", "system:serviceaccount:openshift-authentication:azure-workload-identity-webhook",
+			[]string{"system:serviceaccounts:openshift-authentication", "system:serviceaccounts"}, []x509.ExtKeyUsage{client}, nil, nil},
 		{"ignition-server", "tls.crt", "ignition-server", []string{"openshift"}, []x509.ExtKeyUsage{client, server}, []string{"ignition.example.com"}, nil},
 	} {
 		cert := leaf(t, have, test.secret, test.key)
@@ -198,7 +203,8 @@ func testKubeconfigs(t *testing.T, have Secrets) {
 	}
 	for name, server := range map[string]string{
 		"admin-kubeconfig/kubeconfig": "https://198.18.16.3:7443", "bootstrap-kubeconfig/kubeconfig": "https://198.18.16.3:7443",
-		"demo-x1-kubeconfig/value": "https://kube-apiserver:6443", "localhost-kubeconfig/kubeconfig": "https://localhost:6443",
+		"azure-workload-identity-webhook-kubeconfig/kubeconfig": "https://localhost:6443",
+		"demo-x1-kubeconfig/value":                              "https://kube-apiserver:6443", "localhost-kubeconfig/kubeconfig": "https://localhost:6443",
 	} {
 		if servers[name] != server {
 			t.Errorf("%s leads to %q", name, servers[name])

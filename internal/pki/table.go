@@ -17,6 +17,8 @@ type Params struct {
 	AdvertiseAddress string
 	// APIHost, KonnectivityHost and IgnitionHost are the published endpoints: host names or addresses.
 	APIHost, KonnectivityHost, IgnitionHost string
+	// AppsDomain is where the guest's applications are published.
+	AppsDomain string
 	// ExtraAPIHosts are further names of the API server.
 	ExtraAPIHosts []string
 }
@@ -32,7 +34,7 @@ var (
 
 // Leaves is HyperShift's table of certificates, as far as a component of ours uses it.
 func Leaves(p Params) ([]Leaf, error) {
-	leaves := slices.Concat(clientLeaves(), identityLeaves(), internalLeaves(p))
+	leaves := slices.Concat(clientLeaves(), identityLeaves(), internalLeaves(p), guestServiceLeaves(p))
 	if p.APIHost != "" {
 		hosts, err := apiServerHosts(p)
 		if err != nil {

@@ -82,6 +82,8 @@ func (c Config) components() ([]image, error) {
 		c.one("azure-cluster-api-controllers", "cluster-api-provider-azure", "cluster-api-provider-azure"),
 		c.one("azure-cloud-controller-manager", "azure-cloud-controller-manager", "azure-cloud-controller-manager"),
 		c.one("azure-cloud-node-manager", "azure-cloud-node-manager", "azure-cloud-node-manager"),
+		c.one("azure-workload-identity-webhook", "azure-workload-identity-webhook", "azure-workload-identity-webhook"),
+		c.one("skipper", "skipper", "skipper"),
 		c.one("coredns", "coredns", "coredns"),
 		{key: "kube-proxy", layers: [][]file{kube, netfilter}, entrypoint: []string{"/bin/kube-proxy"}},
 		{key: "flannel", layers: [][]file{netfilter, shell, {

@@ -14,6 +14,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // Name of the component and its Deployment.
@@ -38,10 +39,11 @@ var traits = component.Traits{
 	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, Budget: true, WaitFor: component.WaitForEtcd,
 }
 
-// Certificates are the Secrets with a certificate that the pods mount, besides that of the etcd client.
+// Certificates are the Secrets with a certificate that the pods mount, or a kubeconfig of theirs carries, besides that of the etcd client.
 var Certificates = []string{
 	"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
 	"konnectivity-client", "konnectivity-server", "konnectivity-cluster",
+	pki.WebhookServing, pki.WebhookClient,
 }
 
 // Component is kube-apiserver.
@@ -78,6 +80,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	}
 	d := deployment(ctx)
 	addAuditWebhook(ctx, &d.Spec.Template.Spec)
+	addWorkloadIdentityWebhook(ctx, &d.Spec.Template.Spec)
 	mountNamed(config.Serving(), &d.Spec.Template.Spec)
 	more, err := externalOIDC(ctx, &d.Spec.Template)
 	if err != nil {

@@ -44,16 +44,33 @@ func moduleHash(fsys fs.FS, module string) (string, error) {
 	return d.String(), err
 }
 
+// replacements are the directories of a module that stand in for other modules.
+func replacements(fsys fs.FS, module string) ([]string, error) {
+	text, err := fs.ReadFile(fsys, path.Join(module, "go.mod.in"))
+	var dirs []string
+	for line := range strings.Lines(string(text)) {
+		if _, dir, ok := strings.Cut(strings.TrimSpace(line), " => ./"); ok {
+			dirs = append(dirs, path.Join(module, dir))
+		}
+	}
+	return dirs, err
+}
+
 // programKey identifies a binary: whatever can change it is in the hash. Of
-// the module that is go.mod, go.sum and, if the module itself has the main
-// package, that package, so that a change to one main builds one program.
+// the module that is go.mod, go.sum, what it replaces other modules with and,
+// if the module itself has the main package, that package, so that a change
+// to one main builds one program.
 func programKey(fsys fs.FS, p Program, goVersion string) (string, error) {
 	d := newDigest()
 	d.add(goVersion, runtime.GOOS, runtime.GOARCH, p.Name, p.Package)
 	d.add(p.LDFlags...)
 	d.add("tags")
 	d.add(p.Tags...)
-	dirs := []string{path.Join(p.Module, "go.mod.in"), path.Join(p.Module, "go.sum.in")}
+	dirs, err := replacements(fsys, p.Module)
+	if err != nil {
+		return "", fmt.Errorf("part %s: %w", p.Name, err)
+	}
+	dirs = append(dirs, path.Join(p.Module, "go.mod.in"), path.Join(p.Module, "go.sum.in"))
 	if local, ok := strings.CutPrefix(p.Package, "./"); ok {
 		dirs = append(dirs, path.Join(p.Module, local))
 	}

@@ -72,6 +72,15 @@ func TestKeysFollowTheInputs(t *testing.T) {
 			t.Errorf("%s does not change the key", what)
 		}
 	}
+	replaced := func(library string) string {
+		return key(func(m fstest.MapFS, _ *Program) {
+			m["tiny/go.mod.in"] = &fstest.MapFile{Data: []byte("module tiny\n\nreplace example.com/library => ./library\n")}
+			m["tiny/library/library.go.in"] = &fstest.MapFile{Data: []byte(library)}
+		}, "go1.26.0")
+	}
+	if replaced("package library") == replaced("package library // changed") {
+		t.Error("what a module is replaced with does not change the key")
+	}
 	if key(file("tiny/other/main.go.in"), "go1.26.0") != base {
 		t.Error("another program's source changes the key")
 	}
@@ -113,6 +122,13 @@ func TestProgramsAndPartsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		stands, err := replacements(parts.FS, module.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range stands {
+			local[dir] = true
+		}
 		for _, e := range entries {
 			if e.IsDir() && !local[path.Join(module.Name(), e.Name())] {
 				t.Errorf("%s/%s is no program", module.Name(), e.Name())
@@ -123,7 +139,7 @@ func TestProgramsAndPartsAgree(t *testing.T) {
 
 // TestSumsAreComplete finds a requirement without its checksum.
 func TestSumsAreComplete(t *testing.T) {
-	for _, module := range []string{module134, moduleExternalDNS} {
+	for _, module := range []string{module134, moduleExternalDNS, moduleWebhook, moduleSkipper} {
 		t.Run(module, func(t *testing.T) { sumsAreComplete(t, module) })
 	}
 }
@@ -138,10 +154,13 @@ func sumsAreComplete(t *testing.T, module string) {
 		t.Fatal(err)
 	}
 	replaced := map[string]string{}
+	local := map[string]bool{}
 	required := map[string]string{}
 	for line := range strings.Lines(string(mod)) {
 		line, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "replace ")), " //")
 		switch f := strings.Fields(line); {
+		case len(f) == 3 && f[1] == "=>": // by a directory, which has no checksum
+			local[f[0]] = true
 		case len(f) == 4 && f[1] == "=>":
 			replaced[f[0]] = f[2] + " " + f[3]
 		case len(f) == 2 && strings.HasPrefix(f[1], "v") && strings.Contains(f[0], "/"):
@@ -150,10 +169,13 @@ func sumsAreComplete(t *testing.T, module string) {
 			}
 		}
 	}
-	if len(required) < 100 {
+	if len(required) < 50 {
 		t.Fatalf("only %d requirements were read", len(required))
 	}
 	for p, want := range required {
+		if local[p] {
+			continue
+		}
 		if r := replaced[p]; r != "" {
 			want = r
 		}

@@ -13,8 +13,8 @@ type Program struct {
 	Aliases []string // names under which a multi-call binary is linked
 }
 
-// Versions of what the programs are made from. All but ExternalDNS share one
-// line of Kubernetes libraries, held by the module's replacements.
+// Versions of what the programs are made from. Those of module kube134 share
+// one line of Kubernetes libraries, held by the module's replacements.
 const (
 	KubernetesVersion  = "v1.34.2"
 	etcdVersion        = "v3.6.5"
@@ -25,11 +25,15 @@ const (
 	cloudVersion       = "v1.34.3"
 	knpVersion         = "v0.34.0"
 	ExternalDNSVersion = "v0.18.0"
+	webhookVersion     = "v1.3.0"
+	skipperVersion     = "v0.23.0"
 )
 
 const (
 	module134         = "kube134"
 	moduleExternalDNS = "externaldns"
+	moduleWebhook     = "azureworkloadidentity"
+	moduleSkipper     = "skipper"
 )
 
 // Programs lists every program, in the order in which they are built: what a
@@ -69,8 +73,20 @@ func Programs() []Program {
 	for i := range programs {
 		programs[i].Module = module134
 	}
-	return append(programs, Program{Name: "external-dns", Module: moduleExternalDNS, Package: "sigs.k8s.io/external-dns",
-		Version: ExternalDNSVersion, LDFlags: set("sigs.k8s.io/external-dns/pkg/apis/externaldns.Version", ExternalDNSVersion)})
+	return append(programs, others()...)
+}
+
+// others have modules of their own.
+func others() []Program {
+	const webhook = "github.com/Azure/azure-workload-identity/"
+	return []Program{
+		{Name: "external-dns", Module: moduleExternalDNS, Package: "sigs.k8s.io/external-dns",
+			Version: ExternalDNSVersion, LDFlags: set("sigs.k8s.io/external-dns/pkg/apis/externaldns.Version", ExternalDNSVersion)},
+		{Name: "azure-workload-identity-webhook", Module: moduleWebhook, Package: webhook + "cmd/webhook",
+			Version: webhookVersion, LDFlags: set(webhook+"pkg/version.BuildVersion", webhookVersion)},
+		{Name: "skipper", Module: moduleSkipper, Package: "github.com/zalando/skipper/cmd/skipper",
+			Version: skipperVersion, LDFlags: set("main.version", skipperVersion)},
+	}
 }
 
 // set makes linker flags out of pairs of variable and value.

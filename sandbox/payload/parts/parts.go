@@ -18,9 +18,12 @@ import "embed"
 const Suffix = ".in"
 
 // The module externaldns is that project's own go.mod with its name changed:
-// in a module of its own nothing else is built again for its sake.
+// in a module of its own nothing else is built again for its sake. So is
+// azureworkloadidentity, Azure's webhook for pods, which brings a small stand-in
+// for its logging library: that lives at a domain not every proxy carries; and
+// skipper, the ingress controller of hosted clusters.
 
 // FS has one directory for each module.
 //
-//go:embed all:kube134 all:externaldns
+//go:embed all:kube134 all:externaldns all:azureworkloadidentity all:skipper
 var FS embed.FS

@@ -1,0 +1,30 @@
+package pki
+
+// Names of what Azure's webhook for pods runs with; see the component kube-apiserver.
+const (
+	WebhookServing    = "azure-workload-identity-webhook-serving-cert"
+	WebhookClient     = "azure-workload-identity-webhook-client"
+	WebhookKubeconfig = "azure-workload-identity-webhook-kubeconfig"
+)
+
+// IngressServing is the default certificate of the guest's ingress.
+const IngressServing = "ingress-crt"
+
+// guestServiceLeaves are certificates of what serves the guest itself.
+func guestServiceLeaves(p Params) []Leaf {
+	leaves := []Leaf{
+		{Secret: WebhookServing, Signer: RootCA, CN: "127.0.0.1", Usages: both, Hosts: []string{"127.0.0.1"}},
+		serviceAccountClient(WebhookClient, "openshift-authentication", "azure-workload-identity-webhook"),
+	}
+	if p.AppsDomain != "" {
+		leaves = append(leaves, Leaf{Secret: IngressServing, Signer: RootCA, CN: "openshift-ingress", Orgs: []string{"openshift"}, Usages: both,
+			Hosts: []string{"*." + p.AppsDomain}})
+	}
+	return leaves
+}
+
+// serviceAccountClient lets a program of the control plane act as a service account of the guest.
+func serviceAccountClient(secret, namespace, name string) Leaf {
+	return Leaf{Secret: secret, Signer: CSRSigner, CN: "system:serviceaccount:" + namespace + ":" + name, Usages: client,
+		Orgs: []string{"system:serviceaccounts:" + namespace, "system:serviceaccounts"}}
+}
