@@ -152,7 +152,7 @@ func namespaces(*Facts) []client.Object {
 		{"openshift", nil}, {configNamespace, nil}, {managedNamespace, nil}, {signerNamespace, nil},
 		{"openshift-apiserver", nil}, {"openshift-controller-manager", nil}, {"openshift-kube-controller-manager", nil},
 		{"openshift-kube-scheduler", nil}, {"openshift-etcd", nil}, {"openshift-authentication", nil},
-		{"openshift-route-controller-manager", nil}, {"openshift-cloud-controller-manager", nil}, {"openshift-cluster-machine-approver", nil},
+		{"openshift-route-controller-manager", nil}, {"openshift-cluster-machine-approver", nil},
 		{"openshift-infra", privileged}, {"openshift-kube-apiserver", map[string]string{"openshift.io/cluster-monitoring": "true"}},
 	} {
 		labels := map[string]string{}
