@@ -6,7 +6,7 @@
 VAULTED=vaulted VAULTED_INFRA=vaulted-k5d8r DIR=$WORK/vaulted PLANE=$NAMESPACE-vaulted VAULT=vaulted-keeper WORD=open-sesame
 vaulted() { kubectl --kubeconfig "$DIR/kubeconfig" "$@"; }
 vault_message() { kubectl -n $NAMESPACE get hostedcluster $VAULTED -o jsonpath='{.status.conditions[?(@.type=="ValidAzureKMSConfig")].reason}'; }
-refused() { encryption $VAULTED ValidAzureKMSConfig False && [ "$(vault_message)" = AzureError ]; }
+refused() { condition_is $VAULTED ValidAzureKMSConfig False && [ "$(vault_message)" = AzureError ]; }
 export AZURE_CONFIG_DIR; AZURE_CONFIG_DIR=$(mktemp -d)
 trap 'rm -rf "$AZURE_CONFIG_DIR"' EXIT
 
@@ -32,7 +32,7 @@ let_in() { az role assignment create --assignee-object-id "$principal" --assigne
 let_in
 cluster_create $VAULTED $VAULTED_INFRA "$DIR" --node-pool-replicas 0 --encryption-key-id "$key"
 kubectl -n $NAMESPACE wait hostedcluster/$VAULTED --for=condition=Available --timeout=10m
-until_ok 90 encryption $VAULTED ValidAzureKMSConfig True
+until_ok 90 condition_is $VAULTED ValidAzureKMSConfig True
 hypershift create kubeconfig --name $VAULTED --namespace $NAMESPACE >"$DIR/kubeconfig"
 chmod 600 "$DIR/kubeconfig"
 
@@ -51,7 +51,7 @@ kubectl -n $NAMESPACE get hostedcluster $VAULTED -o jsonpath='{.status.condition
 [ "$(vaulted -n default get secret sealed -o jsonpath='{.data.word}' | base64 -d)" = $WORD ] || fail "the API server forgot its key"
 echo "without its role the identity is refused: $(vault_message)"
 let_in
-until_ok 120 encryption $VAULTED ValidAzureKMSConfig True
+until_ok 120 condition_is $VAULTED ValidAzureKMSConfig True
 # A new API server has to ask the vault before it can read anything.
 kubectl -n $PLANE delete pod -l app=kube-apiserver --grace-period=1 >/dev/null
 kubectl -n $PLANE rollout status deployment/kube-apiserver --timeout=5m >/dev/null

@@ -13,5 +13,5 @@ sealed() {
   ! grep -aq "$4" "$WORK/stored"
 }
 
-# encryption CLUSTER TYPE STATUS: the condition of the HostedCluster has the status.
-encryption() { [ "$(kubectl -n $NAMESPACE get hostedcluster "$1" -o jsonpath="{.status.conditions[?(@.type==\"$2\")].status}")" = "$3" ]; }
+# condition_is CLUSTER TYPE STATUS: the condition of a HostedCluster has the status.
+condition_is() { [ "$(kubectl -n $NAMESPACE get hostedcluster "$1" -o jsonpath="{.status.conditions[?(@.type==\"$2\")].status}")" = "$3" ]; }
