@@ -2,7 +2,9 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,8 @@ import (
 const (
 	fastProbe = 2 * time.Second
 	slowProbe = 30 * time.Second
+	// logSample is how much of an agent's log shows that the tunnel carries traffic, in bytes.
+	logSample = 4096
 )
 
 // SetCondition writes one condition of the hosted control plane. The list has other writers: the lock and the retry keep theirs.
@@ -123,7 +127,7 @@ func (s *statusReporter) dataPlane(ctx context.Context, nodes int) metav1.Condit
 	}
 	var failure error
 	for _, pod := range pods.Items {
-		_, failure = s.logs.CoreV1().Pods(kubeSystem).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: ptr.To[int64](1)}).DoRaw(ctx)
+		failure = s.readSome(ctx, pod.Name)
 		if failure == nil {
 			return condition
 		}
@@ -131,4 +135,18 @@ func (s *statusReporter) dataPlane(ctx context.Context, nodes int) metav1.Condit
 	condition.Status, condition.Reason = metav1.ConditionFalse, "KonnectivityTunnelFailed"
 	condition.Message = "the control plane cannot read logs from nodes through the tunnel: " + failure.Error()
 	return condition
+}
+
+// readSome reads the beginning of a pod's last line. What answers may be a kubelet of somebody else's making, which keeps to no limit.
+func (s *statusReporter) readSome(ctx context.Context, pod string) error {
+	options := &corev1.PodLogOptions{TailLines: ptr.To[int64](1), LimitBytes: ptr.To[int64](logSample)}
+	stream, err := s.logs.CoreV1().Pods(kubeSystem).GetLogs(pod, options).Stream(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(io.Discard, stream, logSample)
+	if errors.Is(err, io.EOF) { // shorter than the sample
+		err = nil
+	}
+	return errors.Join(err, stream.Close())
 }
