@@ -24,7 +24,7 @@ const (
 )
 
 // token is the guest service account that the ingress identity is federated with.
-var token = component.Token{Namespace: "openshift-ingress-operator", ServiceAccount: "ingress-operator"}
+var token = component.Token{Namespace: "openshift-ingress-operator", ServiceAccount: "ingress-operator", Kubeconfig: component.AdminKubeconfigSecret}
 
 // Component is the ingress operator of the control-plane-operator's image.
 func Component() component.Component {
