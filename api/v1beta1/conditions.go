@@ -64,6 +64,7 @@ const (
 	NodePoolAllMachinesReady                ConditionType = "AllMachinesReady"                // healthy True: every Machine has its infrastructure
 	NodePoolAllNodesHealthy                 ConditionType = "AllNodesHealthy"                 // healthy True: every Machine has a healthy Node
 	NodePoolClusterNetworkCIDRConflict      ConditionType = "ClusterNetworkCIDRConflict"      // healthy when absent: the addresses of machines lie inside the cluster network
+	NodePoolOSImageStreamSupported          ConditionType = "OSImageStreamSupported"          // informative, only where an operating system is chosen: False, the choice is not acted on
 	NodePoolValidPlatformConfig             ConditionType = "ValidPlatformConfig"             // healthy True: the platform's settings can be used
 	NodePoolUpdatingPlatformMachineTemplate ConditionType = "UpdatingPlatformMachineTemplate" // healthy False: machines are moving to another template
 	NodePoolAutorepairEnabled               ConditionType = "AutorepairEnabled"               // as configured: unhealthy machines are replaced
@@ -137,6 +138,7 @@ const (
 	RemainingCloudResourcesReason  = "RemainingCloudResources"        // the message lists what still exists
 	CloudResourcesDeletionTimedOut = "CloudResourcesDeletionTimedOut" // the removal was given up after its time
 	CloudResourcesCleanupSkipped   = "CloudResourcesCleanupSkipped"   // the removal was not possible; the message says why
+	TopologyPrivateReason          = "TopologyPrivate"                // the cluster has no public endpoint by its topology
 
 	WaitingForDependenciesReason    = "WaitingForDependencies"    // the message names the components that must be available first
 	WaitingForRolloutCompleteReason = "WaitingForRolloutComplete" // pods of the former revision still run
@@ -147,6 +149,7 @@ const (
 	IgnitionCACertMissingReason    = "IgnitionCACertMissing"    // the certificate of the ignition endpoint is missing
 	IgnitionNotReachedReason       = "ignitionNotReached"       // no machine of the current configuration fetched its payload yet
 	InvalidArchPlatformReason      = "InvalidArchPlatform"      // platform or payload do not support the architecture
+	OSImageStreamIgnoredReason     = "OSImageStreamIgnored"     // the nodes run the default operating system of the release image
 	UnsupportedSkewReason          = "UnsupportedSkew"          // the pool's version is too far from the control plane's
 	InplaceUpgradeFailedReason     = "InplaceUpgradeFailed"     // a node could not be changed where it is
 	WaitingForInfrastructureReason = "WaitingForInfrastructure" // a Machine waits for its virtual machine

@@ -24,6 +24,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -105,6 +106,10 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	if err != nil {
 		return nil, err
 	}
+	set, err := monitor.ParseSet(os.Getenv("METRICS_SET"))
+	if err != nil {
+		return nil, fmt.Errorf("METRICS_SET: %w", err)
+	}
 	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE")}
 	if settings.Image == "" {
 		return nil, errors.New("CONTROL_PLANE_OPERATOR_IMAGE is not set; helper containers run from this image")
@@ -127,6 +132,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),
 		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
 		Certificates:  policy,
+		MetricsSet:    set,
 		Now:           time.Now,
 		OpenVault:     controlplane.OpenVault,
 		Guest: func(kubeconfig []byte) (client.Client, error) {

@@ -205,7 +205,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 			return hostedcluster.Options{}, nodepool.Options{}, err
 		}
 	}
-	pools := nodepool.Options{Releases: releases.Unchanged()}
+	pools := nodepool.Options{Releases: releases.Unchanged(), TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == "TechPreviewNoUpgrade"}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
@@ -219,6 +219,8 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
 		KonnectivityImage:         os.Getenv("IMAGE_KONNECTIVITY"),
 		CertRotationScale:         os.Getenv("CERT_ROTATION_SCALE"),
+		MetricsSet:                os.Getenv("METRICS_SET"),
+		OperatorNamespace:         c.namespace,
 		IngressDomain:             domain,
 		EgressBlockCIDRs:          c.egressBlockCIDRs,
 		ClusterMonitoring:         c.clusterMonitoring,

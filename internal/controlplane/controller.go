@@ -28,6 +28,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -52,7 +53,9 @@ type Reconciler struct {
 	// IngressDomain is where the management cluster serves Routes; empty leaves the host names to its ingress.
 	IngressDomain string
 	Certificates  pki.Policy
-	Now           func() time.Time
+	// MetricsSet is what monitors keep, unless the control plane says otherwise.
+	MetricsSet monitor.Set
+	Now        func() time.Time
 	// Guest makes a client of the hosted API server out of a kubeconfig.
 	Guest func(kubeconfig []byte) (client.Client, error)
 	// Probe asks whether the published API server answers; nil means by HTTPS.
@@ -104,6 +107,15 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		b = b.Owns(route)
 	case !meta.IsNoMatchError(err):
 		return fmt.Errorf("look for the Route API: %w", err)
+	}
+	monitored, err := servesMonitors(manager.GetRESTMapper())
+	if err != nil {
+		return err
+	}
+	if monitored {
+		one := &unstructured.Unstructured{}
+		one.SetGroupVersionKind(monitor.Kind)
+		b = b.Owns(one)
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("set up the HostedControlPlane controller: %w", err)

@@ -79,7 +79,7 @@ func (p *pass) reconcileAll(ctx context.Context) error {
 	}
 	return errors.Join(first, second,
 		named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcile(ctx, components(p.endpoints)[2:]),
-		named("access to the guest", p.grantAccess(ctx)))
+		named("access to the guest", p.grantAccess(ctx)), named("monitors", p.monitorComponents(ctx)))
 }
 
 // certifyAPIServer makes what the API server mounts. The address of its load balancer, which its certificate names, may have come

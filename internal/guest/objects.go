@@ -25,6 +25,7 @@ var addons = []addon{
 	{nil, clusterRBAC},
 	{nil, definitions},
 	{nil, controlPlaneAccess},
+	{nil, metricsAccess},
 	{nil, namespaces},
 	{nil, installFacts},
 	{nil, reachability},

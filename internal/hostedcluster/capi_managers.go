@@ -14,6 +14,8 @@ const (
 	webhookCertSecret = "capi-webhooks-tls"
 	webhookCertDir    = "/etc/webhook-certs"
 	capiHealthPort    = 9440
+	// Insecure diagnostics are the metrics alone, without profiles.
+	capiMetricsPort = 8443
 
 	// The guest's service account whose token the provider exchanges at Entra; the federated credential names it.
 	capiTokenNamespace = "kube-system"
@@ -40,7 +42,7 @@ func (n names) clusterAPIDeployment(image string) *appsv1.Deployment {
 		"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
 		"--webhook-cert-dir=" + webhookCertDir,
 		"--health-addr=:9440",
-		"--diagnostics-address=127.0.0.1:8443", "--insecure-diagnostics",
+		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
 		"--v=4",
 	}, electionFlags...)
 	manager := managerContainer(image, "/bin/cluster-api", args)
@@ -59,7 +61,7 @@ func (n names) capiProviderDeployment(image, helperImage string, azure *hyperv1.
 		"--disable-controllers-or-webhooks=DisableASOSecretController,DisableAzureJSONMachineController",
 		"--webhook-cert-dir=" + webhookCertDir,
 		"--health-addr=:9440",
-		"--diagnostics-address=127.0.0.1:8443", "--insecure-diagnostics",
+		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
 		// The default holds back every second look at an object for ten seconds.
 		"--debouncing-timer=1s",
 		"--v=2",
@@ -92,7 +94,7 @@ func managerContainer(image, binary string, args []string) corev1.Container {
 	}
 	return corev1.Container{
 		Name: "manager", Image: image, Command: []string{binary}, Args: args,
-		Ports:          []corev1.ContainerPort{{Name: "healthz", ContainerPort: capiHealthPort}},
+		Ports:          []corev1.ContainerPort{{Name: "healthz", ContainerPort: capiHealthPort}, {Name: "metrics", ContainerPort: capiMetricsPort}},
 		LivenessProbe:  probe("/healthz"),
 		ReadinessProbe: probe("/readyz"),
 		VolumeMounts:   []corev1.VolumeMount{{Name: "webhook-cert", MountPath: webhookCertDir, ReadOnly: true}},

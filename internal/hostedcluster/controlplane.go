@@ -56,6 +56,7 @@ var mirroredAnnotations = []string{
 	hyperv1.SwiftPodNetworkInstanceAnnotation,
 	hyperv1.RestoredFromBackupAnnotation,
 	hyperv1.EnableMetricsForwardingAnnotation,
+	hyperv1.DisableMonitoringServicesAnnotation,
 }
 
 var mirroredPrefixes = []string{hyperv1.ResourceRequestOverridePrefix + "/", hyperv1.IDPOverridePrefix + "/"}

@@ -61,6 +61,7 @@ var reportedIfKnown = []hyperv1.ConditionType{
 func (p *pass) observe(ctx context.Context) error {
 	status := &p.hc.Status
 	p.observeConditions()
+	p.observeExposure()
 	p.observeVersion()
 	p.tellBlocked()
 	if err := p.observeIgnition(ctx); err != nil || p.hcp == nil {
@@ -104,6 +105,17 @@ func (p *pass) observeConditions() {
 			conditions.Remove(kind)
 		}
 	}
+}
+
+// observeExposure: no API server is exposed through an ingress that clusters share, so the only thing to say is that there is no
+// public endpoint at all.
+func (p *pass) observeExposure() {
+	azure := p.hc.Spec.Platform.Azure
+	if azure == nil || azure.Topology != hyperv1.AzureTopologyPrivate {
+		p.conditions().Remove(hyperv1.PublicEndpointExposed)
+		return
+	}
+	p.conditions().False(hyperv1.PublicEndpointExposed, hyperv1.TopologyPrivateReason, "The cluster's topology is Private: its API server has no public endpoint.")
 }
 
 // observeIgnition reports whether the ignition server can answer machines.

@@ -107,6 +107,7 @@ func (p *pass) controlPlaneOperatorEnv() []corev1.EnvVar {
 	}
 	optional := map[string]string{
 		"CERT_ROTATION_SCALE":  p.CertRotationScale,
+		"METRICS_SET":          p.MetricsSet,
 		"CERTIFICATE_VALIDITY": p.hc.Annotations[hyperv1.CertificateValidityAnnotation],
 		"CERTIFICATE_RENEWAL":  p.hc.Annotations[hyperv1.CertificateRenewalAnnotation],
 		// Routes without a hostname get theirs below this domain.
@@ -116,7 +117,7 @@ func (p *pass) controlPlaneOperatorEnv() []corev1.EnvVar {
 	if p.userID != nil {
 		optional["DEFAULT_SECURITY_CONTEXT_UID"] = strconv.FormatInt(*p.userID, 10)
 	}
-	for _, name := range []string{"CERT_ROTATION_SCALE", "CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", release.MirrorsEnv} {
+	for _, name := range []string{"CERT_ROTATION_SCALE", "CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", "METRICS_SET", release.MirrorsEnv} {
 		if optional[name] != "" {
 			env = append(env, corev1.EnvVar{Name: name, Value: optional[name]})
 		}

@@ -73,6 +73,7 @@ func controlPlaneOperatorRules() []rbacv1.PolicyRule {
 		rule("policy", allVerbs, "poddisruptionbudgets"),
 		rule("discovery.k8s.io", allVerbs, "endpointslices"),
 		rule("networking.k8s.io", allVerbs, "networkpolicies"),
+		rule("monitoring.coreos.com", allVerbs, "podmonitors", "servicemonitors"),
 		rule("route.openshift.io", allVerbs, "routes", "routes/custom-host", "routes/status"),
 		rule("rbac.authorization.k8s.io", writeVerbs, "roles", "rolebindings"),
 		rule("cluster.x-k8s.io", writeVerbs, "*"),

@@ -54,6 +54,10 @@ type Options struct {
 	KonnectivityImage string
 	// CertRotationScale compresses the lifetimes of the control planes' certificates: how long a day of them lasts.
 	CertRotationScale string
+	// MetricsSet is how much of the control planes' metrics is kept, unless the HostedCluster says otherwise.
+	MetricsSet string
+	// OperatorNamespace is where the installation's ConfigMaps are that control planes get copies of; empty means none.
+	OperatorNamespace string
 	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
 	IngressDomain string
 	// EgressBlockCIDRs are networks of IPv4 that a control plane's router must not reach, beside the management cluster's own.

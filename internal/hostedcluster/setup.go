@@ -126,6 +126,9 @@ func (r *Reconciler) byObject(kind string) handler.MapFunc {
 		if kind == secretKind && obj.GetName() == component.AdminKubeconfigSecret {
 			return r.byNamespace(ctx, obj)
 		}
+		if kind == configMapKind && obj.GetNamespace() == r.OperatorNamespace && slices.Contains(installationCopies, obj.GetName()) {
+			return r.everyCluster(ctx)
+		}
 		if requests := byReferenceMark(obj); requests != nil {
 			return requests
 		}

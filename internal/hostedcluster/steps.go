@@ -28,6 +28,7 @@ var buildSteps = []step{
 	{name: "credentials", needs: []string{"namespace"}, run: (*pass).ensureCredentials},
 	{name: "required copies", needs: []string{"namespace"}, run: (*pass).copyRequired},
 	{name: "copies", needs: []string{"namespace"}, run: (*pass).copyOptional},
+	{name: "installation's copies", needs: []string{"namespace"}, run: (*pass).copyInstallation},
 	{name: "control plane", needs: []string{"credentials", "required copies"}, run: (*pass).ensureControlPlane},
 	{name: "former copies", needs: []string{"configuration", "references", "control plane"}, run: (*pass).removeFormerCopies},
 	{name: "machines", needs: []string{"control plane"}, run: (*pass).ensureClusterAPI},

@@ -37,6 +37,7 @@ func operatorRules() []rbacv1.PolicyRule {
 		rule("coordination.k8s.io", all, "leases"),
 		rule("discovery.k8s.io", all, "endpointslices"),
 		rule("networking.k8s.io", all, "networkpolicies"),
+		rule("monitoring.coreos.com", all, "podmonitors", "servicemonitors"),
 		rule("policy", all, "poddisruptionbudgets"),
 		rule("rbac.authorization.k8s.io", write, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
 		rule("route.openshift.io", all, "routes", "routes/custom-host", "routes/status"),

@@ -37,6 +37,8 @@ type Options struct {
 	Releases release.Provider
 	// Concurrency is how many pools are worked on at a time; zero means ten.
 	Concurrency int
+	// TechPreview tells that NodePools may carry technology previews.
+	TechPreview bool
 }
 
 // Reconciler brings one NodePool to its desired state:
@@ -55,6 +57,8 @@ type Reconciler struct {
 	now      func() time.Time
 	newToken func() string
 	resolve  func(ctx context.Context, host string) error
+	// techPreview: NodePools may carry members that the API's types do not have.
+	techPreview bool
 }
 
 // pass is what one reconcile knows.
@@ -106,6 +110,7 @@ var steps = []step{
 	{"nodes healthy", (*Reconciler).nodesHealthy},
 	{"network conflict", (*Reconciler).networkConflict},
 	{"platform config", (*Reconciler).platformConfig},
+	{"operating system", (*Reconciler).osImageStream},
 	{"paused deployment", (*Reconciler).pausedDeployment},
 	{"secrets", (*Reconciler).secrets},
 	{"machine template", (*Reconciler).machineTemplate},
@@ -223,7 +228,8 @@ func newReconciler(c client.Client, live client.Reader, options Options) *Reconc
 	if releases == nil {
 		releases = release.NewProvider()
 	}
-	return &Reconciler{client: c, live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost}
+	return &Reconciler{client: c, live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost,
+		techPreview: options.TechPreview}
 }
 
 // apply writes an object when its desired state changed.

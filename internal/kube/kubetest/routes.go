@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,11 +14,22 @@ import (
 // InstallRoutes adds the one API of OpenShift's that the controllers use, with any content.
 func InstallRoutes(t testing.TB, restConfig *rest.Config) {
 	t.Helper()
+	install(t, restConfig, "route.openshift.io", "Route", "routes")
+}
+
+// InstallPodMonitors adds the API of the Prometheus operator that control planes use, with any content.
+func InstallPodMonitors(t testing.TB, restConfig *rest.Config) {
+	t.Helper()
+	install(t, restConfig, "monitoring.coreos.com", "PodMonitor", "podmonitors")
+}
+
+func install(t testing.TB, restConfig *rest.Config, group, kind, plural string) {
+	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "routes.route.openshift.io"},
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "route.openshift.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Route", ListKind: "RouteList", Plural: "routes", Singular: "route"},
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Plural: plural, Singular: strings.ToLower(kind)},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
@@ -28,6 +40,6 @@ func InstallRoutes(t testing.TB, restConfig *rest.Config) {
 		},
 	}
 	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
-		t.Fatalf("install the definition of routes: %v", err)
+		t.Fatalf("install the definition of %s: %v", plural, err)
 	}
 }

@@ -1,0 +1,132 @@
+// Package monitor lets Prometheus find what a control plane tells of itself: one PodMonitor per program. Pods are asked, not Services:
+// each tells of itself, and most have no Service.
+package monitor
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+)
+
+// Kind of what is made; a management cluster without the Prometheus operator does not serve it.
+var Kind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}
+
+const (
+	// ClientSecret is the certificate with which Prometheus asks programs that ask for one. In the guest, which they ask in turn,
+	// ClusterRole hypershift-metrics-client lets its user read metrics.
+	ClientSecret = "metrics-client"
+
+	prometheus = "prometheus"
+)
+
+// target is a program that tells metrics.
+type target struct {
+	// name is the label app of its pods, and the monitor's name.
+	name string
+	// port of the container, by name.
+	port string
+	// secure programs serve HTTPS, with a certificate for their name, and ask for one of the client.
+	secure bool
+	// telemetry is what the smallest set keeps, sre what the next one keeps besides.
+	telemetry, sre []string
+}
+
+var targets = []target{
+	{name: "etcd", port: "metrics",
+		telemetry: []string{"etcd_server_has_leader", "etcd_server_leader_changes_seen_total", "etcd_mvcc_db_total_size_in_bytes",
+			"etcd_disk_wal_fsync_duration_seconds_bucket", "etcd_network_peer_round_trip_time_seconds_bucket"},
+		sre: []string{"etcd_mvcc_db_total_size_in_use_in_bytes", "etcd_server_quota_backend_bytes", "etcd_server_proposals_failed_total",
+			"etcd_disk_backend_commit_duration_seconds_bucket", "grpc_server_handled_total"}},
+	{name: component.APIServer, port: "https", secure: true,
+		telemetry: []string{"apiserver_request_total", "apiserver_request_aborts_total", "apiserver_current_inflight_requests", "apiserver_storage_objects"},
+		sre: []string{"apiserver_request_duration_seconds_bucket", "apiserver_request_duration_seconds_count", "apiserver_request_terminations_total",
+			"apiserver_flowcontrol_rejected_requests_total", "apiserver_admission_webhook_admission_duration_seconds_bucket",
+			"apiserver_admission_webhook_rejection_count", "apiserver_storage_size_bytes", "apiserver_envelope_encryption_key_id_hash_total"}},
+	{name: "kube-controller-manager", port: "client", secure: true, telemetry: election,
+		sre: []string{"workqueue_depth", "workqueue_adds_total", "workqueue_retries_total", "rest_client_requests_total", "node_collector_unhealthy_nodes_in_zone"}},
+	{name: "kube-scheduler", port: "client", secure: true, telemetry: election,
+		sre: []string{"scheduler_pending_pods", "scheduler_schedule_attempts_total", "scheduler_scheduling_attempt_duration_seconds_bucket", "rest_client_requests_total"}},
+	{name: "cluster-autoscaler", port: "metrics", telemetry: []string{"cluster_autoscaler_nodes_count"},
+		sre: []string{"cluster_autoscaler_unschedulable_pods_count", "cluster_autoscaler_failed_scale_ups_total", "cluster_autoscaler_scaled_up_nodes_total",
+			"cluster_autoscaler_scaled_down_nodes_total", "cluster_autoscaler_errors_total"}},
+	{name: "hosted-cluster-config-operator", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: "ignition-server", port: "metrics",
+		telemetry: []string{"ign_server_get_request", "ign_server_payload_generation_seconds_bucket", "ign_server_payload_generation_seconds_count"},
+		sre:       []string{"ign_server_token_rotation_total", "ign_server_payload_cache_miss_total", "ign_server_payload_cache_total"}},
+	{name: "control-plane-operator", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: "cluster-api", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: "capi-provider", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+}
+
+// Names of all targets.
+func Names() []string {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// Objects are the monitors of the targets that exist, and what lets OpenShift's Prometheus find their pods.
+func Objects(hcp *hyperv1.HostedControlPlane, set Set, sre map[string][]any, exists func(name string) bool) []client.Object {
+	objects := access(hcp.Namespace)
+	for _, t := range targets {
+		if exists(t.name) {
+			objects = append(objects, t.monitor(hcp, t.relabelings(set, sre)))
+		}
+	}
+	return objects
+}
+
+func (t target) monitor(hcp *hyperv1.HostedControlPlane, relabelings []any) *unstructured.Unstructured {
+	endpoint := map[string]any{
+		"port": t.port, "scheme": "http",
+		// Every series names its hosted cluster.
+		"relabelings": []any{map[string]any{"action": "replace", "targetLabel": "_id", "replacement": hcp.Spec.ClusterID}},
+	}
+	if t.secure {
+		key := func(name, key string) map[string]any { return map[string]any{"name": name, "key": key} }
+		endpoint["scheme"] = "https"
+		endpoint["tlsConfig"] = map[string]any{
+			"ca":         map[string]any{"configMap": key(component.RootCAConfigMap, "ca.crt")},
+			"cert":       map[string]any{"secret": key(ClientSecret, "tls.crt")},
+			"keySecret":  key(ClientSecret, "tls.key"),
+			"serverName": t.name,
+		}
+	}
+	if len(relabelings) > 0 {
+		endpoint["metricRelabelings"] = relabelings
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"jobLabel":            component.LabelApp,
+		"selector":            map[string]any{"matchLabels": map[string]any{component.LabelApp: t.name}},
+		"podMetricsEndpoints": []any{endpoint},
+	}}}
+	obj.SetGroupVersionKind(Kind)
+	obj.SetNamespace(hcp.Namespace)
+	obj.SetName(t.name)
+	return obj
+}
+
+// access: both of OpenShift's, the platform's where the namespace carries its label, and that of user workloads.
+func access(namespace string) []client.Object {
+	name := metav1.ObjectMeta{Namespace: namespace, Name: prometheus}
+	read := []string{"get", "list", "watch"}
+	return []client.Object{
+		&rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods", "services", "endpoints"}, Verbs: read},
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+		}},
+		&rbacv1.RoleBinding{ObjectMeta: name,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheus},
+			Subjects: []rbacv1.Subject{
+				{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-monitoring", Name: "prometheus-k8s"},
+				{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-user-workload-monitoring", Name: "prometheus-user-workload"},
+			}},
+	}
+}

@@ -1,0 +1,18 @@
+package guest
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	metricsClient = "hypershift-metrics-client"
+	// metricsUser is whom the certificate of Secret metrics-client names. Programs of the control plane ask the guest what it may.
+	metricsUser = "system:serviceaccount:hypershift:prometheus"
+)
+
+// metricsAccess lets the management cluster's Prometheus read metrics, and nothing else.
+func metricsAccess(*Facts) []client.Object {
+	read := rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}
+	return []client.Object{clusterRole(metricsClient, read), bind(metricsClient, metricsClient, user(metricsUser))}
+}
