@@ -37,6 +37,7 @@ type configKind struct{ Kind, Plural, Singular string }
 var configKinds = []configKind{
 	{"Ingress", "ingresses", "ingress"}, {"Proxy", "proxies", "proxy"},
 	{"Infrastructure", "infrastructures", "infrastructure"}, {"DNS", "dnses", "dns"},
+	{"Network", "networks", "network"},
 }
 
 // resources maps the kinds in the manifests to where they are served, which
@@ -105,7 +106,7 @@ func (c Config) render(images map[string]string) ([]*unstructured.Unstructured, 
 	values := map[string]any{
 		"ConfigKinds": configKinds, "AppsDomain": AppsDomain, "ManagementDomain": ManagementDomain,
 		"ManagementGroup": ManagementGroup, "ProxyURL": ProxyURL, "NoProxy": noProxy, "APIURL": APIURL,
-		"EdgeIP": EdgeIP, "DNSServiceIP": dnsServiceIP, "Images": images, "Volumes": c.cluster("volumes"),
+		"EdgeIP": EdgeIP, "DNSServiceIP": dnsServiceIP, "PodCIDR": podCIDR, "ServiceCIDR": serviceCIDR, "Images": images, "Volumes": c.cluster("volumes"),
 	}
 	objects, err := c.fileObjects()
 	if err != nil {

@@ -39,16 +39,21 @@ type direction struct {
 	kind             networkingv1.PolicyType
 	name             string
 	own, other       string
-	hook             string
+	hooks            []hook
 	portsAreOfTheOwn bool
 }
 
+// hook is where the kernel asks the rules of a direction; chain is what it asks.
+type hook struct{ chain, name, priority string }
+
+// A pod's packets for an address of the node, where the cluster's API server listens, are not forwarded: they are the node's input.
 var directions = []direction{
-	{networkingv1.PolicyTypeEgress, "egress", "saddr", "daddr", "filter + 10", false},
-	{networkingv1.PolicyTypeIngress, "ingress", "daddr", "saddr", "filter + 11", true},
+	{networkingv1.PolicyTypeEgress, "egress", "saddr", "daddr",
+		[]hook{{"egress", "forward", "filter + 10"}, {"egress-to-node", "input", "filter + 10"}}, false},
+	{networkingv1.PolicyTypeIngress, "ingress", "daddr", "saddr", []hook{{"ingress", "forward", "filter + 11"}}, true},
 }
 
-// Rules is the table's whole content. Traffic of the node itself passes no hook of it: Kubernetes wants a node to reach its
+// Rules is the table's whole content. What the node itself sends passes no hook of it: Kubernetes wants a node to reach its
 // pods. What is accepted in one direction is still looked at in the other, which has a hook of its own.
 func (s State) Rules() (string, error) {
 	var text strings.Builder
@@ -62,7 +67,7 @@ func (s State) Rules() (string, error) {
 	return text.String(), nil
 }
 
-// writeDirection writes a chain for each policy, one for each set of policies that a pod has, and the hook that leads there.
+// writeDirection writes a chain for each policy, one for each set of policies that a pod has, and the hooks that lead there.
 func (s State) writeDirection(text *strings.Builder, d direction) error {
 	chainsOf := map[string][]string{} // address of a pod: the chains of its policies
 	for i, policy := range s.Policies {
@@ -96,8 +101,10 @@ func (s State) writeDirection(text *strings.Builder, d direction) error {
 		elements = append(elements, ip+" : goto "+sets[jumps])
 	}
 	if len(elements) > 0 {
-		fmt.Fprintf(text, "  chain %[1]s {\n    type filter hook forward priority %[2]s; policy accept;\n"+
-			"    ct state established,related accept\n    ip %[3]s vmap { %[4]s }\n  }\n", d.name, d.hook, d.own, strings.Join(elements, ", "))
+		for _, h := range d.hooks {
+			fmt.Fprintf(text, "  chain %s {\n    type filter hook %s priority %s; policy accept;\n"+
+				"    ct state established,related accept\n    ip %s vmap { %s }\n  }\n", h.chain, h.name, h.priority, d.own, strings.Join(elements, ", "))
+		}
 	}
 	return nil
 }

@@ -119,6 +119,9 @@ func TestPoliciesAddUp(t *testing.T) {
 		"ingress": "type filter hook forward priority filter + 11; policy accept;; ct state established,related accept; " +
 			"ip daddr vmap { 10.200.0.2 : goto ingress-pods-0, 10.200.0.3 : goto ingress-pods-1, 10.200.0.6 : goto ingress-pods-1 }",
 		"egress": "type filter hook forward priority filter + 10; policy accept;; ct state established,related accept; ip saddr vmap { 10.200.0.2 : goto egress-pods-0 }",
+		// To the node itself no less than through it; from the node nothing is looked at.
+		"egress-to-node":  "type filter hook input priority filter + 10; policy accept;; ct state established,related accept; ip saddr vmap { 10.200.0.2 : goto egress-pods-0 }",
+		"ingress-to-node": "no chain",
 	} {
 		if got := lines(t, rules, chain); got != want {
 			t.Errorf("chain %s has\n%s\nwant\n%s", chain, got, want)
