@@ -171,6 +171,14 @@ func TestFieldShowsWhatAzureFound(t *testing.T) {
 	}
 }
 
+// TestSignInWithoutAnAnswer: nobody has refused the credentials.
+func TestSignInWithoutAnAnswer(t *testing.T) {
+	err := Wrap("sign in", "x", &azidentity.AuthenticationFailedError{})
+	if KindOf(err) != Transient || strings.Contains(err.Error(), "credentials file") || !strings.Contains(err.Error(), "HTTPS_PROXY") {
+		t.Errorf("%s: %v", KindOf(err), err)
+	}
+}
+
 func TestSentence(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"code":"X","message":"a \"quoted\"\nword"}}`:                  `a "quoted" word`,

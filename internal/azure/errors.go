@@ -99,6 +99,11 @@ func (e *Error) describe(err error) []byte {
 		e.Code = aadstsPattern.FindString(cmp.Or(sentence(body), signIn.Error()))
 		e.Cause = "signing in to Azure failed"
 		e.Remedy = "check the credentials file"
+		if signIn.RawResponse == nil && e.Code == "" {
+			// Nobody answered: the library keeps nothing else of what happened.
+			e.Cause, e.Kind = "signing in to Azure failed without an answer: "+signIn.Error(), Transient
+			e.Remedy = "check HTTPS_PROXY and that Azure's sign-in service is reachable"
+		}
 		return body
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Cause = "interrupted: " + err.Error()
