@@ -22,6 +22,9 @@ const (
 	CloudControllerNamespace = "openshift-cloud-controller-manager"
 	// CloudProviderAccount of kube-system is whom the cloudProvider identity is federated with.
 	CloudProviderAccount = "azure-cloud-provider"
+	// cloudResourceLock is the Lease of kube-system that the cloud-controller-manager takes while it changes load balancers; the name is
+	// the program's own.
+	cloudResourceLock = "aks-managed-resource-locker"
 )
 
 // controlPlaneAccess is what programs of the control plane may do in the guest, besides the config operator, which keeps these
@@ -48,11 +51,15 @@ func cloudControllerAccess() []client.Object {
 	token := rule("", []string{"create"}, "serviceaccounts/token")
 	token.ResourceNames = []string{CloudProviderAccount}
 	lease := rule("coordination.k8s.io", []string{"get", "create", "update"}, "leases")
+	lock := rule("coordination.k8s.io", []string{"get", "update"}, "leases")
+	lock.ResourceNames = []string{cloudResourceLock}
+	// A right to create cannot name what is created.
+	newLock := rule("coordination.k8s.io", []string{"create"}, "leases")
 	subject := user(pki.CloudControllerManager.User())
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CloudControllerNamespace}},
 		serviceAccount(CloudProviderAccount),
-		role(kubeSystem, CloudControllerAccess, token),
+		role(kubeSystem, CloudControllerAccess, token, lock, newLock),
 		bindRole(kubeSystem, CloudControllerAccess, CloudControllerAccess, subject),
 		bindRole(kubeSystem, CloudControllerAccess+"-authentication", "extension-apiserver-authentication-reader", subject),
 		role(CloudControllerNamespace, CloudControllerAccess, lease),

@@ -44,6 +44,8 @@ func TestControlPlaneAccess(t *testing.T) {
 		"controller: the machine provider's token": {controller, ask("create", "", "serviceaccounts", "token", "kube-system", "capi-provider"), false},
 		"controller: a namesake's token":           {controller, ask("create", "", "serviceaccounts", "token", "default", CloudProviderAccount), false},
 		"controller: its lease":                    {controller, ask("update", "coordination.k8s.io", "leases", "", CloudControllerNamespace, "l"), true},
+		"controller: the lock of load balancers":   {controller, ask("update", "coordination.k8s.io", "leases", "", "kube-system", cloudResourceLock), true},
+		"controller: makes the lock":               {controller, ask("create", "coordination.k8s.io", "leases", "", "kube-system", ""), true},
 		"controller: leases of others":             {controller, ask("update", "coordination.k8s.io", "leases", "", "kube-system", "l"), false},
 		"controller: secrets":                      {controller, ask("get", "", "secrets", "", "kube-system", "azure-cloud-provider"), false},
 		"controller: pods":                         {controller, ask("create", "", "pods", "", "default", ""), false},
