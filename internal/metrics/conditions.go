@@ -63,6 +63,7 @@ var (
 		hyperv1.DataPlaneConnectionAvailable:     whenTrueOrUnknown,
 		hyperv1.ControlPlaneConnectionAvailable:  whenTrueOrUnknown,
 		hyperv1.ValidAzureKMSConfig:              whenTrueOrUnknown,
+		hyperv1.IngressDNSReady:                  whenTrueOrUnknown,
 		hyperv1.EtcdDataEncryptionUpToDate:       whenTrue,
 	}
 	poolConditions = map[string]health{
