@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
 // PutIf is Put that takes effect only while the resource is at the etag; an empty etag means that there is none yet. It is not
@@ -16,13 +15,13 @@ func (s *Session) PutIf(ctx context.Context, id, apiVersion, etag string, body R
 	if etag == "" {
 		condition = http.Header{"If-None-Match": {"*"}}
 	}
-	ctx = policy.WithRetryOptions(runtime.WithHTTPHeader(ctx, condition), policy.RetryOptions{MaxRetries: -1})
+	ctx = policy.WithRetryOptions(policy.WithHTTPHeader(ctx, condition), policy.RetryOptions{MaxRetries: -1})
 	return s.Put(ctx, id, apiVersion, body)
 }
 
 // DeleteIf is Delete that takes effect only while the resource is at the etag; an absent one is success.
 func (s *Session) DeleteIf(ctx context.Context, id, apiVersion, etag string) error {
-	return s.Delete(runtime.WithHTTPHeader(ctx, http.Header{"If-Match": {etag}}), id, apiVersion)
+	return s.Delete(policy.WithHTTPHeader(ctx, http.Header{"If-Match": {etag}}), id, apiVersion)
 }
 
 // IsChanged tells that the condition of PutIf or DeleteIf does not hold.
