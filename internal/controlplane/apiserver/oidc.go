@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,14 +9,12 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const (
@@ -79,7 +76,7 @@ func externalOIDC(ctx *component.Context, template *corev1.PodTemplateSpec) ([]c
 		return nil, err
 	}
 	if !clusterconfig.ExternalOIDC(authentication) {
-		return nil, forgetIssuers(ctx)
+		return nil, nil
 	}
 	config := authenticationConfiguration{APIVersion: "apiserver.config.k8s.io/" + structuredVersion(ctx.Version), Kind: "AuthenticationConfiguration"}
 	for _, provider := range authentication.OIDCProviders {
@@ -100,17 +97,6 @@ func externalOIDC(ctx *component.Context, template *corev1.PodTemplateSpec) ([]c
 	server.Command = append(server.Command, "--authentication-config="+authDir+"/"+authConfigKey)
 	reachIssuers(ctx, pod)
 	return []client.Object{configMap(authConfigMap, authConfigKey, string(text))}, nil
-}
-
-// forgetIssuers takes away what is left of identity providers that the user took back.
-func forgetIssuers(ctx *component.Context) error {
-	if _, err := ctx.ConfigMap(authConfigMap); err != nil {
-		if missing := (*component.MissingInputError)(nil); errors.As(err, &missing) {
-			return nil
-		}
-		return err
-	}
-	return kube.DeleteIfExists(ctx, ctx.Client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ctx.Namespace(), Name: authConfigMap}})
 }
 
 func structuredVersion(release string) string {
