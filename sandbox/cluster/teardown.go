@@ -39,6 +39,7 @@ func (c Config) Teardown(ctx context.Context) error {
 	problems = append(problems, removeCgroups(ctx))
 	problems = append(problems, removeShimState(c.runDir()+"/containerd", "/run/containerd"))
 	problems = append(problems, os.RemoveAll(c.runDir()))
+	problems = append(problems, removeLinksInto("/var/log/containers", c.cluster("pod-logs")))
 	problems = append(problems, c.restoreHost(ctx))
 	return errors.Join(problems...)
 }
@@ -104,6 +105,23 @@ func removeShimState(state, shared string) error {
 		socket := strings.TrimPrefix(strings.TrimSpace(string(address)), "unix://")
 		if err == nil && filepath.Dir(socket) == filepath.Join(shared, "s") {
 			problems = append(problems, removeFile(socket)) // the containers of a pod share one
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// removeLinksInto removes the symbolic links that lead from one directory to below another: the kubelet makes one for each container's
+// log, in a directory that every kubelet of a machine shares.
+func removeLinksInto(dir, target string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	problems := []error{err}
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, target+"/") {
+			problems = append(problems, removeFile(path))
 		}
 	}
 	return errors.Join(problems...)

@@ -42,3 +42,32 @@ func TestShimStateOfOthersStays(t *testing.T) {
 		t.Error("a file outside was removed")
 	}
 }
+
+func TestLogLinksOfOthersStay(t *testing.T) {
+	dir := t.TempDir()
+	links, ours := filepath.Join(dir, "containers"), filepath.Join(dir, "sandbox", "pod-logs")
+	if err := removeLinksInto(links, ours); err != nil {
+		t.Fatal("a directory that is not there:", err)
+	}
+	if err := os.Mkdir(links, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"ours": ours + "/pod/0.log", "other": "/var/log/pods/pod/0.log", "near": ours + "-of-another/pod/0.log"} {
+		if err := os.Symlink(target, filepath.Join(links, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(links, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeLinksInto(links, ours); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(links + "/*")
+	for i, path := range left {
+		left[i] = filepath.Base(path)
+	}
+	if want := []string{"file", "near", "other"}; !slices.Equal(left, want) {
+		t.Errorf("left: %v, want %v", left, want)
+	}
+}
