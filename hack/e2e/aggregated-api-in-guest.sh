@@ -22,7 +22,7 @@ guest wait apiservice/v1.$API --for=condition=Available --timeout=1m
 you() { guest get --raw /apis/$API/v1/callers/you "$@"; }
 field() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 until_ok 30 you
-guest get callers.$API
+until_ok 30 guest get callers.$API # discovery learns of it on its own
 admin=$(you)
 echo "  $admin"
 [ "$(echo "$admin" | field user)" = system:admin ] || fail "the API behind does not learn who asks: $admin"
@@ -32,8 +32,12 @@ through_the_tunnel "$(echo "$admin" | field from)"
 # Somebody else is somebody else; and who comes by himself, with headers but without the certificate, is nobody.
 other=$(guest --as=alice --as-group=system:masters get --raw /apis/$API/v1/callers/you)
 [ "$(echo "$other" | field user)" = alice ] || fail "the user is not passed on: $other"
-forged=$(guest -n $GUESTAPI exec deployment/$GUESTAPI -- guestapi call --header='X-Remote-User: system:admin' \
-  --url="https://$GUESTAPI.$GUESTAPI.svc/apis/$API/v1/callers/you")
+# The Service's address works on each node once that node's kube-proxy has heard of the pod.
+forge() {
+  forged=$(guest -n $GUESTAPI exec deployment/$GUESTAPI -- guestapi call --header='X-Remote-User: system:admin' \
+    --url="https://$GUESTAPI.$GUESTAPI.svc/apis/$API/v1/callers/you")
+}
+until_ok 30 forge
 case "$forged" in 401*) echo "  headers without the certificate: 401" ;; *) fail "headers alone make a user: $forged" ;; esac
 
 guestapi_gone_and_back you

@@ -43,7 +43,7 @@ until_ok 60 condition_is $NAME EtcdDataEncryptionUpToDate True
 new=$(key_name)
 [ "$new" != "$old" ] || fail "the Secret is still encrypted with $old"
 sealed $CPNS $KEY "$new" $WORD || fail "the Secret is not encrypted with the new key"
-! stored $CPNS --prefix /kubernetes.io/secrets/ | grep -aq "$old" || fail "etcd still holds Secrets that are encrypted with the old key"
+[ "$(stored $CPNS --prefix /kubernetes.io/secrets/ | grep -ac "$old")" = 0 ] || fail "etcd still holds Secrets that are encrypted with the old key"
 kubectl -n $CPNS rollout status deployment/kube-apiserver --timeout=5m >/dev/null
 [ "$(kubectl -n $CPNS get secret kas-secret-encryption-config -o jsonpath='{.data.config\.yaml}' | base64 -d | grep -c 'name: key-')" = 1 ] ||
   fail "the API server still has the old key"

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # No secret credential of Azure in the control-plane namespace.
-if kubectl -n $CPNS get secrets,configmaps -o yaml | grep -qF "$AZURE_CLIENT_SECRET"; then fail "the client secret is in $CPNS"; fi
+if grep -qF "$AZURE_CLIENT_SECRET" <<<"$(kubectl -n $CPNS get secrets,configmaps -o yaml)"; then fail "the client secret is in $CPNS"; fi
 if kubectl -n $CPNS get secrets -o go-template='{{range .items}}{{range .data}}{{. | base64decode}}{{"\n"}}{{end}}{{end}}' |
   grep -aqF "$AZURE_CLIENT_SECRET"; then fail "the client secret is in a Secret of $CPNS"; fi
 

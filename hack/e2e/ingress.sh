@@ -21,18 +21,18 @@ echo "$HOST is $address, outside and inside"
 
 # By the name alone; the proxy on the way asks the same DNS.
 get() { curl -s --max-time 5 --cacert "$CA" -o /dev/null -w '%{http_code}' "https://$1/"; }
-[ "$(get "$HOST" || true)" = 404 ] || fail "without an Ingress the router answers $(get "$HOST")"
+gone() { [ "$(get "$HOST")" = 404 ]; }
+until_ok 30 gone
 
 guest -n default create ingress web --rule="$HOST/*=web:80"
 [ "$(guest -n default get ingress web -o jsonpath='{.spec.ingressClassName}')" = openshift-default ] || fail "the Ingress has no default class"
 served() { [ "$(get "$HOST")" = 200 ]; }
 until_ok 60 served
 content=$(curl -s --cacert "$CA" "https://$HOST/")
-guest -n default get pods -l app=web -o name | grep -qxF "pod/$content" || fail "answered by something else: $content"
+grep -qxF "pod/$content" <<<"$(guest -n default get pods -l app=web -o name)" || fail "answered by something else: $content"
 echo "https://$HOST/ is served by $content, with a certificate of the cluster's authority"
 [ "$(get "other.$DOMAIN")" = 404 ] || fail "a name that nobody serves answers"
 
 guest -n default delete ingress web
-gone() { [ "$(get "$HOST")" = 404 ]; }
 until_ok 60 gone
 echo "a foreign name is not served, and without its Ingress the application is gone"

@@ -25,7 +25,7 @@ second -n default run listener --image="$TOOLS_IMAGE" --restart=Never \
   --command -- /bin/sh -c 'mkdir -p /tmp/w && echo second >/tmp/w/index.html && exec httpd -f -p 18080 -h /tmp/w'
 second -n default wait pod/listener --for=condition=Ready --timeout=2m
 address=$(second get nodes -o jsonpath='{.items[0].status.addresses[?(@.type=="InternalIP")].address}')
-second -n default exec listener -- timeout 5 wget -qO- "http://$address:18080/" | grep -qx second || fail "the listener does not answer in its own cluster"
+[ "$(second -n default exec listener -- timeout 5 wget -qO- "http://$address:18080/")" = second ] || fail "the listener does not answer in its own cluster"
 pod=$(guest -n default get pods -l app=web -o jsonpath='{.items[0].metadata.name}')
 if answer=$(guest -n default exec "$pod" -- timeout 5 wget -qO- "http://$address:18080/" 2>/dev/null); then
   fail "a pod of the demo's cluster reached the second cluster's node $address: $answer"

@@ -51,7 +51,7 @@ guest -n default annotate serviceaccount reader "azure.workload.identity/client-
 guest -n default wait pod/shell pod/other --for=condition=Ready --timeout=2m
 
 inside() { guest -n default exec shell -- sh -c "$1"; }
-if guest -n default exec other -- env | grep -q AZURE_; then fail "a pod that does not ask has an identity"; fi
+if grep -q AZURE_ <<<"$(guest -n default exec other -- env)"; then fail "a pod that does not ask has an identity"; fi
 environment=$(inside 'env' | grep ^AZURE_ | sort)
 echo "$environment"
 for line in "AZURE_CLIENT_ID=$client" "AZURE_TENANT_ID=$AZURE_TENANT_ID" AZURE_AUTHORITY_HOST=https://login.microsoftonline.com/ \
@@ -72,11 +72,11 @@ run() {
   until_ok 120 over "$1"
 }
 run refused
-guest -n default logs refused | grep -o 'AADSTS70[0-9]*: [^"\\]*' | head -n 1 | grep . || fail "without a federated credential: $(guest -n default logs refused | tail -n 3)"
+grep -om 1 'AADSTS70[0-9]*: [^"\\]*' <<<"$(guest -n default logs refused)" || fail "without a federated credential: $(guest -n default logs refused | tail -n 3)"
 
 az identity federated-credential create -g $GROUP --identity-name $IDENTITY -n reader --issuer "$ISSUER_URL" \
   --subject system:serviceaccount:default:reader --audiences api://AzureADTokenExchange -o none
 run reader
 [ "$(guest -n default get pod reader -o jsonpath='{.status.phase}')" = Succeeded ] || fail "with a federated credential: $(guest -n default logs reader | tail -n 3)"
-guest -n default logs reader | grep -F "zone '$BASE_DOMAIN'" | head -n 1 || fail "the pod saw no zone: $(guest -n default logs reader | tail -n 5)"
+grep -Fm 1 "zone '$BASE_DOMAIN'" <<<"$(guest -n default logs reader)" || fail "the pod saw no zone: $(guest -n default logs reader | tail -n 5)"
 echo "refused without a federated credential, with it the pod reads zone $BASE_DOMAIN"
