@@ -89,6 +89,9 @@ func unprivileged() *corev1.SecurityContext {
 
 // cloudNodeManager initialises nodes from the metadata service: provider id, addresses, zone; then their taint goes.
 func cloudNodeManager(facts *Facts) []client.Object {
+	if facts.HCP.Spec.Platform.Azure == nil {
+		return nil
+	}
 	container := corev1.Container{
 		Name: nodeManagerName, Image: facts.Images["azure-cloud-node-manager"], Command: []string{"/bin/azure-cloud-node-manager"},
 		Args: []string{

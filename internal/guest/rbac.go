@@ -22,11 +22,14 @@ const (
 	bootstrapAccount   = "node-bootstrapper"
 )
 
+// bootstrapManager owns the rights that the config operator starts with.
+const bootstrapManager = "control-plane-operator"
+
 // Bootstrap gives the programs of the control plane their rights in the guest, the config operator first: most waits for it. The
 // control-plane-operator calls it with an administrator's client once the API server answers: none of them ever holds that credential.
 func Bootstrap(ctx context.Context, admin client.Client) error {
 	objects := append([]client.Object{bind(ConfigOperatorAccess, "cluster-admin", user(configOperatorUser))}, controlPlaneAccess(nil)...)
-	if err := kube.Apply(ctx, admin, "control-plane-operator", objects...); err != nil {
+	if err := kube.Apply(ctx, admin, bootstrapManager, objects...); err != nil {
 		return fmt.Errorf("let the control plane into the guest: %w", err)
 	}
 	return nil

@@ -20,6 +20,9 @@ const (
 // workloadIdentityWebhook makes the API server hand pods that ask for a workload identity to Azure's webhook, and lets that read
 // the annotations of service accounts.
 func workloadIdentityWebhook(facts *Facts) []client.Object {
+	if facts.HCP.Spec.Platform.Azure == nil {
+		return nil
+	}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: webhookNamespace, Name: webhookName}
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: webhookNamespace, Name: webhookName}},

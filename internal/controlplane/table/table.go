@@ -1,4 +1,4 @@
-// Package table is HyperShift's hosted control plane on Azure as data: its workloads, certificates and endpoints, each with what is there, what differs, or why it is absent. Tests assert every row on a real API server, and
+// Package table is HyperShift's hosted control plane on Azure as data: its workloads, certificates and endpoints, and the objects in the guest, each with what is there, what differs, or why it is absent. Tests assert every row on a real API server, and
 // docs/reference/control-plane.md is printed from it; no program reads it.
 package table
 
@@ -164,6 +164,7 @@ type Table struct {
 	Kubeconfigs  []Kubeconfig
 	Endpoints    []Endpoint
 	Publishing   []Publishing
+	Guest        []GuestGroup
 }
 
 // Load reads the embedded files; an unknown field is an error.
@@ -171,7 +172,7 @@ func Load() (*Table, error) {
 	t := &Table{}
 	for name, into := range map[string]any{
 		"workloads": &t.Workloads, "authorities": &t.Authorities, "certificates": &t.Certificates, "kubeconfigs": &t.Kubeconfigs,
-		"endpoints": &t.Endpoints, "publishing": &t.Publishing,
+		"endpoints": &t.Endpoints, "publishing": &t.Publishing, "guest": &t.Guest,
 	} {
 		raw, err := files.ReadFile(name + ".yaml")
 		if err == nil {
