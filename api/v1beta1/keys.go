@@ -16,6 +16,7 @@ const (
 	DestroyGracePeriodAnnotation        = "hypershift.openshift.io/destroy-grace-period"
 	ForceUpgradeToAnnotation            = "hypershift.openshift.io/force-upgrade-to"
 	ControlPlaneOperatorImageAnnotation = "hypershift.openshift.io/control-plane-operator-image"
+	ControlPlaneOperatorImageLabels     = "hypershift.openshift.io/control-plane-operator-image-labels"
 	ImageOverridesAnnotation            = "hypershift.openshift.io/image-overrides"
 	SkipReleaseImageValidation          = "hypershift.openshift.io/skip-release-image-validation"
 	DebugDeploymentsAnnotation          = "hypershift.openshift.io/debug-deployments"           // mirrored

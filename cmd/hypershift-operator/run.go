@@ -195,8 +195,9 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, fmt.Errorf("--registry-overrides: %w", err)
 	}
+	reader := release.Reader{Proxy: proxyFunc(proxy)}
 	releases := release.Overridden{
-		Source:     release.Mirrored{Source: release.NewCache(release.Reader{Proxy: proxyFunc(proxy)}), Mirrors: mirrors.List},
+		Source:     release.Mirrored{Source: release.NewCache(reader), Mirrors: mirrors.List},
 		Registries: overrides,
 	}
 	var dashboards hostedcluster.Dashboards
@@ -210,6 +211,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
 		Releases:                  releases,
+		Labels:                    release.NewLabelCache(reader),
 		Mirrors:                   mirrors,
 		RegistryOverrides:         c.registryOverrides,
 		Capabilities:              capabilities,

@@ -167,8 +167,11 @@ func newUpgrade(t *testing.T) *upgrade {
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}); err != nil {
 		t.Fatal(err)
 	}
-	return &upgrade{Client: c, T: t, image: releasetest.Serve(t, "4.21.0"), plane: &controlplane.Reconciler{
-		Client: c, Releases: release.NewProvider(), Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
+	registry := releasetest.New(t)
+	operator := registry.PushOperator(t, map[string]string{release.LabelRestricted: "true"})
+	image := registry.PushPayload(t, "4.21.0", releasetest.Payload{Version: "4.21.0"})
+	return &upgrade{Client: c, T: t, image: image, plane: &controlplane.Reconciler{
+		Client: c, Releases: release.NewProvider(), Settings: component.Settings{Image: operator, UID: ptr.To[int64](1001)},
 		IngressDomain: "apps.example.com", Certificates: pki.DefaultPolicy(), Now: time.Now,
 		// The guest of this test is the management cluster itself.
 		Guest: func([]byte) (client.Client, error) { return c, nil },
@@ -295,7 +298,7 @@ func (u *upgrade) operator() (stop func()) {
 	u.Helper()
 	output := &bytes.Buffer{}
 	command := exec.Command(os.Args[0], "run", "--namespace=hypershift", "--metrics-addr=0", "--health-addr=0", "--ingress-domain=apps.example.com",
-		"--control-plane-operator-image=quay.io/cpo@sha256:1", fmt.Sprintf("--webhook-port=%d", freePort(u.T)))
+		"--control-plane-operator-image="+u.plane.Settings.Image, fmt.Sprintf("--webhook-port=%d", freePort(u.T)))
 	command.Env = append(os.Environ(), asOperator+"=true")
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

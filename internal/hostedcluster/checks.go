@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // podSecurityLevels are the values of the label by which a namespace chooses its pod security standard.
@@ -89,6 +90,11 @@ func invalidConfiguration(hc *hyperv1.HostedCluster) []error {
 	}
 	if level, ok := hc.Annotations[hyperv1.PodSecurityLabelOverrideAnnotation]; ok && !slices.Contains(podSecurityLevels, strings.ToLower(level)) {
 		problems = append(problems, fmt.Errorf("annotation %s=%q is none of %s", hyperv1.PodSecurityLabelOverrideAnnotation, level, strings.Join(podSecurityLevels, ", ")))
+	}
+	if text, ok := hc.Annotations[hyperv1.ControlPlaneOperatorImageLabels]; ok {
+		if _, err := release.ParseLabels(text); err != nil {
+			problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.ControlPlaneOperatorImageLabels, err))
+		}
 	}
 	problems = append(problems, invalidServices(hc)...)
 	problems = append(problems, invalidNetworking(hc.Spec.Networking)...)

@@ -46,6 +46,12 @@ func TestInvalidConfiguration(t *testing.T) {
 		"pod security set": {func(hc *hyperv1.HostedCluster) {
 			hc.Annotations = map[string]string{hyperv1.PodSecurityLabelOverrideAnnotation: "Baseline"}
 		}, ""},
+		"image labels": {func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.ControlPlaneOperatorImageLabels: "a=true,b"}
+		}, "not of the form label=value"},
+		"image labels set": {func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.ControlPlaneOperatorImageLabels: release.LabelRestricted + "=true, b="}
+		}, ""},
 		"same host": {func(hc *hyperv1.HostedCluster) {
 			for i := range hc.Spec.Services[1:3] {
 				hc.Spec.Services[i+1].ServicePublishingStrategy.Route = &hyperv1.RoutePublishingStrategy{Hostname: "a.test"}

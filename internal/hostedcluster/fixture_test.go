@@ -58,8 +58,10 @@ type fixture struct {
 	reconciler *Reconciler
 	request    ctrl.Request
 	image      string
-	writes     atomic.Int64
-	config     *rest.Config
+	// operatorImage is that of the payload, in whose registry it lies.
+	operatorImage string
+	writes        atomic.Int64
+	config        *rest.Config
 	// operatorConfig has the operator's rights.
 	operatorConfig *rest.Config
 }
@@ -79,12 +81,16 @@ func newFixture(t *testing.T, name string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{name: name, namespace: "clusters-" + name, client: direct, image: releasetest.Serve(t, "4.21.0"), config: restConfig}
+	registry := releasetest.New(t)
+	operatorImage := registry.PushOperator(t, map[string]string{release.LabelRestricted: "true"})
+	image := registry.PushPayload(t, "4.21.0", releasetest.Payload{Version: "4.21.0", Operator: operatorImage})
+	f := &fixture{name: name, namespace: "clusters-" + name, client: direct, image: image, operatorImage: operatorImage, config: restConfig}
 	f.request.Namespace, f.request.Name = "clusters", name
 	counting := interceptor.NewClient(f.asOperator(t, scheme), kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
 		Options: Options{
 			Releases:      release.NewProvider(),
+			Labels:        release.NewLabelCache(release.Reader{}),
 			Capabilities:  Capabilities{Routes: true},
 			OperatorImage: "quay.io/hypershift/hypershift-operator:test",
 			Proxy:         proxyenv.Proxy{HTTPSProxy: "http://proxy.test:8888", TrustBundle: proxyenv.TrustBundleName},

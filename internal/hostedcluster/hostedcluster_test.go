@@ -98,7 +98,7 @@ func (f *fixture) checkOperator(t *testing.T) {
 	t.Helper()
 	operator := f.deployment(t, controlPlaneOperatorName)
 	container := operator.Spec.Template.Spec.Containers[0]
-	if container.Image != releasetest.Image("hypershift") || strings.Join(container.Command, " ") != "/usr/bin/control-plane-operator run" {
+	if container.Image != f.operatorImage || strings.Join(container.Command, " ") != "/usr/bin/control-plane-operator run" {
 		t.Errorf("control-plane-operator runs %s %v", container.Image, container.Command)
 	}
 	env := map[string]string{}

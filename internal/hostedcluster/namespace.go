@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,8 +20,6 @@ const (
 	fieldManager = "hypershift-operator"
 
 	firstUserID, lastUserID = 1001, 11000
-
-	podSecurityDefault = "restricted"
 )
 
 // ensureNamespace makes the control-plane namespace and what every pod in it relies on.
@@ -47,12 +44,12 @@ func (p *pass) ensureNamespace(ctx context.Context) error {
 		},
 		Annotations: map[string]string{},
 	}}
-	level := podSecurityDefault
-	if override := p.hc.Annotations[hyperv1.PodSecurityLabelOverrideAnnotation]; override != "" {
-		level = strings.ToLower(override)
+	level, err := p.podSecurity(own)
+	if err != nil {
+		return err
 	}
 	for _, mode := range []string{"enforce", "audit", "warn"} {
-		namespace.Labels["pod-security.kubernetes.io/"+mode] = level
+		namespace.Labels[podSecurityPrefix+mode] = level
 	}
 	if p.ClusterMonitoring {
 		namespace.Labels["openshift.io/cluster-monitoring"] = "true"

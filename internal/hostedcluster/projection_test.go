@@ -20,6 +20,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
@@ -413,25 +414,28 @@ func TestOperatorUpgradeRestartsNothing(t *testing.T) {
 	f := newFixture(t, "operator-upgrade")
 	registry := releasetest.New(t)
 	hc := f.cluster()
-	hc.Spec.Release.Image = registry.Push(t, "plain", releasetest.Payload{Version: "4.21.0", Without: []string{"hypershift"}}.Build(t))
+	hc.Spec.Release.Image = registry.PushPayload(t, "plain", releasetest.Payload{Version: "4.21.0", Without: []string{"hypershift"}})
+	own := registry.PushOperator(t, map[string]string{release.LabelRestricted: "true"})
+	newer := registry.PushOperator(t, map[string]string{release.LabelRestricted: "true", "version": "newer"})
+	f.reconciler.OperatorImage = own
 	f.create(t, f.pullSecret(), f.madeSecret(), hc)
 	f.reconcile(t)
 	f.playControlPlane(t)
 	f.reconcile(t)
 	f.reconcile(t)
-	f.reconciler.OperatorImage = "quay.io/hypershift/hypershift-operator:newer"
+	f.reconciler.OperatorImage = newer
 	f.writes.Store(0)
 	f.reconcile(t)
-	if got := f.deployment(t, controlPlaneOperatorName).Spec.Template.Spec.Containers[0].Image; got != "quay.io/hypershift/hypershift-operator:test" || f.writes.Load() != 0 {
+	if got := f.deployment(t, controlPlaneOperatorName).Spec.Template.Spec.Containers[0].Image; got != own || f.writes.Load() != 0 {
 		t.Errorf("the control plane runs %s after %d writes", got, f.writes.Load())
 	}
 	hc = f.get(t)
-	hc.Spec.Release.Image = registry.Push(t, "next", releasetest.Payload{Version: "4.21.1", Without: []string{"hypershift"}}.Build(t))
+	hc.Spec.Release.Image = registry.PushPayload(t, "next", releasetest.Payload{Version: "4.21.1", Without: []string{"hypershift"}})
 	if err := f.client.Update(t.Context(), hc); err != nil {
 		t.Fatal(err)
 	}
 	f.reconcile(t)
-	if got := f.deployment(t, controlPlaneOperatorName).Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(got, ":newer") {
+	if got := f.deployment(t, controlPlaneOperatorName).Spec.Template.Spec.Containers[0].Image; got != newer {
 		t.Errorf("with a new release the control plane runs %s", got)
 	}
 }

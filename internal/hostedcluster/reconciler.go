@@ -39,6 +39,8 @@ type Capabilities struct {
 // Options of the controller.
 type Options struct {
 	Releases release.Provider
+	// Labels reads what the images of control-plane operators tell about themselves.
+	Labels release.Labeler
 	// Mirrors of image repositories that the management cluster knows; nil means none.
 	Mirrors *Mirrors
 	// RegistryOverrides is the operator's flag, for the control planes' own operators.
@@ -92,6 +94,8 @@ type pass struct {
 	// hcp is nil until it exists.
 	hcp        *hyperv1.HostedControlPlane
 	pullSecret []byte
+	// imageAccess is how images are read that the kubelet pulls as they are named: with the mirrors of the management cluster.
+	imageAccess release.Access
 	// mirrors are those of the management cluster, as release.FormatMirrors writes them.
 	mirrors string
 	// inputs are the user's objects that the HostedCluster names.
@@ -103,6 +107,8 @@ type pass struct {
 	missingImages bool
 	// helperImage is the image of the control-plane operator and of the helpers in pods.
 	helperImage string
+	// imageLabels are those of helperImage; nil where nothing asks for them.
+	imageLabels map[string]string
 	userID      *int64
 	// blockedUpgrade says why the desired release is not rolled out; empty when it is.
 	blockedUpgrade string

@@ -34,6 +34,9 @@ func (p *pass) lookupRelease(ctx context.Context) error {
 		return err
 	}
 	p.pullSecret = access.PullSecret
+	if p.imageAccess, err = p.withKnownMirrors(ctx, access); err != nil {
+		return err
+	}
 	dataPlane, err := p.usableRelease(ctx, p.hc.Spec.Release.Image, access)
 	if err != nil {
 		return err
@@ -81,13 +84,6 @@ func (p *pass) releaseAccess(ctx context.Context) (release.Access, error) {
 	if err != nil {
 		return release.Access{}, fmt.Errorf("spec.pullSecret: %w", err)
 	}
-	if p.Mirrors != nil {
-		known, err := p.Mirrors.List(ctx)
-		if err != nil {
-			return release.Access{}, fmt.Errorf("read the management cluster's mirrors: %w", err)
-		}
-		p.mirrors = release.FormatMirrors(known)
-	}
 	before := kube.Find(p.hc.Status.Conditions, hyperv1.ValidReleaseImage)
 	access := release.Access{
 		PullSecret: secret.Data[hyperv1.PullSecretKey],
@@ -102,6 +98,20 @@ func (p *pass) releaseAccess(ctx context.Context) (release.Access, error) {
 		return release.Access{}, fmt.Errorf("spec.additionalTrustBundle: %w", err)
 	}
 	access.TrustBundle = []byte(bundle.Data[hyperv1.TrustBundleKey])
+	return access, nil
+}
+
+// withKnownMirrors adds the mirrors of the management cluster, which lookups of releases add themselves.
+func (p *pass) withKnownMirrors(ctx context.Context, access release.Access) (release.Access, error) {
+	if p.Mirrors == nil {
+		return access, nil
+	}
+	known, err := p.Mirrors.List(ctx)
+	if err != nil {
+		return release.Access{}, fmt.Errorf("read the management cluster's mirrors: %w", err)
+	}
+	p.mirrors = release.FormatMirrors(known)
+	access.Mirrors = append(slices.Clone(access.Mirrors), known...)
 	return access, nil
 }
 

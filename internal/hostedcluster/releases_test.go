@@ -21,7 +21,7 @@ import (
 func TestBadPayloads(t *testing.T) {
 	f := newFixture(t, "payloads")
 	registry := releasetest.New(t)
-	good := registry.Push(t, "good", releasetest.Payload{Version: "4.21.0"}.Build(t))
+	good := registry.PushPayload(t, "good", releasetest.Payload{Version: "4.21.0"})
 	hc := f.cluster()
 	hc.Spec.Release.Image = good
 	f.create(t, f.pullSecret(), f.madeSecret(), hc)
@@ -48,7 +48,7 @@ func TestBadPayloads(t *testing.T) {
 	} {
 		t.Run(tag, func(t *testing.T) {
 			if c.payload != nil {
-				registry.Push(t, tag, c.payload.Build(t))
+				registry.PushPayload(t, tag, *c.payload)
 			}
 			registry.Answer(c.status)
 			before := f.controlPlaneState(t)
@@ -71,7 +71,7 @@ func TestBadPayloads(t *testing.T) {
 			}
 
 			registry.Answer(0)
-			registry.Push(t, tag, releasetest.Payload{Version: "4.21.1"}.Build(t))
+			registry.PushPayload(t, tag, releasetest.Payload{Version: "4.21.1"})
 			f.reconcile(t)
 			if hc := f.get(t); !meta.IsStatusConditionTrue(hc.Status.Conditions, hyperv1.ValidReleaseImage) || f.controlPlane(t).Spec.ReleaseImage != registry.Reference(tag) {
 				t.Errorf("after the repair the control plane has %s: %+v", f.controlPlane(t).Spec.ReleaseImage, meta.FindStatusCondition(hc.Status.Conditions, hyperv1.ValidReleaseImage))
@@ -122,8 +122,8 @@ func TestTwoReleases(t *testing.T) {
 	f := newFixture(t, "tworeleases")
 	registry := releasetest.New(t)
 	hc := f.cluster()
-	hc.Spec.Release.Image = registry.Push(t, "data", releasetest.Payload{Version: "4.21.0", Architecture: "arm64"}.Build(t))
-	hc.Spec.ControlPlaneRelease = &hyperv1.Release{Image: registry.Push(t, "control", releasetest.Payload{Version: "4.20.3"}.Build(t))}
+	hc.Spec.Release.Image = registry.PushPayload(t, "data", releasetest.Payload{Version: "4.21.0", Architecture: "arm64"})
+	hc.Spec.ControlPlaneRelease = &hyperv1.Release{Image: registry.PushPayload(t, "control", releasetest.Payload{Version: "4.20.3"})}
 	f.create(t, f.pullSecret(), f.madeSecret(), hc)
 	f.reconcile(t)
 	hc = f.get(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// Reason says why a payload could not be read.
+// Reason says why an image could not be read.
 type Reason string
 
 const (
@@ -26,6 +26,8 @@ const (
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonNotAPayload: the image exists but is not a usable release payload.
 	ReasonNotAPayload Reason = "NotAPayload"
+	// ReasonNotAnImage: what the registry has under the name has no configuration that can be read.
+	ReasonNotAnImage Reason = "NotAnImage"
 	// ReasonArchNotFound: the image does not say for which known architecture it is.
 	ReasonArchNotFound Reason = "ArchNotFound"
 )
@@ -37,6 +39,7 @@ var remedies = map[Reason]string{
 	ReasonNotFound:          "check repository and tag or digest",
 	ReasonUnreachable:       "check registry, proxy and trust bundle; it is tried again",
 	ReasonNotAPayload:       "use an OpenShift-style release image",
+	ReasonNotAnImage:        "use an image whose manifest and configuration can be read",
 	ReasonArchNotFound:      "use a release image for amd64, arm64, ppc64le or s390x, or one for several",
 }
 
@@ -51,7 +54,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("read release image %q: %s: %v; %s", e.Image, e.Reason, e.Cause, remedies[e.Reason])
+	return fmt.Sprintf("read image %q: %s: %v; %s", e.Image, e.Reason, e.Cause, remedies[e.Reason])
 }
 
 func (e *Error) Unwrap() error { return e.Cause }

@@ -39,9 +39,20 @@ var _ Provider = Reader{}
 
 // Lookup implements Provider. Mirrors are tried in their order and the source last, whatever is wrong with those before.
 func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Release, error) {
+	found, err := fromMirrors(ctx, r, image, access, read)
+	if err != nil {
+		return nil, err
+	}
+	found.Image = image
+	return found, nil
+}
+
+// fromMirrors reads an image from its first mirror that has it, and from its source last.
+func fromMirrors[V any](ctx context.Context, r Reader, image string, access Access, read func(context.Context, string, []remote.Option) (V, *Error)) (V, error) {
+	var none V
 	client, err := r.client(access)
 	if err != nil {
-		return nil, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
+		return none, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
 	}
 	defer client.CloseIdleConnections()
 	options := []remote.Option{
@@ -54,7 +65,6 @@ func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Relea
 		found, err := read(limited, mirror, options)
 		cancel()
 		if err == nil {
-			found.Image = image
 			return found, nil
 		}
 		failures = append(failures, err)
@@ -63,7 +73,7 @@ func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Relea
 	if failure == nil {
 		return found, nil
 	}
-	return nil, withMirrors(failure, failures)
+	return none, withMirrors(failure, failures)
 }
 
 // withMirrors adds what the mirrors said. As long as one of them may come back, so may the image.
@@ -136,15 +146,19 @@ func choose(descriptor *remote.Descriptor) (v1.Image, string, error) {
 	return nil, "", &Error{Reason: ReasonArchNotFound, Cause: errors.New("the list names no image for Linux on a known architecture")}
 }
 
-func architectureOf(image v1.Image) (string, error) {
+func boundedConfig(image v1.Image) (*v1.ConfigFile, error) {
 	manifest, err := image.Manifest()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if manifest.Config.Size > maxAnswerBytes || len(manifest.Config.URLs) > 0 {
-		return "", fmt.Errorf("%w: its configuration of %d bytes is not one", errUnusable, manifest.Config.Size)
+		return nil, fmt.Errorf("%w: its configuration of %d bytes is not one", errUnusable, manifest.Config.Size)
 	}
-	config, err := image.ConfigFile()
+	return image.ConfigFile()
+}
+
+func architectureOf(image v1.Image) (string, error) {
+	config, err := boundedConfig(image)
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,19 @@ type image struct {
 	layers     [][]file
 	entrypoint []string
 	user       string
+	labels     map[string]string
+}
+
+// controlPlaneLabels is what the control-plane-operator of this build tells the operator that installs it.
+var controlPlaneLabels = map[string]string{
+	"io.openshift.hypershift.control-plane-operator-subcommands":                                 "true",
+	"io.openshift.hypershift.control-plane-operator-skips-haproxy":                               "true",
+	"io.openshift.hypershift.control-plane-operator-supports-kas-custom-kubeconfig":              "true",
+	"io.openshift.hypershift.control-plane-operator-applies-management-kas-network-policy-label": "true",
+	"io.openshift.hypershift.hosted-cluster-config-operator-reports-node-count":                  "true",
+	"io.openshift.hypershift.control-plane-operator.v2-isdefault":                                "true",
+	"io.openshift.hypershift.control-plane-operator-manages.decompress-decode-config":            "true",
+	"io.openshift.hypershift.restricted-psa":                                                     "true",
 }
 
 // base is what a static binary expects of a root file system.
@@ -95,17 +108,22 @@ func (c Config) components() ([]image, error) {
 		{key: "cli", layers: [][]file{shell, kube}},
 		{key: "tools", layers: [][]file{shell}, entrypoint: []string{"/bin/sh"}},
 		{key: "hypershift", user: "1001", entrypoint: []string{"/usr/bin/control-plane-operator"},
-			layers: [][]file{
-				{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}},
-				{{Path: "usr/bin/etcd-restore", Source: filepath.Join(c.SelfDir, "etcd-restore")}},
-			}},
+			layers: c.controlPlane(), labels: controlPlaneLabels},
 	}, nil
 }
 
-// operator is the image that `install` names.
+// controlPlane is what runs a control plane.
+func (c Config) controlPlane() [][]file {
+	return [][]file{
+		{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}},
+		{{Path: "usr/bin/etcd-restore", Source: filepath.Join(c.SelfDir, "etcd-restore")}},
+	}
+}
+
+// operator is the image that `install` names; it runs the control planes of payloads that have no image for that.
 func (c Config) operator() image {
-	return image{key: "hypershift-operator", user: "1001", entrypoint: []string{"/usr/bin/hypershift-operator"},
-		layers: [][]file{{{Path: "usr/bin/hypershift-operator", Source: filepath.Join(c.SelfDir, "hypershift-operator")}}}}
+	return image{key: "hypershift-operator", user: "1001", entrypoint: []string{"/usr/bin/hypershift-operator"}, labels: controlPlaneLabels,
+		layers: append(c.controlPlane(), []file{{Path: "usr/bin/hypershift-operator", Source: filepath.Join(c.SelfDir, "hypershift-operator")}})}
 }
 
 // externalDNS is the image that "install" names for it; the path of the program is part of what install writes.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -128,6 +129,7 @@ func (c Config) build(i image) (v1.Image, error) {
 		config.Config.Entrypoint = i.entrypoint
 		config.Config.User = i.user
 		config.Config.Labels = map[string]string{"io.openshift.build.name": i.key}
+		maps.Copy(config.Config.Labels, i.labels)
 	})
 }
 

@@ -152,21 +152,36 @@ func TestPublishedReleaseNamesImagesThatCanBePulled(t *testing.T) {
 		}
 	}
 	for _, tag := range stream.Spec.Tags {
-		if tag.Name != "haproxy-router" {
-			continue
-		}
 		config, err := pull(t, c, server, tag.From.Name).ConfigFile()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if config.Config.User != "1001" {
+		if tag.Name == "haproxy-router" && config.Config.User != "1001" {
 			t.Errorf("the router's image runs as %q, want a user without rights", config.Config.User)
 		}
+		checkRestricted(t, tag.Name, config, tag.Name == "hypershift")
+	}
+	operator := pull(t, c, server, result.OperatorImage)
+	config, err := operator.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRestricted(t, "hypershift-operator", config, true)
+	if _, ok := contents(t, operator)["usr/bin/control-plane-operator"]; !ok {
+		t.Error("the operator's image cannot stand in for the control plane's")
 	}
 	before := handler.writes.Load()
 	again, err := Publish(context.Background(), c)
 	if writes := handler.writes.Load() - before; err != nil || writes != 0 || again.ReleaseImage != result.ReleaseImage {
 		t.Errorf("publishing again made %d writes, error %v", writes, err)
+	}
+}
+
+// checkRestricted: without the label the namespace of a control plane would allow privileged pods.
+func checkRestricted(t *testing.T, key string, config *v1.ConfigFile, want bool) {
+	t.Helper()
+	if got := config.Config.Labels["io.openshift.hypershift.restricted-psa"] == "true"; got != want {
+		t.Errorf("image %s says %t to the restricted standard, want %t", key, got, want)
 	}
 }
 

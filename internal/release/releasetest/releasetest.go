@@ -71,9 +71,41 @@ func (r *Registry) Push(t testing.TB, tag string, image v1.Image) string {
 	return reference.String()
 }
 
+// PushPayload stores a release image, whose operator has an image in the same registry, and returns its reference.
+func (r *Registry) PushPayload(t testing.TB, tag string, payload Payload) string {
+	t.Helper()
+	if payload.Operator == "" {
+		payload.Operator = r.PushOperator(t, map[string]string{release.LabelRestricted: "true"})
+	}
+	return r.Push(t, tag, payload.Build(t))
+}
+
+// PushOperator stores an image with these labels and nothing in it, and returns its reference by digest.
+func (r *Registry) PushOperator(t testing.TB, labels map[string]string) string {
+	t.Helper()
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64", Config: v1.Config{Labels: labels}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := name.NewDigest(r.host + "/ocp/operator@" + digest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, image); err != nil {
+		t.Fatal(err)
+	}
+	return reference.String()
+}
+
 // Payload is a release image.
 type Payload struct {
 	Version string
+	// Operator is the image of the control-plane operator; one that cannot be pulled when empty.
+	Operator string
 	// Without names component images it lacks, of all that are required on Azure and the operator.
 	Without []string
 	// Architecture is amd64 when empty.
@@ -114,10 +146,10 @@ func (p Payload) Build(t testing.TB) v1.Image {
 }
 
 // Serve runs a registry with a payload of the version until the test ends and returns the payload's reference. The payload has every
-// required image, each named Image(key).
+// required image, each named Image(key) but the operator's, which is there.
 func Serve(t testing.TB, version string) string {
 	t.Helper()
-	return New(t).Push(t, version, Payload{Version: version}.Build(t))
+	return New(t).PushPayload(t, version, Payload{Version: version})
 }
 
 // Image is the pull spec of a component in a served payload.
@@ -130,10 +162,14 @@ func (p Payload) references(t testing.TB) string {
 		if slices.Contains(p.Without, key) {
 			continue
 		}
+		image := Image(key)
+		if key == release.KeyHypershift && p.Operator != "" {
+			image = p.Operator
+		}
 		tags = append(tags, map[string]any{
 			"name":        key,
 			"annotations": map[string]string{"io.openshift.build.versions": "kubernetes=1.34.2"},
-			"from":        map[string]string{"kind": "DockerImage", "name": Image(key)},
+			"from":        map[string]string{"kind": "DockerImage", "name": image},
 		})
 	}
 	content, err := json.Marshal(map[string]any{
