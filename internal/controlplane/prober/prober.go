@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// interval is short because every pod of a control plane waits behind a prober.
-	interval       = 200 * time.Millisecond
-	attemptTimeout = 5 * time.Second
+	// interval is short because every pod of a control plane waits behind a prober. A long wait is asked less and less often, up to
+	// maxInterval: on a full machine the probers of many control planes would take the time they wait for.
+	interval, maxInterval = 200 * time.Millisecond, 3 * time.Second
+	attemptTimeout        = 5 * time.Second
 	// reportEvery keeps the log readable while something takes its time.
 	reportEvery = 10 * time.Second
 )
@@ -98,8 +99,6 @@ func (o Options) checks() (map[string]check, error) {
 
 func wait(ctx context.Context, name string, try check) error {
 	logger := log.FromContext(ctx).WithValues("waitingFor", name)
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
 	start, reported := time.Now(), time.Time{}
 	for {
 		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -116,9 +115,14 @@ func wait(ctx context.Context, name string, try check) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("gave up waiting for %s: %w", name, ctx.Err())
-		case <-ticker.C:
+		case <-time.After(pause(time.Since(start))):
 		}
 	}
+}
+
+// pause is how long to wait before the next attempt: a thirtieth of the wait so far, so that this is what asking rarely can cost.
+func pause(waited time.Duration) time.Duration {
+	return min(max(interval, waited/30), maxInterval)
 }
 
 func (o Options) targetCheck() (check, error) {

@@ -52,3 +52,13 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+func TestALongWaitIsAskedLessOften(t *testing.T) {
+	for waited, want := range map[time.Duration]time.Duration{
+		0: interval, 5 * time.Second: interval, 30 * time.Second: time.Second, time.Hour: maxInterval,
+	} {
+		if got := pause(waited); got != want {
+			t.Errorf("after %s the next attempt is in %s, want %s", waited, got, want)
+		}
+	}
+}
