@@ -288,7 +288,7 @@ func (o *destroyClusterOptions) waitForOperator(ctx context.Context, c client.Cl
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		if o.force {
 			say("the management cluster has not finished within %s; taking the finalizers off", o.gracePeriod)
-			return o.forceFinalization(ctx, c, key)
+			return o.forceFinalization(ctx, c, key, say)
 		}
 		return fmt.Errorf("HostedCluster %s wasn't finalized within %s (%s); see `kubectl -n %s describe hostedcluster %s`, then run the command again",
 			key, o.gracePeriod, last, key.Namespace, key.Name)

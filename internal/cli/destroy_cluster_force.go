@@ -35,7 +35,7 @@ const namespaceGrace = time.Minute
 
 // forceFinalization takes off, from the bottom up, every finalizer that the hosted cluster waits for: what they guard is either
 // removed with the infrastructure or lost. The HostedCluster keeps the finalizer of this command.
-func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey) error {
+func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
 	namespace := key.Namespace + "-" + key.Name
 	for _, kind := range forced {
 		if err := stripKind(ctx, c, kind, namespace); err != nil {
@@ -59,6 +59,10 @@ func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.
 	hc := &hyperv1.HostedCluster{}
 	if err := c.Get(ctx, key, hc); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if zone := hc.Spec.DNS.PublicZoneID; zone != "" {
+		say("warning: the control plane cannot take back its ingress record any more; if zone %s still has one named *.apps.%s, "+
+			"delete it, for its address may become somebody else's", zone, key.Name)
 	}
 	return strip(ctx, c, hc, hyperv1.DestroyFinalizer)
 }
