@@ -2,9 +2,11 @@ package guest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,8 @@ type copied struct {
 	secret    bool
 	to        client.ObjectKey
 	toKey     string
+	// whole copies all keys of a ConfigMap.
+	whole bool
 	// asSecret makes a Secret of a ConfigMap.
 	asSecret bool
 }
@@ -53,6 +57,11 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 	}
 	if proxy := configuration.Proxy; proxy != nil && proxy.TrustedCA != nil && proxy.TrustedCA.Name != "" {
 		out = append(out, bundle(proxy.TrustedCA.Name))
+	}
+	image := configv1.ImageSpec{}
+	if raw := configuration.Image; raw != nil && json.Unmarshal(raw.Raw, &image) == nil && image.AdditionalTrustedCA.Name != "" {
+		// Its keys are names of registries.
+		out = append(out, copied{from: image.AdditionalTrustedCA.Name, whole: true, to: within(image.AdditionalTrustedCA.Name)})
 	}
 	authentication, err := clusterconfig.AuthenticationOf(hcp)
 	if err != nil || !clusterconfig.ExternalOIDC(authentication) {
@@ -86,20 +95,25 @@ func (r *resourceReconciler) readCopies(ctx context.Context, hcp *hyperv1.Hosted
 		if err != nil {
 			return nil, err
 		}
-		if content == "" {
+		if len(content) == 0 {
 			continue
 		}
 		name := metav1.ObjectMeta{Namespace: c.to.Namespace, Name: c.to.Name}
 		if c.secret || c.asSecret {
-			out = append(out, &corev1.Secret{ObjectMeta: name, Type: corev1.SecretTypeOpaque, Data: map[string][]byte{c.toKey: []byte(content)}})
+			data := map[string][]byte{}
+			for key, value := range content {
+				data[key] = []byte(value)
+			}
+			out = append(out, &corev1.Secret{ObjectMeta: name, Type: corev1.SecretTypeOpaque, Data: data})
 		} else {
-			out = append(out, &corev1.ConfigMap{ObjectMeta: name, Data: map[string]string{c.toKey: content}})
+			out = append(out, &corev1.ConfigMap{ObjectMeta: name, Data: content})
 		}
 	}
 	return out, nil
 }
 
-func (r *resourceReconciler) source(ctx context.Context, c copied) (string, error) {
+// source reads what a copy holds, under the copy's keys; nothing where there is no source.
+func (r *resourceReconciler) source(ctx context.Context, c copied) (map[string]string, error) {
 	key := client.ObjectKey{Namespace: r.options.Namespace, Name: c.from}
 	secret, configMap := &corev1.Secret{}, &corev1.ConfigMap{}
 	var err error
@@ -109,12 +123,18 @@ func (r *resourceReconciler) source(ctx context.Context, c copied) (string, erro
 		err = r.management.Get(ctx, key, configMap)
 	}
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s of the control plane: %w", c.from, err)
+		return nil, fmt.Errorf("read %s of the control plane: %w", c.from, err)
 	}
-	return string(secret.Data[c.key]) + configMap.Data[c.key], nil
+	if c.whole {
+		return configMap.Data, nil
+	}
+	if content := string(secret.Data[c.key]) + configMap.Data[c.key]; content != "" {
+		return map[string]string{c.toKey: content}, nil
+	}
+	return nil, nil
 }
 
 // installFacts are what a person, or a program, that looks into the guest may want to know of how it was made.

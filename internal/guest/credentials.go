@@ -25,7 +25,7 @@ func cloudCredentials(facts *Facts) []client.Object {
 		credentials(facts, drivers, "azure-disk-credentials", identities.Disk),
 		credentials(facts, drivers, "azure-file-credentials", identities.File),
 	}
-	if capable(facts.HCP, "ImageRegistry") {
+	if capable(facts.HCP, registryCapability) {
 		const registry = "openshift-image-registry"
 		objects = append(objects, namespace(registry, nil), credentials(facts, registry, "installer-cloud-credentials", identities.ImageRegistry))
 	}

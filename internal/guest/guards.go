@@ -2,32 +2,83 @@ package guest
 
 import (
 	"fmt"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-// bootstrapUser is the identity of what renders an OpenShift payload's first objects.
-const bootstrapUser = "system:kas-bootstrap-container"
+const (
+	// bootstrapUser is the identity of what renders an OpenShift payload's first objects.
+	bootstrapUser = "system:kas-bootstrap-container"
+	// networkOperator writes what it found out into the Infrastructure; its payload key, and its account in the guest.
+	networkOperatorImage = "cluster-network-operator"
+	networkOperatorUser  = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
+	// mirroredLabel marks ConfigMaps that the node tuning operator has from the control plane.
+	mirroredLabel = "hypershift.openshift.io/mirrored-config"
+
+	configGroup = "config.openshift.io"
+	// sameSpec and sameData let a change pass that changes nothing of what is guarded.
+	sameSpec = "request.operation == 'UPDATE' && has(object.spec) && has(oldObject.spec) && object.spec == oldObject.spec"
+	sameData = "request.operation == 'UPDATE' && has(object.data) && has(oldObject.data) && object.data == oldObject.data && !has(object.binaryData)"
+)
+
+var (
+	changes = []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete}
+	writes  = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
+)
+
+// guard refuses operations on resources to all but some users.
+type guard struct {
+	name       string
+	operations []admissionv1.OperationType
+	group      string
+	resources  []string
+	// labelled are the objects that it looks at, all of them where empty.
+	labelled string
+	// users beside the config operator and the bootstrap.
+	users []string
+	// unless lets an operation pass, in CEL.
+	unless  string
+	message string
+}
 
 // guards keep the configuration of a hosted cluster where its users edit it, in the HostedCluster: in the guest it is refused, with
 // the reason, instead of being undone in silence.
-func guards(*Facts) []*unstructured.Unstructured {
+func guards(facts *Facts) []*unstructured.Unstructured {
+	const follows = "this configuration follows the HostedCluster of the management cluster; change spec.configuration there"
+	const sources = "mirrors follow the HostedCluster of the management cluster; change spec.imageContentSources there"
+	config := []string{"apiservers", "authentications", "dnses", "featuregates", "images", "imagecontentpolicies", "networks", "oauths", "proxies", "schedulers"}
+	if capable(facts.HCP, ingressCapability) {
+		config = append(config, "ingresses")
+	}
+	if facts.HCP.Spec.OLMCatalogPlacement != hyperv1.GuestOLMCatalogPlacement {
+		config = append(config, "operatorhubs")
+	}
+	var network []string
+	if facts.Images[networkOperatorImage] != "" {
+		network = []string{networkOperatorUser}
+	}
+	all := []guard{
+		{name: "config", operations: changes, group: configGroup, resources: config, unless: sameSpec, message: follows},
+		{name: "infra", operations: changes, group: configGroup, resources: []string{"infrastructures"}, users: network, unless: sameSpec, message: follows},
+		{name: "mirror", operations: writes, group: configGroup, resources: []string{"imagedigestmirrorsets", "imagetagmirrorsets", "operatorhubs"}, unless: sameSpec, message: sources},
+		{name: "icsp", operations: writes, group: "operator.openshift.io", resources: []string{"imagecontentsourcepolicies"}, unless: sameSpec, message: sources},
+		{name: "ntomirroredconfigmaps", operations: writes, resources: []string{"configmaps"}, labelled: mirroredLabel, unless: sameData,
+			message: "this ConfigMap follows the configuration of a NodePool of the management cluster; change it there"},
+	}
+	if facts.HCP.Spec.Platform.Azure != nil && capable(facts.HCP, registryCapability) {
+		all = append(all, guard{name: "deny-removed-managementstate", operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			group: "imageregistry.operator.openshift.io", resources: []string{"configs"}, unless: "!has(object.spec.managementState) || object.spec.managementState != 'Removed'",
+			message: "the registry cannot be removed from inside a hosted cluster; disable the capability ImageRegistry of the HostedCluster when it is made"})
+	}
 	var out []*unstructured.Unstructured
-	for _, guard := range []struct {
-		name       string
-		operations []admissionv1.OperationType
-		resources  []string
-	}{
-		{"config", []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete}, []string{
-			"apiservers", "authentications", "dnses", "featuregates", "images", "imagecontentpolicies", "ingresses", "networks", "oauths", "proxies", "schedulers"}},
-		{"infra", []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete}, []string{"infrastructures"}},
-		{"mirror", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}, []string{"imagedigestmirrorsets", "imagetagmirrorsets"}},
-	} {
-		out = append(out, admission("ValidatingAdmissionPolicy", guardPolicy(guard.name, guard.operations, guard.resources)),
-			admission("ValidatingAdmissionPolicyBinding", guardBinding(guard.name)))
+	for _, g := range all {
+		out = append(out, admission("ValidatingAdmissionPolicy", g.policy()), admission("ValidatingAdmissionPolicyBinding", guardBinding(g.name)))
 	}
 	return out
 }
@@ -44,23 +95,27 @@ func admission(kind string, typed any) *unstructured.Unstructured {
 	return obj
 }
 
-func guardPolicy(name string, operations []admissionv1.OperationType, resources []string) *admissionv1.ValidatingAdmissionPolicy {
+func (g guard) policy() *admissionv1.ValidatingAdmissionPolicy {
 	fail, equivalent, all := admissionv1.Fail, admissionv1.Equivalent, admissionv1.AllScopes
+	selector := &metav1.LabelSelector{}
+	if g.labelled != "" {
+		selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: g.labelled, Operator: metav1.LabelSelectorOpExists}}
+	}
+	users := "'" + strings.Join(append([]string{configOperatorUser, bootstrapUser}, g.users...), "', '") + "'"
 	return &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: g.name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
-				MatchPolicy: &equivalent, NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+				MatchPolicy: &equivalent, NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: selector,
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: operations,
-					Rule:       admissionv1.Rule{APIGroups: []string{"config.openshift.io"}, APIVersions: []string{"*"}, Resources: resources, Scope: &all},
+					Operations: g.operations,
+					Rule:       admissionv1.Rule{APIGroups: []string{g.group}, APIVersions: []string{"*"}, Resources: g.resources, Scope: &all},
 				}}},
 			},
 			Validations: []admissionv1.Validation{{
-				Expression: fmt.Sprintf(`request.userInfo.username in ['%s', '%s'] || (request.operation == 'UPDATE' && has(object.spec) && has(oldObject.spec) && object.spec == oldObject.spec)`,
-					configOperatorUser, bootstrapUser),
-				Message: "this configuration follows the HostedCluster of the management cluster; change spec.configuration there",
+				Expression: fmt.Sprintf(`request.userInfo.username in [%s] || (%s)`, users, g.unless),
+				Message:    g.message,
 			}},
 		},
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	ingressCapability = "Ingress"
+	ingressCapability  = "Ingress"
+	registryCapability = "ImageRegistry"
 	// routerImage is the payload's key of the ingress controller.
 	routerImage       = "skipper"
 	routerRole        = "openshift-ingress-router"

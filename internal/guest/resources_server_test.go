@@ -186,6 +186,10 @@ func (s *server) guarded() {
 	refused(func() error {
 		return s.client.Create(s.t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
 	})
+	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managedNamespace, Name: "tuned", Labels: map[string]string{mirroredLabel: "true"}}}
+	refused(func() error { return s.client.Create(s.t.Context(), mirrored.DeepCopy()) })
+	mirrored.Labels = nil
+	s.create(mirrored)
 	s.must(patch(&configv1.DNS{}, `{"metadata":{"labels":{"mine":"yes"}}}`))
 	s.eventually(s.has(&configv1.DNS{}, clusterSingleton, `{"spec":{"baseDomain":"demo.example.com"}}`))
 }

@@ -75,11 +75,7 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured 
 	platformStatus := map[string]any{"type": platform}
 	spec := map[string]any{"platformSpec": map[string]any{"type": platform}}
 	if azure := hcp.Spec.Platform.Azure; azure != nil {
-		cloud := azure.Cloud
-		if cloud == "" {
-			cloud = "AzurePublicCloud"
-		}
-		platformStatus["azure"] = map[string]any{"resourceGroupName": azure.ResourceGroupName, "cloudName": cloud}
+		platformStatus["azure"] = map[string]any{"resourceGroupName": azure.ResourceGroupName, "cloudName": cloudName(azure)}
 		spec["cloudConfig"] = map[string]any{"name": cloudConfigName}
 	}
 	status := map[string]any{
@@ -91,6 +87,21 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured 
 		status["apiServerURL"], status["apiServerInternalURI"] = external, external
 	}
 	return configObject("Infrastructure", clusterSingleton, spec, status)
+}
+
+func cloudName(azure *hyperv1.AzurePlatformSpec) string {
+	if azure.Cloud == "" {
+		return "AzurePublicCloud"
+	}
+	return azure.Cloud
+}
+
+// hostPrefix is the size of a node's share of a pod network.
+func hostPrefix(network hyperv1.ClusterNetworkEntry) int64 {
+	if network.HostPrefix == 0 {
+		return defaultHostPrefix
+	}
+	return int64(network.HostPrefix)
 }
 
 func dnsSpec(hcp *hyperv1.HostedControlPlane) map[string]any {
@@ -107,11 +118,7 @@ func dnsSpec(hcp *hyperv1.HostedControlPlane) map[string]any {
 func networkSpec(hcp *hyperv1.HostedControlPlane, spec map[string]any) map[string]any {
 	var pods, services []any
 	for _, network := range hcp.Spec.Networking.ClusterNetwork {
-		prefix := int64(network.HostPrefix)
-		if prefix == 0 {
-			prefix = defaultHostPrefix
-		}
-		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": prefix})
+		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": hostPrefix(network)})
 	}
 	for _, network := range hcp.Spec.Networking.ServiceNetwork {
 		services = append(services, string(network.CIDR))

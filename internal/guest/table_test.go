@@ -30,6 +30,8 @@ const (
 	guestNone  = "none"
 )
 
+var guarded = []any{"apiservers", "authentications", "dnses", "featuregates", "images", "imagecontentpolicies", "networks", "oauths", "proxies", "schedulers"}
+
 // factsOfRows are what <x> means in the table, for each guest.
 var factsOfRows = map[string]map[string]any{
 	guestAzure: {
@@ -38,6 +40,29 @@ var factsOfRows = map[string]map[string]any{
 		"disk identity": identityOf("disk"), "file identity": identityOf("file"), "registry identity": identityOf("registry"), "ingress identity": identityOf("ingress"),
 		"ingress domain": "apps.demo.example.com", "authentication type": nil, "registry sources": nil, "proxy": nil, "no proxy": nil, "all no proxy": nil,
 		"apps domain": nil, "public zone": "/subscriptions/s/zone", "trusted": nil, "tls profile": nil,
+		"guarded": slices.Concat(guarded, []any{"ingresses", "operatorhubs"}),
+		"install configuration": `apiVersion: v1
+baseDomain: example.com
+controlPlane:
+  name: master
+  replicas: 3
+credentialsMode: Manual
+metadata:
+  name: demo
+networking:
+  clusterNetwork:
+  - cidr: 10.132.0.0/14
+    hostPrefix: 23
+  networkType: Other
+  serviceNetwork:
+  - 10.0.0.0/24
+platform:
+  azure:
+    cloudName: AzurePublicCloud
+    region: eastus
+    resourceGroupName: group
+publish: External
+`,
 	},
 	guestNone: {
 		"hcp": "demo", "infraID": "demo-x1", "clusterID": testClusterID, "domain": "demo.example.com", "api": "api.demo.example.com:443", "konnectivity": "konnectivity.example.com",
@@ -47,6 +72,25 @@ var factsOfRows = map[string]map[string]any{
 		"all no proxy": ".cluster.local,.local,.svc,10.0.0.0/24,10.132.0.0/14,127.0.0.1,internal.example.com,localhost",
 		"apps domain":  "apps.mine.example.com", "public zone": "/subscriptions/s/zone", "trusted": map[string]any{"name": proxyTrust},
 		"tls profile": map[string]any{"type": "Modern", "modern": map[string]any{}},
+		"guarded":     slices.Concat(guarded, []any{"operatorhubs"}),
+		"install configuration": `apiVersion: v1
+baseDomain: example.com
+controlPlane:
+  name: master
+  replicas: 3
+metadata:
+  name: demo
+networking:
+  clusterNetwork:
+  - cidr: 10.132.0.0/14
+    hostPrefix: 23
+  networkType: Other
+  serviceNetwork:
+  - 10.0.0.0/24
+platform:
+  none: {}
+publish: External
+`,
 	},
 }
 
@@ -119,6 +163,10 @@ func (c *guestTable) discover() {
 	c.must(err)
 	c.byKind = map[string][]schema.GroupVersionKind{}
 	for _, list := range lists {
+		// The API server plays the management cluster too; no guest has its kinds.
+		if group, _, _ := strings.Cut(list.GroupVersion, "/"); strings.HasSuffix(group, "cluster.x-k8s.io") || group == hyperv1.GroupVersion.Group {
+			continue
+		}
 		for _, resource := range list.APIResources {
 			if slices.Contains(resource.Verbs, "list") {
 				c.byKind[resource.Kind] = append(c.byKind[resource.Kind], schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))

@@ -1,0 +1,56 @@
+package guest
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+// installConfig is what programs that look for an installer's configuration find: tests of conformance, telemetry. It holds facts of the
+// cluster only, no pull secret and no key.
+func installConfig(facts *Facts) []client.Object {
+	hcp := facts.HCP
+	replicas := 1
+	if hcp.Spec.ControllerAvailabilityPolicy != hyperv1.SingleReplica {
+		replicas = 3
+	}
+	var pods, services, machines []any
+	for _, network := range hcp.Spec.Networking.ClusterNetwork {
+		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": hostPrefix(network)})
+	}
+	for _, network := range hcp.Spec.Networking.ServiceNetwork {
+		services = append(services, string(network.CIDR))
+	}
+	for _, network := range hcp.Spec.Networking.MachineNetwork {
+		machines = append(machines, map[string]any{"cidr": string(network.CIDR)})
+	}
+	networking := map[string]any{"networkType": string(hcp.Spec.Networking.NetworkType), "clusterNetwork": pods, "serviceNetwork": services}
+	if len(machines) > 0 {
+		networking["machineNetwork"] = machines
+	}
+	config := map[string]any{
+		"apiVersion": "v1", "metadata": map[string]any{"name": hcp.Name}, "baseDomain": hcp.Spec.DNS.BaseDomain,
+		"controlPlane": map[string]any{"name": "master", "replicas": replicas},
+		"networking":   networking, "platform": map[string]any{"none": map[string]any{}}, "publish": "External",
+	}
+	if azure := hcp.Spec.Platform.Azure; azure != nil {
+		config["platform"] = map[string]any{"azure": map[string]any{
+			"cloudName": cloudName(azure), "region": azure.Location, "resourceGroupName": azure.ResourceGroupName}}
+		config["credentialsMode"] = "Manual"
+		if azure.Topology == hyperv1.AzureTopologyPrivate {
+			config["publish"] = "Internal"
+		}
+	}
+	encoded, err := yaml.Marshal(config)
+	if err != nil { // strings, numbers and lists of them always encode
+		panic(fmt.Errorf("encode the installation's configuration: %w", err))
+	}
+	return []client.Object{&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "cluster-config-v1"}, Data: map[string]string{"install-config": string(encoded)},
+	}}
+}
