@@ -112,6 +112,26 @@ func TestStampPodDefaults(t *testing.T) {
 	}
 }
 
+// A native side-car runs as long as the pod: what the user says about a container's requests holds for it as well.
+func TestSideCars(t *testing.T) {
+	hcp, d := plane(), workload()
+	hcp.Annotations[hyperv1.ResourceRequestOverridePrefix+"/thing.side"] = "cpu=2"
+	hcp.Annotations[hyperv1.ResourceRequestOverridePrefix+"/thing.once"] = "cpu=2"
+	d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "side", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	prober := AddAvailabilityProber(&d.Spec.Template.Spec, "cpo", WaitForEtcd)
+	prober.Name = "once"
+	if err := Stamp(hcp, Settings{}, "thing", Traits{}, d); err != nil {
+		t.Fatal(err)
+	}
+	spec := d.Spec.Template.Spec
+	if spec.InitContainers[0].Resources.Requests.Cpu().String() != "2" || spec.InitContainers[1].Resources.Requests.Cpu().String() != "10m" {
+		t.Errorf("init containers %+v", spec.InitContainers)
+	}
+	if !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "prober-client" }) {
+		t.Error("the prober has no client certificate")
+	}
+}
+
 func testContext(t *testing.T, objects ...client.Object) *Context {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -247,8 +247,7 @@ func addVolumes(spec *corev1.PodSpec, volumes ...corev1.Volume) {
 
 // stampRequests applies the resource-request-override annotations; a value that does not parse is the user's error and named.
 func stampRequests(hcp *hyperv1.HostedControlPlane, name string, spec *corev1.PodSpec) error {
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
+	for _, c := range lasting(spec) {
 		key := annotationRequestOverride + name + "." + c.Name
 		value, ok := hcp.Annotations[key]
 		if !ok {
@@ -267,4 +266,18 @@ func stampRequests(hcp *hyperv1.HostedControlPlane, name string, spec *corev1.Po
 		}
 	}
 	return nil
+}
+
+// lasting are the containers that run as long as the pod does: the native side-cars, which Kubernetes lists among the init containers, too.
+func lasting(spec *corev1.PodSpec) []*corev1.Container {
+	var all []*corev1.Container
+	for i := range spec.Containers {
+		all = append(all, &spec.Containers[i])
+	}
+	for i := range spec.InitContainers {
+		if p := spec.InitContainers[i].RestartPolicy; p != nil && *p == corev1.ContainerRestartPolicyAlways {
+			all = append(all, &spec.InitContainers[i])
+		}
+	}
+	return all
 }

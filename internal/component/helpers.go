@@ -59,6 +59,13 @@ func (t WaitTarget) volumes() []corev1.Volume {
 	return []corev1.Volume{ConfigMapVolume("prober-ca", RootCAConfigMap)}
 }
 
+// AddAvailabilityProber appends the prober with its volumes, for a component whose init containers have an order of their own, and returns it.
+func AddAvailabilityProber(spec *corev1.PodSpec, image string, target WaitTarget) *corev1.Container {
+	spec.InitContainers = append(spec.InitContainers, AvailabilityProber(image, target))
+	addVolumes(spec, target.volumes()...)
+	return &spec.InitContainers[len(spec.InitContainers)-1]
+}
+
 // AvailabilityProber is the init container that ends when the target answers; Stamp adds it, with its volumes, for Traits.WaitFor.
 func AvailabilityProber(image string, target WaitTarget) corev1.Container {
 	c := corev1.Container{

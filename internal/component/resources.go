@@ -21,7 +21,7 @@ func leaveResources(ctx *Context, name string, workload client.Object) error {
 		return err
 	}
 	ours := map[string]corev1.ResourceRequirements{}
-	for _, c := range template.Spec.Containers {
+	for _, c := range lasting(&template.Spec) {
 		ours[c.Name] = c.Resources
 	}
 	encoded, err := json.Marshal(ours)
@@ -45,17 +45,16 @@ func leaveResources(ctx *Context, name string, workload client.Object) error {
 	if err != nil {
 		return err
 	}
-	for i := range template.Spec.Containers {
-		c := &template.Spec.Containers[i]
+	for _, c := range lasting(&template.Spec) {
 		_, overridden := ctx.HCP.Annotations[annotationRequestOverride+name+"."+c.Name]
-		if theirs, found := resourcesIn(there.Spec.Containers, c.Name); found && !overridden && !equality.Semantic.DeepEqual(theirs, before[c.Name]) {
+		if theirs, found := resourcesIn(lasting(&there.Spec), c.Name); found && !overridden && !equality.Semantic.DeepEqual(theirs, before[c.Name]) {
 			c.Resources = theirs
 		}
 	}
 	return nil
 }
 
-func resourcesIn(containers []corev1.Container, name string) (corev1.ResourceRequirements, bool) {
+func resourcesIn(containers []*corev1.Container, name string) (corev1.ResourceRequirements, bool) {
 	for _, c := range containers {
 		if c.Name == name {
 			return c.Resources, true

@@ -21,12 +21,17 @@ import (
 
 const (
 	konnectivityAgentName = "konnectivity-agent"
-	nodeManagerName       = "azure-cloud-node-manager"
-	proxyName             = "kube-proxy"
-	flannelName           = "flannel"
-	dnsName               = "coredns"
-	accountCA             = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
-	accountToken          = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+	// agentGrace is for commands that are under way.
+	agentGrace = 5
+	// agentSettles is how long an agent takes to find all servers while one takes the place of another: the agents of two nodes must
+	// not be replaced faster, or a server has none for a moment.
+	agentSettles    = 15
+	nodeManagerName = "azure-cloud-node-manager"
+	proxyName       = "kube-proxy"
+	flannelName     = "flannel"
+	dnsName         = "coredns"
+	accountCA       = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+	accountToken    = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 )
 
 // konnectivityAgent dials out of the guest, so that the control plane reaches kubelets and Services through the tunnel.
@@ -44,9 +49,12 @@ func konnectivityAgent(facts *Facts) []client.Object {
 			"--health-server-port=2041",
 			"--keepalive-time=30s",
 			"--probe-interval=5s",
-			"--sync-interval=5s",
-			"--sync-interval-cap=30s",
-			"--v=2",
+			// A server that takes the place of another is found while both are there: each attempt finds one of them.
+			"--sync-forever=true",
+			"--sync-interval=2s",
+			"--sync-interval-cap=10s",
+			// Not 2: every attempt would be a line.
+			"--v=1",
 		},
 		Resources:    requests("40m", "50Mi"),
 		VolumeMounts: []corev1.VolumeMount{readOnly("agent", "/etc/konnectivity/agent"), readOnly("ca", "/etc/konnectivity/ca")},
@@ -54,19 +62,27 @@ func konnectivityAgent(facts *Facts) []client.Object {
 			ProbeHandler:        corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(2041)}},
 			InitialDelaySeconds: 120, PeriodSeconds: 30, TimeoutSeconds: 30, FailureThreshold: 3,
 		},
+		// Ready once it is connected: its successors may go on with the next node.
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(2041)}},
+			PeriodSeconds: 2, TimeoutSeconds: 5, FailureThreshold: 5,
+		},
 		SecurityContext: unprivileged(),
 	}
 	pod := corev1.PodSpec{
-		Containers:                   []corev1.Container{container},
-		AutomountServiceAccountToken: ptr.To(false),
-		DNSPolicy:                    corev1.DNSDefault,
-		SecurityContext:              &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1000), RunAsNonRoot: ptr.To(true), FSGroup: ptr.To[int64](1000)},
+		// An agent that was told to end takes connections until it is killed, which this version's servers do not notice.
+		TerminationGracePeriodSeconds: ptr.To[int64](agentGrace),
+		Containers:                    []corev1.Container{container},
+		AutomountServiceAccountToken:  ptr.To(false),
+		DNSPolicy:                     corev1.DNSDefault,
+		SecurityContext:               &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1000), RunAsNonRoot: ptr.To(true), FSGroup: ptr.To[int64](1000)},
 		Volumes: []corev1.Volume{
 			{Name: "agent", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: konnectivityAgentName, DefaultMode: ptr.To[int32](0o640)}}},
 			configVolume("ca", "konnectivity-ca-bundle"),
 		},
 	}
 	agents := daemonSet(konnectivityAgentName, pod)
+	agents.Spec.MinReadySeconds = agentSettles
 	// An agent reads its credentials when it starts.
 	sum := sha256.Sum256([]byte(facts.KonnectivityCA + facts.KonnectivityCert))
 	agents.Spec.Template.Annotations = map[string]string{hyperv1.ComponentConfigHashAnnotation: hex.EncodeToString(sum[:])[:16]}

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,6 +104,28 @@ func TestAddonsFollowThePayload(t *testing.T) {
 				t.Errorf("workloads = %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// An agent looks for servers all the time, and the next node's is not replaced before it has had the time to find them.
+func TestAgentsFindEveryServer(t *testing.T) {
+	for _, obj := range konnectivityAgent(plainFacts()) {
+		set, ok := obj.(*appsv1.DaemonSet)
+		if !ok {
+			continue
+		}
+		c := set.Spec.Template.Spec.Containers[0]
+		i := slices.IndexFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "--sync-interval=") })
+		if !slices.Contains(c.Args, "--sync-forever=true") || i < 0 {
+			t.Fatalf("arguments %v", c.Args)
+		}
+		interval, err := time.ParseDuration(strings.TrimPrefix(c.Args[i], "--sync-interval="))
+		if settles := time.Duration(set.Spec.MinReadySeconds) * time.Second; err != nil || settles < 7*interval {
+			t.Errorf("%s are for too few attempts every %s (%v)", settles, interval, err)
+		}
+		if c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
+			t.Error("ready without a connection")
+		}
 	}
 }
 

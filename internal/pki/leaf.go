@@ -46,6 +46,9 @@ func EnsureLeavesOf(have Secrets, signers []Authority, leaves []Leaf, policy Pol
 	for _, a := range signers {
 		authorities[a.Secret] = a
 	}
+	if due(have, leaves, policy, now) {
+		policy.Renewal += policy.together()
+	}
 	return concurrently(leaves, func(l Leaf) (string, map[string][]byte, error) {
 		a := authorities[l.Signer]
 		caPEM := have[a.Secret][a.CertKey]
@@ -64,6 +67,15 @@ func EnsureLeavesOf(have Secrets, signers []Authority, leaves []Leaf, policy Pol
 			return "", nil, fmt.Errorf("certificate %s: %w", l.Secret, err)
 		}
 		return l.Secret, map[string][]byte{certKey: append(cert, cross...), keyKey: key, "ca.crt": caPEM}, nil
+	})
+}
+
+// due tells whether one of the leaves has little life left.
+func due(have Secrets, leaves []Leaf, policy Policy, now time.Time) bool {
+	return slices.ContainsFunc(leaves, func(l Leaf) bool {
+		certKey, _ := l.keys()
+		cert, err := ParseCertificate(have[l.Secret][certKey])
+		return err == nil && cert.NotAfter.Sub(now) <= policy.Renewal
 	})
 }
 

@@ -59,6 +59,12 @@ func (p Policy) scaled(scale time.Duration) Policy {
 	return p
 }
 
+// together is how much earlier than it must a certificate is renewed along with another: those that were made within a moment must not
+// become due, and restart the same pods, one after the other.
+func (p Policy) together() time.Duration {
+	return max(0, min(p.Renewal, p.LeafValidity-p.Renewal)/10)
+}
+
 // AuthorityRenewal is how much life of an authority must remain: what it signs must not be cut short, and machines that know no
 // other one need time to be replaced.
 func (p Policy) AuthorityRenewal() time.Duration {

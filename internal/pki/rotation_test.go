@@ -101,6 +101,31 @@ func TestRotationCutsNobodyOff(t *testing.T) {
 	}
 }
 
+// What was made within a moment is renewed at once, not one after the other; and nothing before the first of it is due.
+func TestRenewalTogether(t *testing.T) {
+	policy, have := DefaultPolicy(), Secrets{}
+	have.pass(t, policy, start)
+	delete(have, "client")
+	have.pass(t, policy, start.Add(time.Minute))
+	due := start.Add(policy.LeafValidity - policy.Renewal)
+	if got := NextChange(have, twoLeaves, policy, start); !got.Equal(due) {
+		t.Errorf("the first renewal is at %s, want %s", got, due)
+	}
+	if got := have.clone().pass(t, policy, due.Add(-time.Second)); len(got) != 0 {
+		t.Errorf("renewed early: %v", got)
+	}
+	if got := have.pass(t, policy, due); len(got) != 2 {
+		t.Errorf("renewed: %v, want both", got)
+	}
+	if got := have.pass(t, policy, due.Add(time.Minute)); len(got) != 0 {
+		t.Errorf("renewed again: %v", got)
+	}
+	// However short lives are, a new certificate is not due.
+	if got := (Policy{LeafValidity: time.Hour, Renewal: time.Hour - time.Minute}).together(); got >= time.Minute {
+		t.Errorf("%s earlier", got)
+	}
+}
+
 func TestFormerAuthorityIsCutOffByHand(t *testing.T) {
 	policy, first := DefaultPolicy(), Secrets{}
 	first.pass(t, policy, start)

@@ -36,7 +36,7 @@ const (
 )
 
 var traits = component.Traits{
-	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, Budget: true, WaitFor: component.WaitForEtcd,
+	Replicas: 3, Priority: component.PriorityAPICritical, RequestServing: true, Budget: true,
 }
 
 // Certificates are the Secrets with a certificate that the pods mount, or a kubeconfig of theirs carries, besides that of the etcd client.
@@ -104,22 +104,21 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](terminationGrace),
-			// Each API server uses the konnectivity server of its own pod: no DNS, and no detour through the Service.
-			HostAliases: []corev1.HostAlias{{IP: "127.0.0.1", Hostnames: []string{publish.KonnectivityLocalService}}},
-			Containers:  []corev1.Container{apiServer(ctx), konnectivityServer(ctx)},
+			Containers:                    []corev1.Container{apiServer(ctx)},
 			Volumes: []corev1.Volume{
 				cert("server", "kas-server-crt"), cert("server-private", "kas-server-private-crt"),
 				cert("kubelet-client", "kas-kubelet-client-crt"), cert("aggregator", "kas-aggregator-crt"),
-				cert("etcd-client", component.EtcdClientSecret), cert("konnectivity-client", "konnectivity-client"),
+				cert("etcd-client", component.EtcdClientSecret), cert(tunnelClientVolume, "konnectivity-client"),
 				cert("service-account-key", "sa-signing-key"),
 				bundle("client-ca", "client-ca"), bundle("etcd-ca", component.EtcdCAConfigMap), bundle("kubelet-ca", "kubelet-ca"),
-				bundle("aggregator-ca", "aggregator-client-ca"), bundle("konnectivity-ca", "konnectivity-ca-bundle"),
+				bundle("aggregator-ca", "aggregator-client-ca"), bundle(tunnelCAVolume, "konnectivity-ca-bundle"),
 				bundle("egress", egressConfigMap), bundle("audit-policy", auditConfigMap),
 				component.EmptyDirVolume("audit-logs"),
 				cert("konnectivity-server", "konnectivity-server"), cert("konnectivity-cluster", "konnectivity-cluster"),
 			},
 		}}},
 	}
+	addTunnel(ctx, &d.Spec.Template.Spec)
 	encrypt(ctx, &d.Spec.Template)
 	return d
 }
@@ -137,11 +136,11 @@ func apiServer(ctx *component.Context) corev1.Container {
 		VolumeMounts: []corev1.VolumeMount{
 			component.Mount("server:" + certDir + "/server"), component.Mount("server-private:" + certDir + "/server-private"),
 			component.Mount("kubelet-client:" + certDir + "/kubelet-client"), component.Mount("aggregator:" + certDir + "/aggregator"),
-			component.Mount("etcd-client:" + certDir + "/etcd-client"), component.Mount("konnectivity-client:" + certDir + "/konnectivity-client"),
+			component.Mount("etcd-client:" + certDir + "/etcd-client"), component.Mount(tunnelClientVolume + ":" + certDir + "/konnectivity-client"),
 			component.Mount("service-account-key:" + certDir + "/service-account"),
 			component.Mount("client-ca:" + certDir + "/client-ca"), component.Mount("etcd-ca:" + certDir + "/etcd-ca"),
 			component.Mount("kubelet-ca:" + certDir + "/kubelet-ca"), component.Mount("aggregator-ca:" + certDir + "/aggregator-ca"),
-			component.Mount("konnectivity-ca:" + certDir + "/konnectivity-ca"),
+			component.Mount(tunnelCAVolume + ":" + certDir + "/konnectivity-ca"),
 			component.Mount("egress:" + configDir + "/egress"), component.Mount("audit-policy:" + configDir + "/audit"),
 			{Name: "audit-logs", MountPath: auditDir},
 		},
@@ -152,36 +151,4 @@ func apiServer(ctx *component.Context) corev1.Container {
 		}
 	}
 	return c
-}
-
-func konnectivityServer(ctx *component.Context) corev1.Container {
-	image := ctx.HCP.Annotations[hyperv1.KonnectivityServerImageAnnotation]
-	if image == "" {
-		image = ctx.Image("apiserver-network-proxy")
-	}
-	return corev1.Container{
-		Name: "konnectivity-server", Image: image,
-		Command: []string{"/bin/proxy-server",
-			"--mode=http-connect",
-			fmt.Sprintf("--server-port=%d", publish.KonnectivityLocalPort), fmt.Sprintf("--agent-port=%d", publish.KonnectivityPort),
-			"--health-port=2041", "--admin-port=8093",
-			"--server-cert=/etc/konnectivity/server/tls.crt", "--server-key=/etc/konnectivity/server/tls.key",
-			"--server-ca-cert=/etc/konnectivity/ca/ca.crt",
-			"--cluster-cert=/etc/konnectivity/cluster/tls.crt", "--cluster-key=/etc/konnectivity/cluster/tls.key",
-			"--cluster-ca-cert=/etc/konnectivity/ca/ca.crt",
-			"--proxy-strategies=destHost,defaultRoute",
-			"--keepalive-time=30s", "--frontend-keepalive-time=30s",
-			fmt.Sprintf("--server-count=%d", traits.ReplicasOf(ctx.HCP)),
-			"--cipher-suites=" + component.CipherSuites,
-		},
-		Ports: []corev1.ContainerPort{
-			{Name: "server", ContainerPort: publish.KonnectivityLocalPort, Protocol: corev1.ProtocolTCP},
-			{Name: "agent", ContainerPort: publish.KonnectivityPort, Protocol: corev1.ProtocolTCP},
-		},
-		Resources: component.Requests("10m", "50Mi"),
-		VolumeMounts: []corev1.VolumeMount{
-			component.Mount("konnectivity-server:/etc/konnectivity/server"), component.Mount("konnectivity-cluster:/etc/konnectivity/cluster"),
-			component.Mount("konnectivity-ca:/etc/konnectivity/ca"),
-		},
-	}
 }

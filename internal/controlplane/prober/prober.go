@@ -40,6 +40,8 @@ type Options struct {
 	RequiredAPIs []string
 	// ClusterRoleBinding must exist, and the kubeconfig's user must be able to read it.
 	ClusterRoleBinding string
+	// Tunnel comes after all of these.
+	Tunnel Tunnel
 }
 
 // AddFlags registers the options.
@@ -50,6 +52,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "key-file", "", "key of the client certificate")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to look into")
 	flags.StringArrayVar(&o.RequiredAPIs, "required-api", nil, "group,version,Kind that the cluster must serve; may be repeated")
+	o.Tunnel.addFlags(flags)
 	flags.StringVar(&o.ClusterRoleBinding, "wait-for-cluster-rolebinding", "", "ClusterRoleBinding that the cluster must have")
 }
 
@@ -63,6 +66,9 @@ func Run(ctx context.Context, options Options) error {
 		if err := wait(ctx, name, check); err != nil {
 			return err
 		}
+	}
+	if options.Tunnel.Own != "" {
+		return options.Tunnel.wait(ctx, tunnelPatience)
 	}
 	return nil
 }
@@ -126,23 +132,9 @@ func pause(waited time.Duration) time.Duration {
 }
 
 func (o Options) targetCheck() (check, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CAFile != "" {
-		text, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read --ca-file: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--ca-file %s holds no certificate", o.CAFile)
-		}
-	}
-	if o.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("load the client certificate: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
+	config, err := clientConfig(o.CAFile, o.CertFile, o.KeyFile)
+	if err != nil {
+		return nil, err
 	}
 	// No proxy: what a control plane waits for is in its own namespace.
 	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
@@ -161,6 +153,29 @@ func (o Options) targetCheck() (check, error) {
 		}
 		return nil
 	}, nil
+}
+
+// clientConfig trusts the authorities of a file and shows a certificate; without files the system's authorities, and none.
+func clientConfig(caFile, certFile, keyFile string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
+		text, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the certificate authorities: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s holds no certificate authority", caFile)
+		}
+	}
+	if certFile != "" {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("load the client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 func (o Options) client() (*kubernetes.Clientset, error) {

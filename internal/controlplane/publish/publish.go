@@ -91,7 +91,7 @@ func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Obj
 	plan := PlanOf(hcp)
 	objects := []client.Object{
 		service(hcp, APIServerService, "kube-apiserver", APIServerPort, APIServerPort, hyperv1.APIServer),
-		service(hcp, KonnectivityService, "kube-apiserver", KonnectivityPort, KonnectivityPort, hyperv1.Konnectivity),
+		tunnel(hcp),
 		service(hcp, KonnectivityLocalService, "kube-apiserver", KonnectivityLocalPort, KonnectivityLocalPort, ""),
 		service(hcp, IgnitionService, "ignition-server", httpsPort, IgnitionPort, ""),
 		service(hcp, IgnitionProxyService, IgnitionProxyService, httpsPort, IgnitionProxyPort, hyperv1.Ignition),
@@ -104,6 +104,13 @@ func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Obj
 		component.Own(hcp, obj)
 	}
 	return objects
+}
+
+// tunnel is where agents dial in. They find a server before the API server beside it is ready, which waits for them.
+func tunnel(hcp *hyperv1.HostedControlPlane) *corev1.Service {
+	s := service(hcp, KonnectivityService, "kube-apiserver", KonnectivityPort, KonnectivityPort, hyperv1.Konnectivity)
+	s.Spec.PublishNotReadyAddresses = true
+	return s
 }
 
 func service(hcp *hyperv1.HostedControlPlane, name, app string, port, target int32, published hyperv1.ServiceType) *corev1.Service {
