@@ -70,14 +70,14 @@ leaves="kas-server-crt konnectivity-cluster konnectivity-agent kube-controller-m
 of() { local name; for name in $1; do digest "$name" "$2"; done; }
 changed() { ! grep -qxF "$3" <<<"$(of "$1" "$2")"; }
 
-# A certificate becomes due when less than a part of its life is left: a part of which 20 s are still to pass.
+# A certificate becomes due when less than a part of its life is left: a part of which 15 s are still to pass.
 steadies="etcd ignition-server"
 before=$(of "$leaves" tls.crt) steady=$(for app in $steadies; do pods $app; done) passed=$(agents)
 left=$(($(date -d "$(field kas-server-crt tls.crt | openssl x509 -noout -enddate | cut -d= -f2)" +%s) - $(date +%s)))
-hosted "hypershift.openshift.io/certificate-renewal=$(awk -v left="$left" 'BEGIN{printf "%.9f", (left-20)/(365*86400)}')"
+hosted "hypershift.openshift.io/certificate-renewal=$(awk -v left="$left" 'BEGIN{printf "%.9f", (left-15)/(365*86400)}')"
 renewed() { changed "$leaves" tls.crt "$before"; }
 until_ok 120 renewed
-until_ok 240 settled
+until_ok 240 rolled
 [ "$(for app in $steadies; do pods $app; done)" = "$steady" ] || fail "restarted by the renewal of certificates: $steadies"
 passed+=$'\n'$(agents)
 echo "[$(elapsed)s] certificates renewed: $(wc -w <<<"$leaves") looked at; not restarted: $steadies"
@@ -89,9 +89,8 @@ field hcco-kubeconfig kubeconfig >"$DIR/former-operator.kubeconfig"
 hosted hypershift.openshift.io/certificate-renewal- "hypershift.openshift.io/rotate-authorities-made-before=$(date -u +%FT%TZ)"
 replaced() { changed "$authorities" ca.crt "$former" && renewed; }
 until_ok 120 replaced
-until_ok 240 settled
+until_ok 240 rolled
 [ "$(pods etcd)" = "$steady" ] || fail "etcd was restarted"
-passed+=$'\n'$(agents)
 echo "[$(elapsed)s] authorities replaced: $(wc -w <<<"$authorities"), and every certificate with them"
 
 # Every kubeconfig that is derived works against servers that show the new certificates, and trusts the new authority alone as well.
@@ -113,7 +112,19 @@ for secret in "${derived[@]}"; do field "$secret" kubeconfig >"$DIR/derived"; wo
 field $INFRA_ID-kubeconfig value >"$DIR/derived"; works "Cluster API's kubeconfig"
 copied() { [ "$(kubectl -n $NAMESPACE get secret $NAME-admin-kubeconfig -o jsonpath='{.data.kubeconfig}' | base64 -d)" = "$(field admin-kubeconfig kubeconfig)" ]; }
 until_ok 60 copied
-echo "[$(elapsed)s] every kubeconfig trusts the new authority and works: $((${#derived[@]} + 1))"
+# What the next machine would get: the user data trust the ignition server's new authority, and lead to a kubeconfig of the new one.
+field ignition-server-ca-cert tls.crt >"$DIR/ignition-ca.crt"
+user_data=$(kubectl -n $CPNS get secrets -o name | grep "/user-data-$NAME-" | tail -n 1)
+machine_config() {
+  kubectl -n $CPNS get "$user_data" -o jsonpath='{.data.value}' | base64 -d >"$DIR/user-data"
+  { grep -o '"name":"[^"]*","value":"[^"]*"' | sed 's/"name":"\(.*\)","value":"\(.*\)"/header = "\1: \2"/'; } <"$DIR/user-data" >"$DIR/curlrc"
+  curl -sf --max-time 10 --cacert "$DIR/ignition-ca.crt" -K "$DIR/curlrc" -o "$DIR/machine-config" "$(grep -o 'https://[^"]*/ignition' "$DIR/user-data")" &&
+    grep -qF "$(base64 -w0 <"$DIR/ignition-ca.crt" | head -c 400)" "$DIR/user-data"
+}
+until_ok 30 machine_config
+grep -o '"path":"/etc/kubernetes/kubeconfig"[^}]*}[^}]*' "$DIR/machine-config" | grep -o 'base64,[^"]*' | cut -d, -f2 | base64 -d >"$DIR/derived"
+works "the machines' bootstrap kubeconfig"
+echo "[$(elapsed)s] every kubeconfig trusts the new authority and works: $((${#derived[@]} + 2))"
 
 # What a former authority has signed is accepted until it ends, or until the former is taken out.
 former_operator() { at_service "$DIR/former-operator.kubeconfig" "$@" 2>&1; }
@@ -125,6 +136,7 @@ field hcco-kubeconfig kubeconfig >"$DIR/derived"; works hcco-kubeconfig
 old get --raw /version >/dev/null || fail "another former authority is distrusted"
 echo "[$(elapsed)s] what the former authority signed is refused"
 
+until_ok 240 settled
 clean; trap - EXIT
 for name in get watch exec logs; do echo "  $name: $(wc -l <"$DIR/$name.ok") requests"; done
 ended=$(comm -23 <(sort -u <<<"$passed") <(agents | sort -u) | grep -c .)
@@ -136,4 +148,3 @@ echo "no request failed"
 hypershift create kubeconfig --name $NAME --namespace $NAMESPACE >"$WORK/kubeconfig"
 guest wait nodes --all --for=condition=Ready --timeout=1m >/dev/null
 kubectl -n $NAMESPACE wait hostedcluster/$NAME --for=condition=Available --timeout=2m >/dev/null
-until_ok 60 settled
