@@ -48,6 +48,7 @@ func rootCommand() *cobra.Command {
 	var records ingressdns.Options
 	var mint minter.Options
 	var probe prober.Options
+	var resolve prober.ResolveOptions
 	var wrap kms.Options
 	root.AddCommand(
 		run,
@@ -63,6 +64,8 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
+		helper("resolve-dns", "Wait until a name leads to an address", resolve.AddFlags,
+			func(ctx context.Context) error { return prober.Resolve(ctx, resolve) }),
 		helper("azure-kms-provider", "Wrap the API server's keys with a key of an Azure Key Vault", wrap.AddFlags,
 			func(ctx context.Context) error { return kms.Run(ctrl.LoggerInto(ctx, ctrl.Log), wrap) }),
 		&cobra.Command{

@@ -24,6 +24,8 @@ const (
 	AdminKubeconfigSecret = "service-network-admin-kubeconfig"
 	// RootCAConfigMap holds what signs the serving certificates of the control plane.
 	RootCAConfigMap = "root-ca"
+	// ManagementRootCA is what Kubernetes puts into every namespace; it is no input of ours, and a change of it restarts nothing.
+	ManagementRootCA = "kube-root-ca.crt"
 	// EtcdClientSecret and EtcdCAConfigMap are what an etcd client needs.
 	EtcdClientSecret = "etcd-client-tls"
 	EtcdCAConfigMap  = "etcd-ca"

@@ -150,7 +150,7 @@ func referencesOf(v corev1.Volume) []reference {
 		if s := source.Secret; s != nil {
 			add("Secret", s.Name, s.Items, s.Optional)
 		}
-		if m := source.ConfigMap; m != nil {
+		if m := source.ConfigMap; m != nil && m.Name != ManagementRootCA {
 			add("ConfigMap", m.Name, m.Items, m.Optional)
 		}
 	}

@@ -116,7 +116,7 @@ func (c Config) components() ([]image, error) {
 func (c Config) controlPlane() [][]file {
 	return [][]file{
 		{{Path: "usr/bin/control-plane-operator", Source: filepath.Join(c.SelfDir, "control-plane-operator")}},
-		{{Path: "usr/bin/etcd-restore", Source: filepath.Join(c.SelfDir, "etcd-restore")}},
+		{{Path: "usr/bin/etcd-helper", Source: filepath.Join(c.SelfDir, "etcd-helper")}},
 	}
 }
 

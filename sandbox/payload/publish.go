@@ -37,7 +37,7 @@ const (
 type Config struct {
 	BinDir       string // built parts
 	DebianDir    string // unpacked Debian packages; programs also in bin/
-	SelfDir      string // where hypershift-operator, control-plane-operator and etcd-restore are
+	SelfDir      string // where hypershift-operator, control-plane-operator and etcd-helper are
 	CacheDir     string // layers are kept here
 	RegistryAddr string // 127.0.0.1:5000
 	CA           string // PEM file that the registry's certificate is signed by

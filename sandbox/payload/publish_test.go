@@ -56,7 +56,7 @@ func testConfig(t *testing.T) (Config, *authenticated, *httptest.Server) {
 	}
 	for _, program := range []string{"kube", "etcd", "konnectivity-server", "konnectivity-agent", "cluster-api", "cluster-api-provider-azure",
 		"azure-cloud-controller-manager", "azure-cloud-node-manager", "coredns", "flanneld", "flannel", "pause", "bridge", "loopback",
-		"host-local", "portmap", "external-dns", "azure-workload-identity-webhook", "skipper", "hypershift-operator", "control-plane-operator", "etcd-restore"} {
+		"host-local", "portmap", "external-dns", "azure-workload-identity-webhook", "skipper", "hypershift-operator", "control-plane-operator", "etcd-helper"} {
 		fake("bin", program)
 	}
 	fake("debian", "bin", "busybox")

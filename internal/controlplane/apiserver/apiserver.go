@@ -27,6 +27,7 @@ const (
 	certDir   = "/etc/kubernetes/certs"
 	configDir = "/etc/kubernetes/config"
 	auditDir  = "/var/log/kube-apiserver"
+	auditFile = auditDir + "/audit.log"
 
 	egressConfigMap = "kas-egress-selector-config"
 	auditConfigMap  = "kas-audit-config"
@@ -80,6 +81,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	}
 	d := deployment(ctx)
 	addAuditWebhook(ctx, &d.Spec.Template.Spec)
+	addAuditLogs(ctx, &d.Spec.Template.Spec, config.Audit)
 	addWorkloadIdentityWebhook(ctx, &d.Spec.Template.Spec)
 	mountNamed(config.Serving(), &d.Spec.Template.Spec)
 	more, err := externalOIDC(ctx, &d.Spec.Template)
@@ -113,7 +115,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				bundle("client-ca", "client-ca"), bundle("etcd-ca", component.EtcdCAConfigMap), bundle("kubelet-ca", "kubelet-ca"),
 				bundle("aggregator-ca", "aggregator-client-ca"), bundle(tunnelCAVolume, "konnectivity-ca-bundle"),
 				bundle("egress", egressConfigMap), bundle("audit-policy", auditConfigMap),
-				component.EmptyDirVolume("audit-logs"),
+				component.EmptyDirVolume(auditVolume),
 				cert("konnectivity-server", "konnectivity-server"), cert("konnectivity-cluster", "konnectivity-cluster"),
 			},
 		}}},
@@ -142,7 +144,7 @@ func apiServer(ctx *component.Context) corev1.Container {
 			component.Mount("kubelet-ca:" + certDir + "/kubelet-ca"), component.Mount("aggregator-ca:" + certDir + "/aggregator-ca"),
 			component.Mount(tunnelCAVolume + ":" + certDir + "/konnectivity-ca"),
 			component.Mount("egress:" + configDir + "/egress"), component.Mount("audit-policy:" + configDir + "/audit"),
-			{Name: "audit-logs", MountPath: auditDir},
+			{Name: auditVolume, MountPath: auditDir},
 		},
 	}
 	for _, tuning := range []struct{ annotation, variable string }{{gogcAnnotation, "GOGC"}, {memLimitAnnotation, "GOMEMLIMIT"}} {

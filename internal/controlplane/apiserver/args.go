@@ -123,7 +123,7 @@ func behaviourArgs(ctx *component.Context) []string {
 		"--shutdown-delay-duration=70s",
 		"--shutdown-send-retry-after=true",
 		"--shutdown-watch-termination-grace-period=25s",
-		"--audit-log-path=" + auditDir + "/audit.log",
+		"--audit-log-path=" + auditFile,
 		"--audit-log-format=json", "--audit-log-maxsize=10", "--audit-log-maxbackup=1",
 		"--audit-policy-file=" + configDir + "/audit/policy.yaml",
 		fmt.Sprintf("--profiling=%t", !component.ProfilingDisabled(ctx.HCP, Name)),

@@ -29,6 +29,9 @@ const (
 	metricsPort = 2382
 
 	dataDir = "/var/lib/data"
+
+	// members of a highly available etcd.
+	members = 3
 )
 
 var defaultSize = resource.MustParse("8Gi")
@@ -39,7 +42,7 @@ func Component() component.Component {
 		Name:      Name,
 		ImageKeys: []string{"etcd"},
 		Enabled:   func(ctx *component.Context) bool { return ctx.HCP.Spec.Etcd.ManagementType != hyperv1.Unmanaged },
-		Traits:    component.Traits{Replicas: 3, Priority: component.PriorityEtcd, Budget: true},
+		Traits:    component.Traits{Replicas: members, Priority: component.PriorityEtcd, Budget: true},
 		Reloads:   reloads,
 		Objects:   objects,
 	}
@@ -48,8 +51,10 @@ func Component() component.Component {
 func objects(ctx *component.Context) ([]client.Object, error) {
 	set := statefulSet(ctx)
 	stampAuthority(ctx, &set.Spec.Template)
-	restored := addRestore(ctx, &set.Spec.Template.Spec)
-	return append(restored,
+	more := addMembership(ctx, &set.Spec.Template.Spec)
+	more = append(more, addDefrag(ctx, &set.Spec.Template)...)
+	more = append(more, addRestore(ctx, &set.Spec.Template.Spec)...)
+	return append(more,
 		service(clientService, false, clientPort),
 		service(discoveryService, true, clientPort, peerPort),
 		set,
@@ -148,15 +153,15 @@ func memberEnv() []corev1.EnvVar {
 
 // memberArgs say which member of which cluster this is.
 func memberArgs(ctx *component.Context) []string {
-	var members []string
-	for i := range (component.Traits{Replicas: 3}).ReplicasOf(ctx.HCP) {
-		members = append(members, fmt.Sprintf("%s-%d=https://%s-%d.%s.%s.svc:%d", Name, i, Name, i, discoveryService, ctx.Namespace(), peerPort))
+	var all []string
+	for i := range memberCount(ctx) {
+		all = append(all, fmt.Sprintf("%s-%d=https://%s-%d.%s.%s.svc:%d", Name, i, Name, i, discoveryService, ctx.Namespace(), peerPort))
 	}
 	return []string{
 		"--name=$(POD_NAME)",
 		"--data-dir=" + dataDir,
 		"--initial-advertise-peer-urls=" + fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, peerPort),
-		"--initial-cluster=" + strings.Join(members, ","),
+		"--initial-cluster=" + strings.Join(all, ","),
 		"--initial-cluster-token=" + ctx.Namespace(),
 	}
 }
@@ -165,21 +170,21 @@ func memberArgs(ctx *component.Context) []string {
 func Args(ctx *component.Context) []string {
 	return append(memberArgs(ctx),
 		"--listen-client-urls="+fmt.Sprintf("https://$(POD_IP):%d,https://localhost:%d", clientPort, clientPort),
-		"--advertise-client-urls="+fmt.Sprintf("https://$(POD_NAME).%s.$(NAMESPACE).svc:%d", discoveryService, clientPort),
-		"--listen-peer-urls="+fmt.Sprintf("https://$(POD_IP):%d", peerPort),
+		advertiseArg(),
+		listenPeersArg(),
 		"--initial-cluster-state=new",
 		"--listen-metrics-urls="+fmt.Sprintf("http://0.0.0.0:%d", metricsPort),
 		"--metrics=extensive",
-		"--quota-backend-bytes=8589934592",
+		quotaArg,
 		"--snapshot-count=10000",
 		"--client-cert-auth=true",
-		"--trusted-ca-file=/etc/etcd/tls/ca/ca.crt",
-		"--cert-file=/etc/etcd/tls/server/server.crt",
-		"--key-file=/etc/etcd/tls/server/server.key",
+		"--trusted-ca-file="+authorityFile,
+		"--cert-file="+serverCertFile,
+		"--key-file="+serverKeyFile,
 		"--peer-client-cert-auth=true",
-		"--peer-trusted-ca-file=/etc/etcd/tls/ca/ca.crt",
-		"--peer-cert-file=/etc/etcd/tls/peer/peer.crt",
-		"--peer-key-file=/etc/etcd/tls/peer/peer.key",
+		"--peer-trusted-ca-file="+authorityFile,
+		"--peer-cert-file="+peerCertFile,
+		"--peer-key-file="+peerKeyFile,
 		"--tls-min-version=TLS1.2",
 		"--cipher-suites="+component.CipherSuites,
 		"--log-level=warn",

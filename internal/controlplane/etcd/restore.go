@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// restoreBinary lies in the control-plane-operator's image.
-	restoreBinary = "/usr/bin/etcd-restore"
+	// helperBinary lies in the control-plane-operator's image.
+	helperBinary = "/usr/bin/etcd-helper"
 
 	snapshotSecret = "etcd-snapshot"
 	snapshotKey    = "url"
@@ -71,7 +71,7 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 func restorer(ctx *component.Context) corev1.Container {
 	return corev1.Container{
 		Name: "restore-snapshot", Image: ctx.Settings.Image,
-		Command: append([]string{restoreBinary,
+		Command: append([]string{helperBinary, "restore-snapshot",
 			"--url-file=" + snapshotDir + "/" + snapshotKey, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
 		Env:       memberEnv(),
 		Resources: component.Requests("10m", "50Mi"),
@@ -84,7 +84,7 @@ func restorer(ctx *component.Context) corev1.Container {
 // reloads: etcd reads its certificates for every connection, and its authorities once, which authorityAnnotation stands for. What a
 // restore needs is over when etcd runs.
 func reloads(*component.Context) []string {
-	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, snapshotSecret, userCABundle, proxyenv.TrustBundleName}
+	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, snapshotSecret, userCABundle, proxyenv.TrustBundleName, begunConfigMap}
 }
 
 // authorityAnnotation on the pods restarts them when the authorities they have read do not accept the present certificates any more, or

@@ -1,0 +1,45 @@
+// etcd-helper is what works on the etcd of a hosted control plane from its pods. It is a program of its own, in the control-plane-operator's
+// image: with etcd's library in it, every other helper of a control plane would be heavier.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/defrag"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/rejoin"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/snapshot"
+)
+
+func main() {
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil)))
+	root := &cobra.Command{Use: "etcd-helper", Short: "Work on the etcd of a hosted control plane", Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true}
+	var begin snapshot.Options
+	var member rejoin.Options
+	var waste defrag.Options
+	root.AddCommand(
+		helper("restore-snapshot", "Begin an etcd with a snapshot", begin.AddFlags,
+			func(ctx context.Context) error { return snapshot.Run(ctx, begin) }),
+		helper("reset-member", "Let an etcd that lost its disk join its cluster again", member.AddFlags,
+			func(ctx context.Context) error { return rejoin.Run(ctx, member) }),
+		helper(defrag.LeaseName, "Give back the space that etcd has freed inside its files", waste.AddFlags,
+			func(ctx context.Context) error { return defrag.Run(ctx, waste) }),
+	)
+	if err := root.ExecuteContext(ctrl.LoggerInto(ctrl.SetupSignalHandler(), ctrl.Log)); err != nil {
+		fmt.Fprintln(os.Stderr, "etcd-helper:", err)
+		os.Exit(1)
+	}
+}
+
+func helper(name, short string, addFlags func(*pflag.FlagSet), run func(context.Context) error) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) }}
+	addFlags(cmd.Flags())
+	return cmd
+}
