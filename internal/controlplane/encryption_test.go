@@ -155,7 +155,7 @@ func TestKeyVaultProviders(t *testing.T) {
 	if path := pod.Containers[0].LivenessProbe.HTTPGet.Path; path != "/livez?exclude=etcd&exclude=kms-providers" {
 		t.Errorf("a vault that is down restarts the API server: %s", path)
 	}
-	proxied := map[string]bool{"kube-apiserver": false, "konnectivity-server": false, "azure-kms-provider-active": true, "azure-kms-provider-backup": true, "azure-kms-token-minter": false}
+	proxied := map[string]bool{"kube-apiserver": false, "azure-kms-provider-active": true, "azure-kms-provider-backup": true, "azure-kms-token-minter": false}
 	for _, c := range pod.Containers {
 		want, known := proxied[c.Name]
 		got := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" })
