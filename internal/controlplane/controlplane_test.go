@@ -45,6 +45,8 @@ type fixture struct {
 	reconciler *Reconciler
 	hcp        *hyperv1.HostedControlPlane
 	writes     atomic.Int64
+	// calls are the reconciler's.
+	calls kubetest.Calls
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -61,7 +63,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, hcp: plane()}
 	f.client = interceptor.NewClient(c, kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
-		Client: f.client, Releases: oneRelease{images()}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
+		Client: interceptor.NewClient(f.operator(config, scheme), kubetest.CountWrites(&f.writes)), Releases: oneRelease{images()}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
 		IngressDomain: "apps.mgmt.hypershift.test", Certificates: pki.DefaultPolicy(), Now: time.Now,
 		// The guest of this test is the management cluster itself.
 		Guest: func([]byte) (client.Client, error) { return c, nil },

@@ -54,6 +54,12 @@ func (p *pass) monitorComponents(ctx context.Context) error {
 		if objects, err = p.monitors(ctx); err != nil {
 			return err
 		}
+		for _, obj := range monitor.Access(p.hcp.Namespace) {
+			component.Own(p.hcp, obj)
+			if err := p.keeper.Apply(ctx, p.Client, component.FieldManager, obj); err != nil {
+				return err
+			}
+		}
 	}
 	wanted := map[string]bool{}
 	for _, obj := range objects {

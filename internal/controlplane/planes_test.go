@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -134,6 +135,9 @@ func (f *fixture) begin(secrets ...corev1.Secret) {
 		if s.Name != "pull-secret" {
 			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: namespace}, Type: s.Type, Data: s.Data})
 		}
+	}
+	for _, obj := range hostedcluster.ControlPlaneOperatorAccess(namespace) {
+		objects = append(objects, obj)
 	}
 	f.create(append(objects, f.hcp)...)
 }

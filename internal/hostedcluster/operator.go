@@ -44,7 +44,7 @@ func (p *pass) keepHelperImage(ctx context.Context) error {
 
 // ensureControlPlaneOperator runs the operator of this one control plane.
 func (p *pass) ensureControlPlaneOperator(ctx context.Context) error {
-	if err := p.apply(ctx, p.workloadAccess(controlPlaneOperatorName, controlPlaneOperatorRules())...); err != nil {
+	if err := p.apply(ctx, ControlPlaneOperatorAccess(p.namespace)...); err != nil {
 		return err
 	}
 	return p.applyWorkload(ctx, p.controlPlaneOperatorDeployment(), component.Traits{

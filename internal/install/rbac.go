@@ -6,9 +6,11 @@ var (
 	// all are the verbs of ordinary life; "*" would hold "impersonate" as well.
 	all  = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 	read = []string{"get", "list", "watch"}
-	// write is what server-side apply and deletion take.
+	// apply is what server-side apply and deletion take.
+	apply = []string{"get", "list", "watch", "create", "patch", "delete"}
+	// write is for one object at a time.
 	write = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	tell  = []string{"create", "get", "list", "patch", "update", "watch"}
+	tell  = []string{"create", "patch"}
 )
 
 func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
@@ -20,27 +22,37 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 // cmd/hypershift-operator lists each right that nothing uses.
 func operatorRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		rule("hypershift.openshift.io", all, "*"),
-		rule("cluster.x-k8s.io", all, "*"),
-		rule("addons.cluster.x-k8s.io", all, "*"),
-		rule("infrastructure.cluster.x-k8s.io", all, "*"),
+		rule("hypershift.openshift.io", write, "*"),
+		rule("cluster.x-k8s.io", write, "*"),
+		rule("addons.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
+		rule("infrastructure.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
+		rule("infrastructure.cluster.x-k8s.io", []string{"create", "update", "delete"}, "azureclusters", "azuremachines", "azuremachinetemplates"),
+		rule("infrastructure.cluster.x-k8s.io", []string{"create", "update"}, "azureclusteridentities"),
+		rule("infrastructure.cluster.x-k8s.io", []string{"update"},
+			"azureclusters/status", "azuremachines/status", "azureclusteridentities/status", "azuremachinetemplates/status"),
 		rule("ipam.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
 		rule("apiextensions.k8s.io", append([]string{"patch"}, read...), "customresourcedefinitions"),
 		rule("apiextensions.k8s.io", []string{"patch"}, "customresourcedefinitions/status"),
-		rule("", all, "configmaps", "secrets", "services", "serviceaccounts", "persistentvolumeclaims", "pods", "pods/log", "endpoints"),
-		rule("", write, "namespaces"),
+		rule("", write, "configmaps", "secrets", "services", "namespaces"),
+		rule("", apply, "serviceaccounts"),
+		rule("", append([]string{"delete", "deletecollection"}, read...), "pods"),
+		rule("", []string{"list", "deletecollection"}, "persistentvolumeclaims"),
+		rule("", read, "endpoints"),
 		rule("", []string{"list"}, "nodes"),
 		rule("", tell, "events"),
 		rule("events.k8s.io", tell, "events"),
-		rule("apps", all, "deployments", "deployments/scale", "replicasets", "statefulsets"),
-		rule("batch", all, "jobs", "cronjobs"),
-		rule("coordination.k8s.io", all, "leases"),
-		rule("discovery.k8s.io", all, "endpointslices"),
-		rule("networking.k8s.io", all, "networkpolicies"),
-		rule("monitoring.coreos.com", all, "podmonitors", "servicemonitors"),
-		rule("policy", all, "poddisruptionbudgets"),
-		rule("rbac.authorization.k8s.io", write, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
-		rule("route.openshift.io", all, "routes", "routes/custom-host", "routes/status"),
+		rule("apps", append([]string{"deletecollection"}, write...), "deployments", "statefulsets"),
+		rule("apps", []string{"deletecollection"}, "replicasets"),
+		rule("batch", write, "jobs", "cronjobs"),
+		rule("coordination.k8s.io", write, "leases"),
+		rule("discovery.k8s.io", write, "endpointslices"),
+		rule("networking.k8s.io", apply, "networkpolicies"),
+		rule("monitoring.coreos.com", write, "podmonitors", "servicemonitors"),
+		rule("policy", write, "poddisruptionbudgets"),
+		rule("rbac.authorization.k8s.io", apply, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
+		rule("route.openshift.io", write, "routes"),
+		rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"),
+		rule("route.openshift.io", []string{"patch"}, "routes/status"),
 		rule("config.openshift.io", read, "imagedigestmirrorsets", "infrastructures", "ingresses", "networks", "proxies"),
 		rule("operator.openshift.io", read, "imagecontentsourcepolicies"),
 	}

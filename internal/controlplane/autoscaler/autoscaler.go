@@ -46,9 +46,9 @@ func nothingToScale(hcp *hyperv1.HostedControlPlane) bool {
 func objects(ctx *component.Context) ([]client.Object, error) {
 	access := component.Access(Name, ctx.Namespace(),
 		// It marks the Machine to delete, and resizes what owns it.
-		component.Rule("cluster.x-k8s.io", "get,list,watch,update,patch", "machinedeployments", "machinesets", "machines"),
-		component.Rule("cluster.x-k8s.io", "get,update,patch", "machinedeployments/scale", "machinesets/scale"),
-		component.Rule("cluster.x-k8s.io", "get,list,watch", "clusters", "machinepools"),
+		component.Rule("cluster.x-k8s.io", "get,list,watch,update", "machinedeployments", "machinesets", "machines"),
+		component.Rule("cluster.x-k8s.io", "get,update", "machinedeployments/scale", "machinesets/scale"),
+		component.Rule("cluster.x-k8s.io", "get,list,watch", "machinepools"),
 		component.Rule("infrastructure.cluster.x-k8s.io", "get,list,watch", "azuremachinetemplates"),
 	)
 	return append(access, deployment(ctx)), nil

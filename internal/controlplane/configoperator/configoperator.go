@@ -32,12 +32,11 @@ func Component(endpoints publish.Endpoints) component.Component {
 
 func access(ctx *component.Context) []client.Object {
 	return component.Access(Name, ctx.Namespace(),
-		component.Rule("hypershift.openshift.io", "get,list,watch", "hostedcontrolplanes"),
-		component.Rule("hypershift.openshift.io", "get,update,patch", "hostedcontrolplanes/status"),
-		component.Rule("hypershift.openshift.io", "get,list,watch", "controlplanecomponents"),
-		component.Rule("", "get,list,watch", "secrets"),
-		component.Rule("", "get,list,watch,create,patch", "configmaps"),
-		component.Rule("cluster.x-k8s.io", "get,list,watch", "machines"),
+		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
+		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
+		component.Rule("", "list,watch", "secrets"),
+		component.Rule("", "list,watch,create,patch", "configmaps"),
+		component.Rule("cluster.x-k8s.io", "list,watch", "machines"),
 	)
 }
 

@@ -34,11 +34,10 @@ func Component() component.Component {
 
 func objects(ctx *component.Context) ([]client.Object, error) {
 	access := component.Access(Name, ctx.Namespace(),
-		component.Rule("", "get,list,watch,update,patch,delete", "secrets"),
-		component.Rule("", "get,list,watch", "configmaps"),
-		component.Rule("", "create,patch", "events"),
+		component.Rule("", "list,watch,update,patch,delete", "secrets"),
+		component.Rule("", "list,watch", "configmaps"),
 		component.Rule("events.k8s.io", "create,patch", "events"),
-		component.Rule("hypershift.openshift.io", "get,list,watch", "hostedcontrolplanes"),
+		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes"),
 	)
 	return append(access, deployment(ctx)), nil
 }

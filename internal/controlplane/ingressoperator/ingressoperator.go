@@ -50,8 +50,8 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	records := component.Rule("", "get,patch", "configmaps")
 	records.ResourceNames = []string{ingressdns.StateConfigMap}
 	access := component.Access(Name, ctx.Namespace(), records,
-		component.Rule("hypershift.openshift.io", "get,list,watch,patch", "hostedcontrolplanes"),
-		component.Rule("hypershift.openshift.io", "get,update,patch", "hostedcontrolplanes/status"),
+		component.Rule("hypershift.openshift.io", "list,watch,patch", "hostedcontrolplanes"),
+		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
 	)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},

@@ -32,7 +32,7 @@ func Component() component.Component {
 
 func objects(ctx *component.Context) ([]client.Object, error) {
 	access := component.Access(Name, ctx.Namespace(),
-		component.Rule("cluster.x-k8s.io", "get,list,watch", "machines"),
+		component.Rule("cluster.x-k8s.io", "list,watch", "machines"),
 	)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},

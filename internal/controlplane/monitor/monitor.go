@@ -72,9 +72,9 @@ func Names() []string {
 	return names
 }
 
-// Objects are the monitors of the targets that exist, and what lets OpenShift's Prometheus find their pods.
+// Objects are the monitors of the targets that exist.
 func Objects(hcp *hyperv1.HostedControlPlane, set Set, sre map[string][]any, exists func(name string) bool) []client.Object {
-	objects := access(hcp.Namespace)
+	var objects []client.Object
 	for _, t := range targets {
 		if exists(t.name) {
 			objects = append(objects, t.monitor(hcp, t.relabelings(set, sre)))
@@ -113,8 +113,9 @@ func (t target) monitor(hcp *hyperv1.HostedControlPlane, relabelings []any) *uns
 	return obj
 }
 
-// access: both of OpenShift's, the platform's where the namespace carries its label, and that of user workloads.
-func access(namespace string) []client.Object {
+// Access lets OpenShift's Prometheus find the pods: the platform's where the namespace carries its label, and that of user workloads.
+// The Role comes first: nobody but an administrator can bind one that is not there.
+func Access(namespace string) []client.Object {
 	name := metav1.ObjectMeta{Namespace: namespace, Name: prometheus}
 	read := []string{"get", "list", "watch"}
 	return []client.Object{

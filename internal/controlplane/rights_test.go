@@ -1,0 +1,225 @@
+package controlplane
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+)
+
+const (
+	groupHypershift = "hypershift.openshift.io"
+	groupCluster    = "cluster.x-k8s.io"
+)
+
+// accountCalls are the calls that the programs of a control plane make to the management cluster, by component and occasion. Reads go
+// through caches, which list and watch. What the sandbox's programs call is seen in an audit log of its management cluster; the
+// autoscaler's is what Cluster API's provider publishes for it.
+var accountCalls = map[string]map[string][]kubetest.Right{
+	"hosted-cluster-config-operator": {
+		"what the guest is to be":            slices.Concat(watched(groupHypershift, "hostedcontrolplanes"), watched("", "secrets"), watched("", "configmaps")),
+		"the guest's version and conditions": slices.Concat(watched(groupHypershift, "controlplanecomponents"), kubetest.Rights(groupHypershift, "hostedcontrolplanes/status", "update")),
+		"labels and taints of nodes":         watched(groupCluster, "machines"),
+		"how far a re-encryption is":         kubetest.Rights("", "configmaps", "create", "patch"),
+	},
+	"machine-approver": {
+		"which machines exist": watched(groupCluster, "machines"),
+	},
+	"ignition-server": {
+		"tokens, their rotation, outcome and end": slices.Concat(watched("", "secrets"), kubetest.Rights("", "secrets", "update", "patch", "delete")),
+		"what payloads are made of":               slices.Concat(watched("", "configmaps"), watched(groupHypershift, "hostedcontrolplanes")),
+		"a payload was sent":                      kubetest.Rights("events.k8s.io", "events", "create", "patch"),
+	},
+	"ingress-operator": {
+		"which domain, its finalizer and condition": slices.Concat(watched(groupHypershift, "hostedcontrolplanes"),
+			kubetest.Rights(groupHypershift, "hostedcontrolplanes", "patch"), kubetest.Rights(groupHypershift, "hostedcontrolplanes/status", "update")),
+		"which records are its own": kubetest.Rights("", "configmaps", "get", "patch"),
+	},
+	"cluster-autoscaler": {
+		"node groups and their machines, with the mark of what is to go": slices.Concat(cached(groupCluster, "machinedeployments", "update"),
+			cached(groupCluster, "machinesets", "update"), cached(groupCluster, "machines", "update")),
+		"their sizes":                           slices.Concat(kubetest.Rights(groupCluster, "machinedeployments/scale", "get", "update"), kubetest.Rights(groupCluster, "machinesets/scale", "get", "update")),
+		"a kind of node group, when served":     cached(groupCluster, "machinepools"),
+		"what a node of an empty group is like": cached("infrastructure.cluster.x-k8s.io", "azuremachinetemplates"),
+	},
+	// Not a program of the control plane: OpenShift's monitoring finds its pods.
+	"prometheus": {
+		"targets": slices.Concat(cached("", "pods"), cached("", "services"), cached("", "endpoints"), cached("discovery.k8s.io", "endpointslices")),
+	},
+}
+
+// unseenCalls are rights of the control-plane-operator that the calls of its test do not take.
+var unseenCalls = map[string][]kubetest.Right{
+	"the kinds that its manager watches": slices.Concat(watched("", "serviceaccounts"), watched("", "pods"),
+		watched("rbac.authorization.k8s.io", "roles"), watched("rbac.authorization.k8s.io", "rolebindings")),
+	"OpenShift asks who gives a Route a host name": kubetest.Rights("route.openshift.io", "routes/custom-host", "create", "update"),
+}
+
+func watched(group, resource string) []kubetest.Right {
+	return kubetest.Rights(group, resource, "list", "watch")
+}
+
+// cached are the reads of programs that look past their caches as well.
+func cached(group, resource string, more ...string) []kubetest.Right {
+	return kubetest.Rights(group, resource, append([]string{"get", "list", "watch"}, more...)...)
+}
+
+// asOperator does each request as the control-plane-operator of its namespace, with the rights that the HostedCluster controller gives
+// it and no others, and remembers which were used.
+type asOperator struct {
+	http.RoundTripper
+	calls *kubetest.Calls
+}
+
+func (a asOperator) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.calls.Record(request)
+	namespace := ""
+	if parts := strings.Split(request.URL.Path, "/"); slices.Contains(parts, "namespaces") {
+		namespace = parts[min(slices.Index(parts, "namespaces")+1, len(parts)-1)]
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set("Impersonate-User", "system:serviceaccount:"+namespace+":control-plane-operator")
+	request.Header["Impersonate-Group"] = []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}
+	return a.RoundTripper.RoundTrip(request)
+}
+
+func (f *fixture) operator(config *rest.Config, scheme *runtime.Scheme) client.WithWatch {
+	f.Helper()
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return asOperator{next, &f.calls} })
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return c
+}
+
+// rights of an account in the control-plane namespace; ok is false when it has none.
+func (f *fixture) rights(account string) (held []kubetest.Right, ok bool) {
+	f.Helper()
+	roles := &rbacv1.RoleList{}
+	f.list(roles)
+	for _, role := range roles.Items {
+		if role.Name == account {
+			return kubetest.Expand(role.Rules), true
+		}
+	}
+	return nil, false
+}
+
+// compare lists the rights that nothing uses, and those that are missing.
+func (f *fixture) compare(account string, held, needed []kubetest.Right) {
+	f.Helper()
+	for _, right := range held {
+		if !kubetest.Covers(needed, right) {
+			f.Errorf("%s: nothing uses the right to %s", account, right)
+		}
+	}
+	for _, right := range needed {
+		if !kubetest.Covers(held, right) {
+			f.Errorf("%s: the right to %s is needed and not held", account, right)
+		}
+	}
+}
+
+// TestRights follows a control plane with every component, all of whose tests run with the control-plane-operator's rights alone, to
+// its end, and lists each right of an account that nothing uses.
+func TestRights(t *testing.T) {
+	f := newFixture(t)
+	kubetest.InstallPodMonitors(t, server.Config(t))
+	f.hcp = inNamespace("rights")
+	published[planeRouteHostname](f.hcp)
+	f.withPayload("cluster-autoscaler")
+	f.begin()
+	f.publishedPasses()
+	f.pass()
+	f.becomeAvailable("True")
+	f.pass()
+	f.checkAccounts()
+
+	held, granted := f.rights("control-plane-operator")
+	if !granted {
+		t.Fatal("the control-plane-operator has no rights")
+	}
+	needed := kubetest.Expand(hostedcluster.ContractRules())
+	for account := range accountCalls {
+		theirs, _ := f.rights(account)
+		needed = append(needed, theirs...)
+	}
+	f.annotate(hyperv1.DisableMachineManagementAnnotation, "")
+	f.pass()
+	if err := f.client.Delete(t.Context(), f.hcp); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(f.hcp)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, calls := range unseenCalls {
+		needed = append(needed, calls...)
+	}
+	f.compare("control-plane-operator", held, append(needed, f.calls.Used()...))
+}
+
+// checkAccounts: whoever has rights has exactly those that he uses, and a token to use them with; whoever has none has no token.
+func (f *fixture) checkAccounts() {
+	f.Helper()
+	for account, calls := range accountCalls {
+		held, ok := f.rights(account)
+		if !ok {
+			f.Errorf("%s has no Role", account)
+		}
+		var needed []kubetest.Right
+		for _, some := range calls {
+			needed = append(needed, some...)
+		}
+		f.compare(account, held, needed)
+	}
+	bindings := &rbacv1.RoleBindingList{}
+	f.list(bindings)
+	bound := map[string]bool{}
+	for _, b := range bindings.Items {
+		for _, subject := range b.Subjects {
+			if subject.Namespace == f.hcp.Namespace {
+				bound[subject.Name] = true
+				if b.RoleRef.Kind != "Role" || b.RoleRef.Name != subject.Name {
+					f.Errorf("%s is bound to %s %s", subject.Name, b.RoleRef.Kind, b.RoleRef.Name)
+				}
+			}
+		}
+	}
+	for key, w := range f.workloads() {
+		spec := w.template.Spec
+		if *spec.AutomountServiceAccountToken != bound[spec.ServiceAccountName] {
+			f.Errorf("%s: its pods get a token: %t; account %s has rights: %t", key, *spec.AutomountServiceAccountToken, spec.ServiceAccountName, bound[spec.ServiceAccountName])
+		}
+	}
+	record := &rbacv1.Role{}
+	f.get(record, ingressoperator.Name)
+	for _, rule := range record.Rules {
+		if slices.Contains(rule.Resources, "configmaps") && len(rule.ResourceNames) != 1 {
+			f.Errorf("the ingress operator writes any ConfigMap: %v", rule)
+		}
+	}
+	for _, account := range []string{"default", "kube-apiserver", "etcd", "router"} {
+		if bound[account] {
+			f.Errorf("account %s has rights on the management cluster", account)
+		}
+	}
+	accounts := &corev1.ServiceAccountList{}
+	f.list(accounts)
+	if len(accounts.Items) < len(f.workloads()) {
+		f.Errorf("%d accounts for %d workloads: somebody shares one", len(accounts.Items), len(f.workloads()))
+	}
+}
