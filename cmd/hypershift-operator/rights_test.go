@@ -33,6 +33,8 @@ var ownCalls = map[string][]kubetest.Right{
 	"hostedcluster: what its end stops, pods of lost nodes":      kubetest.Rights("", "pods", "delete"),
 	"hostedcluster: what its end drops":                          kubetest.Rights("", "persistentvolumeclaims", "list", "deletecollection"),
 	"hostedcluster: who the machine provider is":                 kubetest.Rights("infrastructure.cluster.x-k8s.io", "azureclusteridentities", "create"),
+	"hostedcluster: the cluster's place in Azure":                kubetest.Rights("infrastructure.cluster.x-k8s.io", "azureclusters", "create"),
+	"nodepool: templates of machines":                            kubetest.Rights("infrastructure.cluster.x-k8s.io", "azuremachinetemplates", "create", "delete"),
 	"hostedcluster: networks that control planes must not reach": kubetest.Rights("config.openshift.io", "networks", "get", "list", "watch"),
 	"hostedcluster: the same, as nodes have them":                kubetest.Rights("", "nodes", "list"),
 	"hostedcluster: mirrors of the management cluster":           kubetest.Rights("config.openshift.io", "imagedigestmirrorsets", "get", "list", "watch"),
