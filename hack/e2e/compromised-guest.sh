@@ -66,7 +66,7 @@ echo "The API server calls a URL of his choice:"
 answers "control: his own published API is called" "x509: [a-z ]*" webhook url "$(server "$WORK/kubeconfig")/attack"
 for target in "the management API, by its Service:$management" "the management API, by its address:$behind" "a pod of somebody else:$bystander" \
   "the other cluster's etcd:$etcd" "the other cluster's etcd, by its Service:$etcd_service" "the other cluster's API server, its pod:$api" \
-  "the metadata service of its node:169.254.169.254:80"; do
+  "the management cluster's kubelet:$node" "the metadata service of its node:169.254.169.254:80"; do
   until_ok 20 open_to_others "${target#*:}"
   control "a stranger connects to ${target#*:}" open_to_others "${target#*:}"
   answers "${target%%:*}" 'connect: connection refused' webhook url "https://${target#*:}/attack"
@@ -96,7 +96,10 @@ for target in "the other cluster's etcd:$etcd" "the management API:$behind"; do
 done
 answers "the same, for an aggregated API" "(proxy error|no response|deadline exceeded|Client.Timeout)[^:]*" aggregated "$behind"
 dialled() { guest -n kube-system logs -l k8s-app=konnectivity-agent --tail=500 | grep -F 'error dialing backend' | grep -F "dialAddress=\"$1\""; }
-for target in "$etcd" "$behind"; do control "an agent on a machine of his dialled $target, in vain" dialled "$target"; done
+for target in "$etcd" "$behind"; do
+  dialled "$target" >/dev/null || fail "no agent of his cluster dialled $target: who did?"
+  echo "  an agent on a machine of his dialled $target, in vain"
+done
 guest -n attack delete service relay >/dev/null
 guest -n attack create service externalname relay --external-name="etcd-client.$VICTIM_NS.svc.cluster.local" --tcp=443:2379 >/dev/null
 answers "a name of the management cluster" 'unsupported service type[^:,]*' webhook service

@@ -136,9 +136,7 @@ func (f *fixture) begin(secrets ...corev1.Secret) {
 			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: namespace}, Type: s.Type, Data: s.Data})
 		}
 	}
-	for _, obj := range hostedcluster.ControlPlaneOperatorAccess(namespace) {
-		objects = append(objects, obj)
-	}
+	objects = append(objects, hostedcluster.ControlPlaneOperatorAccess(namespace)...)
 	f.create(append(objects, f.hcp)...)
 }
 
