@@ -2,7 +2,13 @@ package rejoin
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -31,10 +37,12 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	c := &cluster{T: t, program: kubetest.Program(t, "etcd"), begun: filepath.Join(t.TempDir(), "begun")}
+	ca, cert, key := certificate(t)
 	var initial, endpoints []string
 	for i := range c.members {
 		c.members[i] = Options{Name: fmt.Sprintf("etcd-%d", i), PeerURL: freeURL(t), ClientURL: freeURL(t), DataDir: t.TempDir(),
-			Token: "test", QuotaBytes: 1 << 30, BegunFile: c.begun}
+			Token: "test", QuotaBytes: 1 << 30, BegunFile: c.begun,
+			CAFile: ca, CertFile: cert, KeyFile: key, PeerCertFile: cert, PeerKeyFile: key}
 		initial = append(initial, c.members[i].Name+"="+c.members[i].PeerURL)
 		endpoints = append(endpoints, c.members[i].ClientURL)
 	}
@@ -57,7 +65,37 @@ func freeURL(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	return "http://" + listener.Addr().String()
+	return "https://" + listener.Addr().String()
+}
+
+// certificate is one for a client and a server on this machine, and its own authority.
+func certificate(t *testing.T) (ca, cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, content []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("ca.crt", "CERTIFICATE", public), write("tls.crt", "CERTIFICATE", public), write("tls.key", "EC PRIVATE KEY", secret)
 }
 
 func (c *cluster) start(i int) {
@@ -65,7 +103,9 @@ func (c *cluster) start(i int) {
 	m := c.members[i]
 	c.running[i] = exec.CommandContext(context.Background(), c.program, "--name="+m.Name, "--data-dir="+m.DataDir, "--initial-cluster="+m.InitialCluster,
 		"--initial-cluster-token="+m.Token, "--initial-cluster-state=new", "--initial-advertise-peer-urls="+m.PeerURL, "--listen-peer-urls="+m.ListenPeerURL,
-		"--advertise-client-urls="+m.ClientURL, "--listen-client-urls="+m.ClientURL, "--log-level=error", "--unsafe-no-fsync")
+		"--advertise-client-urls="+m.ClientURL, "--listen-client-urls="+m.ClientURL, "--log-level=error", "--unsafe-no-fsync",
+		"--client-cert-auth=true", "--trusted-ca-file="+m.CAFile, "--cert-file="+m.CertFile, "--key-file="+m.KeyFile,
+		"--peer-client-cert-auth=true", "--peer-trusted-ca-file="+m.CAFile, "--peer-cert-file="+m.PeerCertFile, "--peer-key-file="+m.PeerKeyFile)
 	c.running[i].Stderr = os.Stderr
 	if err := c.running[i].Start(); err != nil {
 		c.Fatal(err)
@@ -98,7 +138,11 @@ func (c *cluster) run(i int) {
 
 func (c *cluster) client(i int) *clientv3.Client {
 	c.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.members[i].ClientURL}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	config, err := c.members[i].transport(c.members[i].CertFile, c.members[i].KeyFile).ClientConfig()
+	if err != nil {
+		c.Fatal(err)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{c.members[i].ClientURL}, TLS: config, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		c.Fatal(err)
 	}
