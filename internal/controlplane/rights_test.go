@@ -47,6 +47,9 @@ var accountCalls = map[string]map[string][]kubetest.Right{
 			kubetest.Rights(groupHypershift, "hostedcontrolplanes", "patch"), kubetest.Rights(groupHypershift, "hostedcontrolplanes/status", "update")),
 		"which records are its own": kubetest.Rights("", "configmaps", "get", "patch"),
 	},
+	"etcd": {
+		"one of its members is defragmented at a time": kubetest.Rights("coordination.k8s.io", "leases", "create", "get", "update"),
+	},
 	"cluster-autoscaler": {
 		"node groups and their machines, with the mark of what is to go": slices.Concat(cached(groupCluster, "machinedeployments", "update"),
 			cached(groupCluster, "machinesets", "update"), cached(groupCluster, "machines", "update")),
@@ -172,6 +175,23 @@ func TestRights(t *testing.T) {
 	f.compare("control-plane-operator", held, append(needed, f.calls.Used()...))
 }
 
+// containersWithToken of the pod's account that is projected, and not mounted everywhere.
+func containersWithToken(spec corev1.PodSpec) []string {
+	projected := map[string]bool{}
+	for _, volume := range spec.Volumes {
+		projected[volume.Name] = volume.Projected != nil && slices.ContainsFunc(volume.Projected.Sources, func(source corev1.VolumeProjection) bool {
+			return source.ServiceAccountToken != nil
+		})
+	}
+	var names []string
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		if slices.ContainsFunc(container.VolumeMounts, func(mount corev1.VolumeMount) bool { return projected[mount.Name] }) {
+			names = append(names, container.Name)
+		}
+	}
+	return names
+}
+
 // checkAccounts: whoever has rights has exactly those that he uses, and a token to use them with; whoever has none has no token.
 func (f *fixture) checkAccounts() {
 	f.Helper()
@@ -201,8 +221,12 @@ func (f *fixture) checkAccounts() {
 	}
 	for key, w := range f.workloads() {
 		spec := w.template.Spec
-		if *spec.AutomountServiceAccountToken != bound[spec.ServiceAccountName] {
-			f.Errorf("%s: its pods get a token: %t; account %s has rights: %t", key, *spec.AutomountServiceAccountToken, spec.ServiceAccountName, bound[spec.ServiceAccountName])
+		alone := containersWithToken(spec)
+		if token := *spec.AutomountServiceAccountToken || len(alone) > 0; token != bound[spec.ServiceAccountName] {
+			f.Errorf("%s: its pods get a token: %t; account %s has rights: %t", key, token, spec.ServiceAccountName, bound[spec.ServiceAccountName])
+		}
+		if len(alone) > 1 || slices.Contains(alone, strings.TrimPrefix(key, "StatefulSet/")) {
+			f.Errorf("%s: the token of one container is mounted into %v", key, alone)
 		}
 	}
 	record := &rbacv1.Role{}
@@ -212,7 +236,7 @@ func (f *fixture) checkAccounts() {
 			f.Errorf("the ingress operator writes any ConfigMap: %v", rule)
 		}
 	}
-	for _, account := range []string{"default", "kube-apiserver", "etcd", "router"} {
+	for _, account := range []string{"default", "kube-apiserver", "router"} {
 		if bound[account] {
 			f.Errorf("account %s has rights on the management cluster", account)
 		}
