@@ -54,3 +54,26 @@ field() { guest get "$1.config.openshift.io" cluster -o jsonpath="{$2}"; }
 [ "$(field authentication .spec.serviceAccountIssuer)" = "$ISSUER_URL" ] || fail "Authentication: $(field authentication .spec)"
 [ "$(field network '.spec.serviceNetwork[0]')" = "$(kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.spec.networking.serviceNetwork[0].cidr}')" ] || fail "Network: $(field network .spec)"
 echo "the configuration is the HostedCluster's"
+
+# Nodes say that they reach the control plane; the condition is theirs.
+until_ok 90 condition_is ControlPlaneConnectionAvailable True
+said=$(guest -n kube-system get configmap control-plane-connectivity-check -o jsonpath='{.data.lastSucceeded}')
+[ $(($(date +%s) - $(date -d "$said" +%s))) -lt 300 ] || fail "a node reached the control plane at $said last"
+echo "nodes reach the control plane"
+
+# The API server must not be made to call what is beside it.
+cat >"$WORK/webhook.yaml" <<YAML
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: inward}
+webhooks:
+- name: inward.example.com
+  clientConfig: {url: "https://etcd-client.$CPNS.svc:2379/x"}
+  rules: [{operations: [CREATE], apiGroups: [example.com], apiVersions: [v1], resources: [nothing]}]
+  sideEffects: None
+  admissionReviewVersions: [v1]
+YAML
+guest create -f "$WORK/webhook.yaml" >/dev/null
+no_webhook() { local found; found=$(guest get validatingwebhookconfiguration inward --ignore-not-found -o name) && [ -z "$found" ]; }
+until_ok 30 no_webhook
+echo "no webhook calls the control plane"

@@ -32,6 +32,7 @@ var accountCalls = map[string]map[string][]kubetest.Right{
 		"what the guest is to be":            slices.Concat(watched(groupHypershift, "hostedcontrolplanes"), watched("", "secrets"), watched("", "configmaps")),
 		"the guest's version and conditions": slices.Concat(watched(groupHypershift, "controlplanecomponents"), kubetest.Rights(groupHypershift, "hostedcontrolplanes/status", "update")),
 		"labels and taints of nodes":         watched(groupCluster, "machines"),
+		"webhooks that call its Services":    watched("", "services"),
 		"how far a re-encryption is":         kubetest.Rights("", "configmaps", "create", "patch"),
 	},
 	"machine-approver": {

@@ -26,7 +26,7 @@ import (
 
 func plainFacts() *Facts {
 	images := map[string]string{}
-	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "skipper", "kube-proxy", "flannel", "coredns"} {
+	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "skipper", "kube-proxy", "flannel", "coredns", "cli"} {
 		images[key] = "quay.io/x@sha256:" + key
 	}
 	return &Facts{
@@ -85,16 +85,16 @@ func typeName(obj client.Object) string {
 }
 
 func TestAddonsFollowThePayload(t *testing.T) {
-	all := []string{"azure-cloud-node-manager", "coredns", "flannel", "konnectivity-agent", "kube-proxy", "router-default"}
+	all := []string{"azure-cloud-node-manager", "coredns", "flannel", "kas-connection-checker", "konnectivity-agent", "kube-proxy", "router-default"}
 	tests := map[string]struct {
 		change func(map[string]string)
 		want   []string
 	}{
 		"plain payload": {func(map[string]string) {}, all},
-		"no flannel":    {func(m map[string]string) { delete(m, "flannel") }, []string{"azure-cloud-node-manager", "coredns", "konnectivity-agent", "kube-proxy", "router-default"}},
+		"no flannel":    {func(m map[string]string) { delete(m, "flannel") }, []string{"azure-cloud-node-manager", "coredns", "kas-connection-checker", "konnectivity-agent", "kube-proxy", "router-default"}},
 		"OpenShift payload": {func(m map[string]string) {
 			m["cluster-network-operator"], m["cluster-dns-operator"], m["cluster-ingress-operator"] = "a", "b", "c"
-		}, []string{"azure-cloud-node-manager", "konnectivity-agent"}},
+		}, []string{"azure-cloud-node-manager", "kas-connection-checker", "konnectivity-agent"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,7 @@ var addons = []addon{
 	{nil, installConfig},
 	{nil, reachability},
 	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
+	{[]string{checkerImage}, connectionChecker},
 	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},
 	{[]string{webhookName}, workloadIdentityWebhook},
 	{nil, cloudCredentials},

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -66,6 +67,9 @@ func managedObjects() map[client.Object]cache.ByObject {
 	out := map[client.Object]cache.ByObject{}
 	for _, kind := range managedKinds() {
 		out[kind] = cache.ByObject{Label: ours}
+		if _, everybodys := kind.(*admissionregistrationv1.MutatingWebhookConfiguration); everybodys {
+			out[kind] = cache.ByObject{} // webhookReconciler looks at those of others
+		}
 	}
 	return out
 }
@@ -98,7 +102,7 @@ func (r *resourceReconciler) setup(manager ctrl.Manager, management cluster.Clus
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.Secret{}, once, isSource)).
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.ConfigMap{}, once, isSource))
 	for _, kind := range managedKinds() {
-		build = build.WatchesMetadata(kind, once, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}))
+		build = build.WatchesMetadata(kind, once, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, notWrittenByOthers))
 	}
 	var err error
 	r.cache = manager.GetCache()
@@ -237,8 +241,19 @@ func hashOf(content any) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
+// writtenByOthers are objects, by namespace and name, that the operator makes and others write into.
+var writtenByOthers = map[client.ObjectKey]bool{{Namespace: kubeSystem, Name: connectionCheck}: true}
+
+// notWrittenByOthers: what others write into their objects starts no pass.
+var notWrittenByOthers = predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) bool {
+	return !writtenByOthers[client.ObjectKeyFromObject(change.ObjectNew)]
+}}
+
 // fingerprint changes with the specification: the status of a workload moves its resource version all the time.
 func fingerprint(obj client.Object) string {
+	if writtenByOthers[client.ObjectKeyFromObject(obj)] {
+		return string(obj.GetUID())
+	}
 	if generation := obj.GetGeneration(); generation > 0 {
 		return strconv.FormatInt(generation, 10)
 	}

@@ -75,6 +75,7 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
 	out.must(manager.Add(management))
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
 	out.must(setupResources(manager, management, releases{&release.Release{Version: "4.21.0", Images: plainFacts().Images}}, options))
+	out.must(setupWebhooks(manager, management, testNamespace))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- manager.Start(ctx) }()
@@ -143,6 +144,7 @@ func TestGuestConfiguration(t *testing.T) {
 	s.checkTable(guestNone)
 	s.repairs()
 	s.guarded()
+	s.webhooksOfTheControlPlane()
 	s.takesBack()
 }
 

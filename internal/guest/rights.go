@@ -11,8 +11,8 @@ import (
 const infraNamespace = "openshift-infra"
 
 var (
-	look   = []string{"get", "list", "watch"}
-	events = rule("", []string{"create", "patch", "update"}, "events")
+	look       = []string{"get", "list", "watch"}
+	tellEvents = rule("", []string{"create", "patch", "update"}, "events")
 )
 
 // controllerRights are the rights that OpenShift's controllers outside of the guest find in it, whatever payload it has: who brings such
@@ -27,28 +27,28 @@ func controllerRights(*Facts) []client.Object {
 		{"system:openshift:controller:cluster-csr-approver-controller", "cluster-csr-approver-controller", []rbacv1.PolicyRule{
 			rule("certificates.k8s.io", look, "certificatesigningrequests"),
 			rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
-			named(rule("certificates.k8s.io", []string{"approve"}, "signers"), "kubernetes.io/kube-apiserver-client"), events}},
+			named(rule("certificates.k8s.io", []string{"approve"}, "signers"), "kubernetes.io/kube-apiserver-client"), tellEvents}},
 		{"system:openshift:controller:namespace-security-allocation-controller", "namespace-security-allocation-controller", []rbacv1.PolicyRule{
 			rule("", append([]string{"update", "patch"}, look...), "namespaces"),
-			rule("security.internal.openshift.io", []string{"get", "create", "update"}, "rangeallocations"), events}},
+			rule("security.internal.openshift.io", []string{"get", "create", "update"}, "rangeallocations"), tellEvents}},
 		{"system:openshift:controller:podsecurity-admission-label-syncer-controller", "podsecurity-admission-label-syncer-controller", []rbacv1.PolicyRule{
 			rule("", append([]string{"update", "patch"}, look...), "namespaces"), rule("", look, "serviceaccounts"),
 			rule(rbacv1.GroupName, look, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
-			rule("security.openshift.io", look, "securitycontextconstraints"), events}},
+			rule("security.openshift.io", look, "securitycontextconstraints"), tellEvents}},
 		{"system:openshift:controller:privileged-namespaces-psa-label-syncer", "privileged-namespaces-psa-label-syncer", []rbacv1.PolicyRule{
 			rule("", append([]string{"update", "patch"}, look...), "namespaces")}},
 		{"system:openshift:openshift-controller-manager:ingress-to-route-controller", "ingress-to-route-controller", []rbacv1.PolicyRule{
 			rule("", look, "secrets", "services"), rule("networking.k8s.io", look, "ingresses", "ingressclasses"),
 			rule("networking.k8s.io", []string{"update"}, "ingresses/status"),
 			rule("route.openshift.io", append([]string{"create", "update", "patch", "delete"}, look...), "routes"),
-			rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"), events}},
+			rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"), tellEvents}},
 		{"system:openshift:openshift-controller-manager:image-trigger-controller", "image-trigger-controller", []rbacv1.PolicyRule{
 			rule("image.openshift.io", []string{"list", "watch"}, "imagestreams"),
 			rule("apps", append([]string{"update"}, look...), "deployments", "daemonsets", "statefulsets"),
 			rule("batch", append([]string{"update"}, look...), "cronjobs"),
 			rule("apps.openshift.io", append([]string{"update"}, look...), "deploymentconfigs"),
 			rule("build.openshift.io", append([]string{"update"}, look...), "buildconfigs"),
-			rule("build.openshift.io", []string{"create"}, "buildconfigs/instantiate"), events}},
+			rule("build.openshift.io", []string{"create"}, "buildconfigs/instantiate"), tellEvents}},
 		// Whoever gives the deployers of every namespace this role must have what is in it.
 		{"system:deployer", "default-rolebindings-controller", []rbacv1.PolicyRule{
 			rule("", append([]string{"update", "delete"}, look...), "replicationcontrollers"), rule("", []string{"get", "update"}, "replicationcontrollers/scale"),

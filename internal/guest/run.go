@@ -26,7 +26,7 @@ import (
 )
 
 // Options configure the hosted-cluster-config-operator. On the management side it uses its service account: HostedControlPlanes (and
-// their status), Secrets, ConfigMaps and Machines of the namespace. In the guest it is system:hosted-cluster-config; see Bootstrap.
+// their status), Secrets, ConfigMaps, Services and Machines of the namespace. In the guest it is system:hosted-cluster-config; see Bootstrap.
 type Options struct {
 	// Namespace is the control-plane namespace.
 	Namespace string
@@ -146,6 +146,9 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	}
 	if err := encrypted.setup(manager, management); err != nil {
 		return fmt.Errorf("set up the re-encryption controller: %w", err)
+	}
+	if err := setupWebhooks(manager, management, options.Namespace); err != nil {
+		return err
 	}
 	status, err := newStatusReporter(manager, management, options.Namespace)
 	if err != nil {

@@ -60,11 +60,12 @@ func mutateStatus(ctx context.Context, management client.Client, hcp *hyperv1.Ho
 }
 
 // statusReporter tells the control plane what only a look into the guest shows: how many nodes there are, and whether the tunnel
-// carries traffic (by reading a log line of an agent through the API server).
+// carries traffic (by reading a log line of an agent through the API server), and whether nodes reach the API server (as they say).
 type statusReporter struct {
 	guest, management client.Client
 	logs              kubernetes.Interface
 	namespace         string
+	now               func() time.Time
 }
 
 func newStatusReporter(manager ctrl.Manager, management cluster.Cluster, namespace string) (*statusReporter, error) {
@@ -72,7 +73,7 @@ func newStatusReporter(manager ctrl.Manager, management cluster.Cluster, namespa
 	if err != nil {
 		return nil, fmt.Errorf("hosted-cluster-config-operator: %w", err)
 	}
-	return &statusReporter{guest: manager.GetClient(), management: management.GetClient(), logs: clientset, namespace: namespace}, nil
+	return &statusReporter{guest: manager.GetClient(), management: management.GetClient(), logs: clientset, namespace: namespace, now: time.Now}, nil
 }
 
 // Start reports until ctx ends; quickly until the tunnel works, then seldom.
@@ -103,13 +104,14 @@ func (s *statusReporter) report(ctx context.Context) (bool, error) {
 	if err := s.guest.List(ctx, &nodes); err != nil {
 		return false, fmt.Errorf("list nodes: %w", err)
 	}
-	condition := s.dataPlane(ctx, len(nodes.Items))
-	condition.ObservedGeneration = hcp.Generation
+	down, up := s.dataPlane(ctx, len(nodes.Items)), s.controlPlaneConnection(ctx, len(nodes.Items))
+	down.ObservedGeneration, up.ObservedGeneration = hcp.Generation, hcp.Generation
 	err = mutateStatus(ctx, s.management, hcp, func(status *hyperv1.HostedControlPlaneStatus) {
 		status.NodeCount = ptr.To(len(nodes.Items))
-		apimeta.SetStatusCondition(&status.Conditions, condition)
+		apimeta.SetStatusCondition(&status.Conditions, down)
+		apimeta.SetStatusCondition(&status.Conditions, up)
 	})
-	return condition.Status == metav1.ConditionTrue, err
+	return down.Status == metav1.ConditionTrue && up.Status == metav1.ConditionTrue, err
 }
 
 func (s *statusReporter) dataPlane(ctx context.Context, nodes int) metav1.Condition {

@@ -1,11 +1,16 @@
 package guest
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -39,7 +44,7 @@ func TestReportReadsTheTunnel(t *testing.T) {
 			s := &statusReporter{
 				guest:      crfake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(test.nodes...).Build(),
 				management: crfake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(hcp).WithStatusSubresource(hcp).Build(),
-				logs:       logs, namespace: "clusters-demo",
+				logs:       logs, namespace: "clusters-demo", now: time.Now,
 			}
 			if _, err := s.report(t.Context()); err != nil {
 				t.Fatal(err)
@@ -51,7 +56,7 @@ func TestReportReadsTheTunnel(t *testing.T) {
 			if got.Status.NodeCount == nil || *got.Status.NodeCount != len(test.nodes) {
 				t.Errorf("nodeCount = %v", got.Status.NodeCount)
 			}
-			if len(got.Status.Conditions) != 1 || string(got.Status.Conditions[0].Status) != test.status || got.Status.Conditions[0].Reason != test.reason {
+			if len(got.Status.Conditions) != 2 || string(got.Status.Conditions[0].Status) != test.status || got.Status.Conditions[0].Reason != test.reason {
 				t.Errorf("conditions = %+v", got.Status.Conditions)
 			}
 			before := got.ResourceVersion
@@ -84,5 +89,40 @@ func TestStatusKeepsWhatOthersWrote(t *testing.T) {
 	got, err := controlPlane(t.Context(), management, "clusters-demo")
 	if err != nil || len(got.Status.Conditions) != 2 {
 		t.Errorf("conditions = %+v, %v", got.Status.Conditions, err)
+	}
+}
+
+func TestControlPlaneConnection(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	written := func(text string) map[string]string { return map[string]string{lastSucceeded: text} }
+	tests := map[string]struct {
+		nodes          int
+		check          map[string]string
+		missing        bool
+		failure        error
+		status, reason string
+	}{
+		"no nodes":       {nodes: 0, status: "Unknown", reason: "NoWorkerNodesAvailable"},
+		"just reached":   {nodes: 1, check: written("2026-11-20T11:59:30Z"), status: "True", reason: "AsExpected"},
+		"not for long":   {nodes: 1, check: written("2026-11-20T11:54:59Z"), status: "False", reason: "ConnectionCheckStale"},
+		"never":          {nodes: 1, status: "False", reason: "ConfigMapNotFound"},
+		"no time":        {nodes: 1, check: written("yes"), status: "False", reason: "ConnectionCheckStale"},
+		"nothing there":  {nodes: 1, missing: true, status: "False", reason: "ConfigMapNotFound"},
+		"cannot be read": {nodes: 1, failure: apierrors.NewInternalError(errors.New("broken")), status: "False", reason: "KASAccessFailed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			guest := fake.NewClientset()
+			if !test.missing {
+				guest = fake.NewClientset(configMap(connectionCheck, test.check))
+			}
+			if test.failure != nil {
+				guest.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.failure })
+			}
+			s := &statusReporter{logs: guest, now: func() time.Time { return now }}
+			if got := s.controlPlaneConnection(t.Context(), test.nodes); string(got.Status) != test.status || got.Reason != test.reason {
+				t.Errorf("condition %+v", got)
+			}
+		})
 	}
 }

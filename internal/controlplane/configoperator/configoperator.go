@@ -34,7 +34,7 @@ func access(ctx *component.Context) []client.Object {
 	return component.Access(Name, ctx.Namespace(),
 		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
 		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
-		component.Rule("", "list,watch", "secrets"),
+		component.Rule("", "list,watch", "secrets", "services"),
 		component.Rule("", "list,watch,create,patch", "configmaps"),
 		component.Rule("cluster.x-k8s.io", "list,watch", "machines"),
 	)
