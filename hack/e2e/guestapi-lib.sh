@@ -71,8 +71,13 @@ not() { ! "$@"; }
 # tunnel_gone_and_back COMMAND...: every agent of the tunnel is replaced; the command succeeds again by itself.
 tunnel_gone_and_back() {
   guest -n kube-system delete pods -l k8s-app=konnectivity-agent --grace-period=1 >/dev/null
-  guest -n kube-system rollout status daemonset/konnectivity-agent --timeout=1m >/dev/null
+  until_ok 60 agents_ready
   until_ok 60 "$@"
+}
+# agents_ready: every node has an agent that is connected.
+agents_ready() {
+  local ready; ready=$(guest -n kube-system get pods -l k8s-app=konnectivity-agent -o jsonpath='{.items[*].status.conditions[?(@.type=="Ready")].status}')
+  [ "$(tr ' ' '\n' <<<"$ready" | grep -c '^True$')" = "$(guest get nodes -o name | wc -l)" ]
 }
 
 # through_the_tunnel ADDRESS:PORT: the peer that the program saw is a node of the hosted cluster or a pod of it, where the agents are.
