@@ -43,6 +43,7 @@ tunnelled() {
 }
 pod=$(guest -n default get pods -l app=web -o jsonpath='{.items[0].metadata.name}')
 guest -n default create configmap rotation --from-literal=now=0 --dry-run=client -o yaml | guest apply -f - >/dev/null
+until_ok 120 guest -n kube-system rollout status daemonset/konnectivity-agent --timeout=2s
 touch "$DIR/asking"
 ask get old get --raw /api/v1/namespaces/default &
 ask watch watch_change &
@@ -77,7 +78,8 @@ left=$(($(date -d "$(field kas-server-crt tls.crt | openssl x509 -noout -enddate
 hosted "hypershift.openshift.io/certificate-renewal=$(awk -v left="$left" 'BEGIN{printf "%.9f", (left-15)/(365*86400)}')"
 renewed() { changed "$leaves" tls.crt "$before"; }
 until_ok 120 renewed
-until_ok 240 rolled
+# Agents that have not settled would be replaced all at once by the next change.
+until_ok 240 settled
 [ "$(for app in $steadies; do pods $app; done)" = "$steady" ] || fail "restarted by the renewal of certificates: $steadies"
 passed+=$'\n'$(agents)
 echo "[$(elapsed)s] certificates renewed: $(wc -w <<<"$leaves") looked at; not restarted: $steadies"

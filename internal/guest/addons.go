@@ -24,8 +24,8 @@ const (
 	// agentGrace is for commands that are under way.
 	agentGrace = 5
 	// agentSettles is how long an agent takes to find all servers while one takes the place of another: the agents of two nodes must
-	// not be replaced faster, or a server has none for a moment.
-	agentSettles    = 35
+	// not be replaced faster, or a server has none for a moment. Not longer: agents that have not settled yet are replaced all at once.
+	agentSettles    = 15
 	nodeManagerName = "azure-cloud-node-manager"
 	proxyName       = "kube-proxy"
 	flannelName     = "flannel"
@@ -51,7 +51,7 @@ func konnectivityAgent(facts *Facts) []client.Object {
 			"--probe-interval=5s",
 			// A server that takes the place of another is found while both are there: each attempt finds one of them.
 			"--sync-forever=true",
-			"--sync-interval=5s",
+			"--sync-interval=2s",
 			"--sync-interval-cap=10s",
 			// Not 2: every attempt would be a line.
 			"--v=1",
