@@ -73,6 +73,8 @@ func (c Config) components() ([]image, error) {
 	if err != nil {
 		return nil, err
 	}
+	// nft prints the names of protocols, which kube-proxy expects when it reads its rules back, only if it can look them up.
+	netfilter = append(netfilter, file{Path: "etc/protocols", Source: "/etc/protocols"})
 	shell, err := c.shell()
 	if err != nil {
 		return nil, err

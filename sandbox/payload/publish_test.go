@@ -151,6 +151,9 @@ func TestPublishedReleaseNamesImagesThatCanBePulled(t *testing.T) {
 			t.Errorf("image %s has no %s", key, file)
 		}
 	}
+	if !strings.Contains(found["kube-proxy"]["etc/protocols"], "tcp") {
+		t.Error("nft of image kube-proxy cannot name protocols")
+	}
 	for _, tag := range stream.Spec.Tags {
 		config, err := pull(t, c, server, tag.From.Name).ConfigFile()
 		if err != nil {

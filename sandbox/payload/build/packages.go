@@ -25,6 +25,10 @@ var hostTools = []struct{ program, pkg string }{
 // caBundle is where Debian keeps the roots that TLS clients trust.
 const caBundle = "/etc/ssl/certs/ca-certificates.crt"
 
+// protocols is where nft finds the names of protocols. Without it, it prints numbers, and kube-proxy, which reads its own rules back,
+// takes them for somebody else's and deletes them.
+const protocols = "/etc/protocols"
+
 // host is the system that packages are installed on. Tests have their own.
 type host struct {
 	root     string // "/"
@@ -66,6 +70,9 @@ func (h host) missing() []string {
 	if _, err := os.Stat(filepath.Join(h.root, caBundle)); err != nil && !h.otherBundle() {
 		packages = append(packages, "ca-certificates")
 	}
+	if _, err := os.Stat(filepath.Join(h.root, protocols)); err != nil {
+		packages = append(packages, "netbase")
+	}
 	return packages
 }
 
@@ -102,7 +109,7 @@ func (h host) ensure(ctx context.Context) error {
 		return fmt.Errorf("the packages %s cannot be installed: %w", list, err)
 	}
 	if still := h.missing(); len(still) > 0 {
-		return fmt.Errorf("the packages %s are installed and their programs still are not found", strings.Join(still, " "))
+		return fmt.Errorf("the packages %s are installed and their files still are not found", strings.Join(still, " "))
 	}
 	h.progress.state("packages", Done, "")
 	return nil

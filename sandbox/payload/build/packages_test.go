@@ -21,6 +21,7 @@ func fakeHost(t *testing.T, lacks ...string) (*host, *[]string) {
 		}
 	}
 	touch(t, filepath.Join(root, caBundle))
+	touch(t, filepath.Join(root, protocols))
 	h := &host{root: root, isRoot: true, progress: newTally(nil, time.Now)}
 	h.found = func(program string) bool { return !slices.Contains(lacks, program) }
 	h.run = func(_ context.Context, _ string, _ []string, _ string, args ...string) (string, error) {
@@ -61,6 +62,16 @@ func TestOnlyMissingPackagesAreInstalled(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(h.root, "usr/sbin/policy-rc.d")); err == nil {
 		t.Error("the policy was left behind")
+	}
+}
+
+func TestNamesOfProtocolsAreNeeded(t *testing.T) {
+	h, _ := fakeHost(t)
+	if err := os.Remove(filepath.Join(h.root, protocols)); err != nil {
+		t.Fatal(err)
+	}
+	if missing := h.missing(); !slices.Equal(missing, []string{"netbase"}) {
+		t.Errorf("missing: %v", missing)
 	}
 }
 
