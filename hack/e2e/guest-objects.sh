@@ -36,9 +36,14 @@ until_ok 90 healthy
 until_ok 60 condition_is ClusterVersionSucceeding True
 echo "what breaks is shown, and heals"
 
-# Somebody inside changes and deletes: it comes back.
-guest delete clusteroperator dns >/dev/null
-guest delete crd dnses.config.openshift.io >/dev/null
+# Somebody inside changes and deletes: it comes back. What comes back at once is another object, and a kubectl that waits may miss that it was gone.
+uid() { guest get "$1" -o jsonpath='{.metadata.uid}'; }
+another() { local now; now=$(uid "$1") && [ "$now" != "$2" ]; }
+for victim in clusteroperator/dns crd/dnses.config.openshift.io; do
+  was=$(uid $victim)
+  guest delete $victim --wait=false >/dev/null
+  until_ok 60 another $victim "$was"
+done
 guest -n kube-system patch configmap coredns --type=merge -p '{"data":{"Corefile":"broken"}}' >/dev/null
 domain() { [ "$(guest get dns.config.openshift.io cluster -o jsonpath='{.spec.baseDomain}')" = "$NAME.$BASE_DOMAIN" ]; }
 until_ok 60 domain
@@ -77,3 +82,19 @@ guest create -f "$WORK/webhook.yaml" >/dev/null
 no_webhook() { local found; found=$(guest get validatingwebhookconfiguration inward --ignore-not-found -o name) && [ -z "$found" ]; }
 until_ok 30 no_webhook
 echo "no webhook calls the control plane"
+
+# A kube-proxy that begins anew finds its own rules in the kernel, and takes none of them for somebody else's.
+guest -n kube-system delete pods -l k8s-app=kube-proxy --grace-period=1 >/dev/null
+guest -n kube-system rollout status daemonset/kube-proxy --timeout=1m >/dev/null
+in_step() {
+  local pod log pods; pods=$(guest -n kube-system get pods -l k8s-app=kube-proxy -o name)
+  for pod in $pods; do
+    log=$(guest -n kube-system logs "$pod")
+    grep -q 'SyncProxyRules complete.*IPv4' <<<"$log" || return 1
+  done
+}
+until_ok 60 in_step
+for pod in $(guest -n default get pods -l app=web -o name); do
+  guest -n default exec "$pod" -- timeout 10 wget -qO- http://web/ >/dev/null || fail "Services are gone since kube-proxy began anew: $pod"
+done
+echo "Services outlive kube-proxy"
