@@ -3,10 +3,8 @@ package release
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
@@ -68,19 +66,11 @@ func readLabels(ctx context.Context, image string, options []remote.Option) (map
 }
 
 func readConfig(ctx context.Context, image string, options []remote.Option) (*v1.ConfigFile, *Error) {
-	reference, err := name.ParseReference(image)
-	if err != nil {
-		return nil, &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}
+	pulled, failure := find(ctx, image, options)
+	if failure != nil {
+		return nil, failure
 	}
-	descriptor, err := remote.Get(reference, append(slices.Clone(options), remote.WithContext(ctx))...)
-	if err != nil {
-		return nil, remoteError(image, err)
-	}
-	pulled, _, err := choose(descriptor)
-	if err != nil {
-		return nil, remoteError(image, err)
-	}
-	config, err := boundedConfig(pulled)
+	config, err := boundedConfig(pulled.Image)
 	if err != nil {
 		return nil, remoteError(image, err)
 	}

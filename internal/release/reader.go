@@ -91,8 +91,14 @@ func withMirrors(source *Error, mirrors []error) *Error {
 	return source
 }
 
-// read takes a payload from exactly this reference.
-func read(ctx context.Context, image string, options []remote.Option) (*Release, *Error) {
+// found is an image as a reference leads to it. digest is the reference's, of a list where it names one.
+type found struct {
+	v1.Image
+	digest, architecture string
+}
+
+// find looks for the image of exactly this reference.
+func find(ctx context.Context, image string, options []remote.Option) (*found, *Error) {
 	reference, err := name.ParseReference(image)
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}
@@ -101,11 +107,20 @@ func read(ctx context.Context, image string, options []remote.Option) (*Release,
 	if err != nil {
 		return nil, remoteError(image, err)
 	}
-	pulled, architecture, err := choose(descriptor)
+	chosen, architecture, err := choose(descriptor)
 	if err != nil {
 		return nil, remoteError(image, err)
 	}
-	files, err := extract(pulled, referencesFile, bootImagesFile)
+	return &found{chosen, descriptor.Digest.String(), architecture}, nil
+}
+
+// read takes a payload from exactly this reference.
+func read(ctx context.Context, image string, options []remote.Option) (*Release, *Error) {
+	pulled, failure := find(ctx, image, options)
+	if failure != nil {
+		return nil, failure
+	}
+	files, err := extract(pulled.Image, referencesFile, bootImagesFile)
 	if err != nil {
 		return nil, remoteError(image, err)
 	}
@@ -113,7 +128,7 @@ func read(ctx context.Context, image string, options []remote.Option) (*Release,
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonNotAPayload, Cause: err}
 	}
-	release.Image, release.Digest, release.Architecture = image, descriptor.Digest.String(), architecture
+	release.Image, release.Digest, release.Architecture = image, pulled.digest, pulled.architecture
 	return release, nil
 }
 
