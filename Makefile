@@ -44,7 +44,7 @@ test: ## the short tier: unit, API-server-backed and embedded-Azure tests, and t
 	hack/test.sh
 
 .PHONY: test-long
-test-long: ## the long tier: fuzzing and the demo's comparisons
+test-long: ## the long tier: race detector, random lives, the scripts that take minutes, fuzzing
 	hack/test-long.sh
 
 .PHONY: e2e

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long tier: the short one under the race detector, more of the random tests, and fuzzing.
+# The long tier: the short one under the race detector, more of the random tests, the scripts that take minutes, and fuzzing.
 . "$(dirname "$0")/lib.sh"
 need_go
 command -v gcc >/dev/null || fail "the race detector needs a C compiler; apt-get install gcc libc6-dev"
@@ -12,6 +12,11 @@ go test -count=1 -timeout 30m ./internal/hostedcluster -run TestLivesOfClusters 
 
 step "Stacks that are made of others, stopped at every call"
 go test -count=1 -timeout 30m ./test/stacks -run 'TestStoppedAtEveryCall/stacks/all_in_one_run' -all-stops
+
+step "Whole programs: the scripts of both tiers"
+make --no-print-directory build
+need_az
+go test -count=1 -timeout 120m -v ./test/e2e -long
 
 step "Fuzzing"
 hack/fuzz.sh

@@ -1,8 +1,9 @@
 // Package e2e runs whole programs against the sandbox, as readable scripts. The scripts share one sandbox and run in the
-// order of their names.
+// order of their names; what takes minutes is in testdata/long. `go test ./test/e2e -long -run 'TestScripts/NAME'` runs one.
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+var long = flag.Bool("long", false, "run the scripts of testdata/long too")
+
 func TestScripts(t *testing.T) {
 	if reason := cannotRun(); reason != "" {
 		t.Skip(reason)
@@ -23,11 +26,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scripts, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(scripts) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	sort.Strings(scripts)
+	scripts := scriptsOfTier(t)
 	own, down := comesDownClean(t, repo)
 	defer down()
 	testscript.RunT(serial{t}, testscript.Params{
@@ -38,6 +37,7 @@ func TestScripts(t *testing.T) {
 			}
 			return own, nil
 		},
+		Cmds: commands(repo),
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "HYPERSHIFT_CACHE", "HYPERSHIFT_SANDBOX_DIR",
 				"SSL_CERT_FILE", "HTTPS_PROXY", "NO_PROXY"} {
@@ -48,9 +48,33 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", os.Getenv("HOME"))
 			env.Setenv("PATH", filepath.Join(repo, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("REPO", repo)
+			names := map[string]bool{}
+			for _, variable := range env.Vars {
+				name, _, _ := strings.Cut(variable, "=")
+				names[name] = true
+			}
+			env.Values[namesKey{}] = names
 			return nil
 		},
 	})
+}
+
+// scriptsOfTier are the short tier's scripts, or with -long those of both tiers, by name.
+func scriptsOfTier(t *testing.T) []string {
+	t.Helper()
+	scripts, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	if *long {
+		more, err := filepath.Glob("testdata/long/*.txtar")
+		if err != nil || len(more) == 0 {
+			t.Fatal("no scripts of the long tier", err)
+		}
+		scripts = append(scripts, more...)
+	}
+	sort.Slice(scripts, func(i, j int) bool { return filepath.Base(scripts[i]) < filepath.Base(scripts[j]) })
+	return scripts
 }
 
 // comesDownClean looks at the machine before the sandbox exists, and compares once the scripts are done and it is gone. own is

@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// commands are what scripts have beside those of testscript.
+//
+//	demo                             makes the demo's hosted cluster unless it runs, and points the script at the sandbox
+//	until DURATION REGEXP COMMAND    repeats the command until it succeeds and its output matches
+//	stays DURATION REGEXP COMMAND    repeats the command; it succeeds and its output matches each time
+//	setenv NAME COMMAND              sets a variable to what the command prints
+//	fills FILE NAME=VALUE...         replaces ${NAME} in the file
+//
+// After demo a script has what `hypershift sandbox env` prints, and $DEMO (the demo's folder: issuer-url, infra.yaml,
+// workload-identities.json, serviceaccount-signer.private, kubeconfig), $ISSUER_URL, $REPO.
+func commands(repo string) map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"demo":   func(ts *testscript.TestScript, _ bool, _ []string) { demo(ts, repo) },
+		"until":  until,
+		"stays":  stays,
+		"setenv": setenv,
+		"fills":  fills,
+	}
+}
+
+// demo is quick where the demo's hosted cluster is Available with two workers.
+func demo(ts *testscript.TestScript, repo string) {
+	if enterSandbox(ts, repo) != nil || !demoRuns(ts) {
+		ts.Check(ts.Exec(filepath.Join(repo, "hack/demo.sh")))
+		ts.Check(enterSandbox(ts, repo))
+	}
+	issuer, err := os.ReadFile(filepath.Join(ts.Getenv("DEMO"), "issuer-url"))
+	ts.Check(err)
+	lines := strings.Fields(string(issuer))
+	set(ts, "ISSUER_URL", lines[len(lines)-1])
+}
+
+func demoRuns(ts *testscript.TestScript) bool {
+	out, err := run(ts, "kubectl", "-n", "clusters", "get", "hostedcluster", "demo", "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
+	if err != nil || strings.TrimSpace(out) != "True" {
+		return false
+	}
+	out, err = run(ts, "kubectl", "--kubeconfig", filepath.Join(ts.Getenv("DEMO"), "kubeconfig"), "get", "nodes", "--no-headers")
+	return err == nil && strings.Count(out, " Ready ") >= 2
+}
+
+func enterSandbox(ts *testscript.TestScript, repo string) error {
+	raw, err := exec.Command(filepath.Join(repo, "bin/hypershift"), "sandbox", "env", "-o", "json").Output()
+	if err != nil {
+		return err
+	}
+	var variables map[string]string
+	if err := json.Unmarshal(raw, &variables); err != nil {
+		return err
+	}
+	for name, value := range variables {
+		set(ts, name, value)
+	}
+	set(ts, "PATH", filepath.Join(variables["HYPERSHIFT_SANDBOX_DIR"], "bin")+string(filepath.ListSeparator)+ts.Getenv("PATH"))
+	set(ts, "DEMO", filepath.Join(variables["HYPERSHIFT_SANDBOX_DIR"], "demo"))
+	return nil
+}
+
+// run runs a command with the script's variables, in its folder.
+func run(ts *testscript.TestScript, name string, args ...string) (string, error) {
+	program, err := lookPath(ts, name)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environ(ts)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func lookPath(ts *testscript.TestScript, name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return ts.MkAbs(name), nil
+	}
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not on PATH", name)
+}
+
+// environ is every variable that Setup and demo have set: testscript does not list its own.
+func environ(ts *testscript.TestScript) []string {
+	var all []string
+	for name := range ts.Value(namesKey{}).(map[string]bool) {
+		all = append(all, name+"="+ts.Getenv(name))
+	}
+	return all
+}
+
+// namesKey finds the names of a script's variables.
+type namesKey struct{}
+
+func set(ts *testscript.TestScript, name, value string) {
+	ts.Value(namesKey{}).(map[string]bool)[name] = true
+	ts.Setenv(name, value)
+}
+
+type attempt struct {
+	length  time.Duration
+	want    *regexp.Regexp
+	command []string
+}
+
+func newAttempt(ts *testscript.TestScript, neg bool, args []string) attempt {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: until|stays DURATION REGEXP COMMAND [ARGUMENTS]")
+	}
+	length, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	want, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	return attempt{length, want, args[2:]}
+}
+
+func (a attempt) try(ts *testscript.TestScript) (out string, ok bool) {
+	out, err := run(ts, a.command[0], a.command[1:]...)
+	return out, err == nil && a.want.MatchString(out)
+}
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	a := newAttempt(ts, neg, args)
+	for began := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		out, ok := a.try(ts)
+		if ok {
+			ts.Logf("%s: after %s", strings.Join(a.command, " "), time.Since(began).Round(100*time.Millisecond))
+			return
+		}
+		if time.Since(began) > a.length {
+			ts.Fatalf("%s: no %q after %s, but\n%s", strings.Join(a.command, " "), a.want, a.length, out)
+		}
+	}
+}
+
+func stays(ts *testscript.TestScript, neg bool, args []string) {
+	a := newAttempt(ts, neg, args)
+	for began := time.Now(); time.Since(began) < a.length; time.Sleep(500 * time.Millisecond) {
+		if out, ok := a.try(ts); !ok {
+			ts.Fatalf("%s: no %q any more after %s, but\n%s", strings.Join(a.command, " "), a.want, time.Since(began).Round(100*time.Millisecond), out)
+		}
+	}
+}
+
+func setenv(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: setenv NAME COMMAND [ARGUMENTS]")
+	}
+	out, err := run(ts, args[1], args[2:]...)
+	if err != nil {
+		ts.Fatalf("%s: %v\n%s", strings.Join(args[1:], " "), err, out)
+	}
+	set(ts, args[0], strings.TrimSpace(out))
+}
+
+func fills(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fills FILE NAME=VALUE...")
+	}
+	path := ts.MkAbs(args[0])
+	raw, err := os.ReadFile(path)
+	ts.Check(err)
+	text := string(raw)
+	for _, pair := range args[1:] {
+		name, value, _ := strings.Cut(pair, "=")
+		text = strings.ReplaceAll(text, "${"+name+"}", value)
+	}
+	ts.Check(os.WriteFile(path, []byte(text), 0o600))
+}
