@@ -49,6 +49,7 @@ authentication '{"authentication":{"type":"OIDC","oidcProviders":[{"name":"entra
   "extra":[{"key":"example.com/tenant","valueExpression":"claims.tid"}]},
   "claimValidationRules":[{"type":"RequiredClaim","requiredClaim":{"claim":"tid","requiredValue":"'"$AZURE_TENANT_ID"'"}}]}]}}'
 until_ok 120 rolled 1
+kubectl -n $CPNS get configmap auth-config -o name >/dev/null || fail "the API server's configuration is not where it is looked for below"
 until_ok 30 with_token "$TOKEN" auth whoami
 with_token "$TOKEN" auth whoami -o yaml >"$WORK/whoami"
 grep -q "username: entra:$AZURE_CLIENT_ID" "$WORK/whoami" && grep -q -- '- entra:app' "$WORK/whoami" && grep -q -- "- $AZURE_TENANT_ID" "$WORK/whoami" ||
@@ -75,7 +76,7 @@ authentication '{"authentication":null}'
 until_ok 120 rolled 0
 until_ok 30 refused "$TOKEN"
 guest get --raw /readyz >/dev/null
-gone() { ! kubectl -n $CPNS get configmap auth-config; }
+gone() { local found; found=$(kubectl -n $CPNS get configmap auth-config --ignore-not-found -o name) && [ -z "$found" ]; }
 until_ok 30 gone
 rm -f "$WORK"/oidc-kubeconfig*
 echo "switched off: nobody of Entra is known any more"

@@ -44,12 +44,14 @@ for victim in clusteroperator/dns crd/dnses.config.openshift.io; do
   guest delete $victim --wait=false >/dev/null
   until_ok 60 another $victim "$was"
 done
+corefile() { guest -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}'; }
+was=$(corefile)
 guest -n kube-system patch configmap coredns --type=merge -p '{"data":{"Corefile":"broken"}}' >/dev/null
 domain() { [ "$(guest get dns.config.openshift.io cluster -o jsonpath='{.spec.baseDomain}')" = "$NAME.$BASE_DOMAIN" ]; }
 until_ok 60 domain
 until_ok 30 is dns True
-corefile() { ! guest -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' | grep -q broken; }
-until_ok 30 corefile
+as_before() { [ -n "$was" ] && [ "$(corefile)" = "$was" ]; }
+until_ok 30 as_before
 echo "drift is repaired"
 
 field() { guest get "$1.config.openshift.io" cluster -o jsonpath="{$2}"; }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // ID names a step, in the words of the log and of the label `step`.
@@ -29,6 +31,7 @@ type Plan[P any] struct {
 	controller string
 	steps      []Step[P]
 	position   map[ID]int
+	concurrent bool
 	told       told
 }
 
@@ -57,6 +60,13 @@ func Chain[P any](controller string, all ...Step[P]) *Plan[P] {
 		linked[i+1].Needs = append(slices.Clone(linked[i+1].Needs), linked[i].ID)
 	}
 	return NewPlan(controller, linked...)
+}
+
+// Concurrent has Run take each step as soon as those that it names in Needs and After have had their turn. What two steps share
+// that do not come after each other is theirs to lock.
+func (p *Plan[P]) Concurrent() *Plan[P] {
+	p.concurrent = true
+	return p
 }
 
 // Waiting is how a step says that nothing is wrong but something is not there yet. It ends the steps that need this one.
@@ -106,20 +116,50 @@ type Result struct {
 // once, until it changes.
 func (p *Plan[P]) Run(ctx context.Context, key string, pass P) Report {
 	report := Report{results: make([]Result, len(p.steps)), position: p.position}
-	for i, step := range p.steps {
-		result := &report.results[i]
-		result.ID = step.ID
-		if slices.ContainsFunc(step.Needs, func(need ID) bool { return !report.Done(need) }) {
-			result.Outcome = LeftOut
-			continue
+	if p.concurrent {
+		p.runConcurrently(ctx, pass, report)
+	} else {
+		for i := range p.steps {
+			p.take(ctx, i, pass, report)
 		}
-		turn := &turn{step: step.ID, declared: slices.Concat(step.Needs, step.After), report: &report}
-		began := time.Now()
-		result.Err = step.Run(pass, context.WithValue(ctx, turnKey{}, turn))
-		result.Took, result.Writes, result.Outcome = time.Since(began), turn.taken(), outcomeOf(result.Err)
 	}
 	p.tell(ctx, key, report)
 	return report
+}
+
+// runConcurrently starts a goroutine for each step. Those that have to come before are finished, and seen to be, when their channels
+// are closed. A panic reaches the caller.
+func (p *Plan[P]) runConcurrently(ctx context.Context, pass P, report Report) {
+	finished := make([]chan struct{}, len(p.steps))
+	for i := range finished {
+		finished[i] = make(chan struct{})
+	}
+	var group errgroup.Group
+	for i, step := range p.steps {
+		group.Go(func() error {
+			defer close(finished[i])
+			for _, before := range slices.Concat(step.Needs, step.After) {
+				<-finished[p.position[before]]
+			}
+			p.take(ctx, i, pass, report)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the report
+}
+
+// take gives a step its turn.
+func (p *Plan[P]) take(ctx context.Context, i int, pass P, report Report) {
+	step, result := p.steps[i], &report.results[i]
+	result.ID = step.ID
+	if slices.ContainsFunc(step.Needs, func(need ID) bool { return !report.Done(need) }) {
+		result.Outcome = LeftOut
+		return
+	}
+	turn := &turn{step: step.ID, declared: slices.Concat(step.Needs, step.After), report: report}
+	began := time.Now()
+	result.Err = step.Run(pass, context.WithValue(ctx, turnKey{}, turn))
+	result.Took, result.Writes, result.Outcome = time.Since(began), turn.taken(), outcomeOf(result.Err)
 }
 
 // Forget drops what the plan remembers of an object that is gone.

@@ -81,7 +81,7 @@ type turnKey struct{}
 type turn struct {
 	step     ID
 	declared []ID
-	report   *Report
+	report   Report
 
 	lock   sync.Mutex
 	writes []string

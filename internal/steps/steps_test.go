@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,8 +141,14 @@ func TestRandomPlans(t *testing.T) {
 			}
 			bad[i] = left || err != nil
 		}
+		concurrent := NewPlan("test", lockEach(all)...).Concurrent().Run(context.Background(), "", &journal{})
 		j := &journal{}
 		report := NewPlan("test", all...).Run(context.Background(), "", j)
+		for _, step := range all {
+			if one, other := report.Outcome(step.ID), concurrent.Outcome(step.ID); one != other {
+				t.Fatalf("step %s: %s in order, %s at the same time", step.ID, one, other)
+			}
+		}
 		if !slices.IsSortedFunc(j.ran, func(a, b ID) int { return len(a) - len(b) }) {
 			t.Fatalf("ran out of order: %v", j.ran)
 		}
@@ -155,6 +162,43 @@ func TestRandomPlans(t *testing.T) {
 			}
 		}
 	})
+}
+
+// lockEach makes the steps of a journal fit to run at the same time.
+func lockEach(all []Step[*journal]) []Step[*journal] {
+	var lock sync.Mutex
+	locked := slices.Clone(all)
+	for i, step := range all {
+		locked[i].Run = func(j *journal, ctx context.Context) error {
+			lock.Lock()
+			defer lock.Unlock()
+			return step.Run(j, ctx)
+		}
+	}
+	return locked
+}
+
+func TestConcurrentStepsWaitForNobodyElse(t *testing.T) {
+	met := make(chan struct{})
+	meet := func(_ *journal, ctx context.Context) error {
+		select {
+		case met <- struct{}{}:
+		case <-met:
+		case <-time.After(10 * time.Second):
+			return errors.New("the other step did not run at the same time")
+		}
+		return nil
+	}
+	last := func(j *journal, ctx context.Context) error {
+		if !Succeeded(ctx, "a") || !Succeeded(ctx, "b") {
+			return errors.New("ran before a and b")
+		}
+		return nil
+	}
+	plan := NewPlan("test", Step[*journal]{ID: "a", Run: meet}, Step[*journal]{ID: "b", Run: meet}, Step[*journal]{ID: "c", Needs: []ID{"a"}, After: []ID{"b"}, Run: last})
+	if err := plan.Concurrent().Run(context.Background(), "", &journal{}).Err(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestChain(t *testing.T) {

@@ -20,6 +20,9 @@ import (
 //	stays DURATION REGEXP COMMAND    repeats the command; it succeeds and its output matches each time
 //	setenv NAME COMMAND              sets a variable to what the command prints
 //	fills FILE NAME=VALUE...         replaces ${NAME} in the file
+//	prober NAMESPACE                 a pod of the management cluster with a shell, nc and wget
+//	kill, parts                      see kill_test.go
+//	quiet DURATION                   nobody writes to the management cluster, see quiet_test.go
 //
 // After demo a script has what `hypershift sandbox env` prints, and $DEMO (the demo's folder: issuer-url, infra.yaml,
 // workload-identities.json, serviceaccount-signer.private, kubeconfig), $ISSUER_URL, $REPO.
@@ -30,6 +33,10 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 		"stays":  stays,
 		"setenv": setenv,
 		"fills":  fills,
+		"prober": prober,
+		"kill":   kill,
+		"parts":  parts,
+		"quiet":  quiet,
 	}
 }
 
@@ -71,16 +78,34 @@ func enterSandbox(ts *testscript.TestScript, repo string) error {
 	return nil
 }
 
-// run runs a command with the script's variables, in its folder.
+// run runs a command with the script's variables, in its folder, and returns all that it prints.
 func run(ts *testscript.TestScript, name string, args ...string) (string, error) {
-	program, err := lookPath(ts, name)
+	cmd, err := prepare(ts, name, args...)
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env = ts.MkAbs("."), environ(ts)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// output is run for who reads the standard output alone.
+func output(ts *testscript.TestScript, name string, args ...string) (string, error) {
+	cmd, err := prepare(ts, name, args...)
+	if err != nil {
+		return "", err
+	}
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+func prepare(ts *testscript.TestScript, name string, args ...string) (*exec.Cmd, error) {
+	program, err := lookPath(ts, name)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environ(ts)
+	return cmd, nil
 }
 
 func lookPath(ts *testscript.TestScript, name string) (string, error) {
@@ -181,4 +206,46 @@ func fills(ts *testscript.TestScript, neg bool, args []string) {
 		text = strings.ReplaceAll(text, "${"+name+"}", value)
 	}
 	ts.Check(os.WriteFile(path, []byte(text), 0o600))
+}
+
+const proberPod = `apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: pull-secret, namespace: %[1]s}
+type: kubernetes.io/dockerconfigjson
+stringData: {.dockerconfigjson: %[2]q}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: prober, namespace: %[1]s}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  imagePullSecrets: [{name: pull-secret}]
+  containers:
+  - name: prober
+    image: %[3]s
+    command: [/bin/sh, -c, "mkdir -p /tmp/w && echo probed >/tmp/w/index.html && exec httpd -f -p 18080 -h /tmp/w"]
+`
+
+// prober is the script command: prober NAMESPACE makes a pod from which a script looks around.
+func prober(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: prober NAMESPACE")
+	}
+	pullSecret, err := os.ReadFile(ts.Getenv("PULL_SECRET"))
+	ts.Check(err)
+	file := ts.MkAbs("prober.yaml")
+	ts.Check(os.WriteFile(file, fmt.Appendf(nil, proberPod, args[0], pullSecret, ts.Getenv("TOOLS_IMAGE")), 0o600))
+	for _, command := range [][]string{
+		{"delete", "pod", "prober", "-n", args[0], "--ignore-not-found"}, {"apply", "-f", file},
+		{"wait", "pod/prober", "-n", args[0], "--for=condition=Ready", "--timeout=2m"},
+	} {
+		if out, err := run(ts, "kubectl", command...); err != nil {
+			ts.Fatalf("kubectl %s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
 }
