@@ -28,6 +28,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // guestTimeout bounds one request to the hosted API server.
@@ -126,7 +127,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	proxy := proxyenv.FromEnvironment(os.Getenv)
 	settings.Cloud = func(template *corev1.PodTemplateSpec) { proxyenv.Stamp(&template.Spec, proxy) }
 	return &controlplane.Reconciler{
-		Client:        c,
+		Client:        steps.Recording(c),
 		Releases:      releases,
 		Settings:      settings,
 		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),

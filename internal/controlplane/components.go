@@ -17,7 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
 )
 
-// components in the order of HyperShift's table of workloads. The rows between them are OpenShift's own; see openShiftOnly.
+// components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. The rows between them are OpenShift's own; see openShiftOnly.
 func components(endpoints publish.Endpoints) []component.Component {
 	return []component.Component{
 		etcd.Component(),

@@ -132,19 +132,12 @@ func byCluster(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}}}
 }
 
-// Reconcile does, in this order:
-//
-//  1. leave alone what another release's operator owns, what is paused; let go of what is deleted
-//  2. publish endpoints and read their addresses
-//  3. certificates and kubeconfigs, as far as addresses are known
-//  4. read the release, at the same time
-//  5. the core ignition configuration
-//  6. components
-//  7. the first rights inside the guest, and the probe of the published API
-//  8. one status update from what the steps learned
+// Reconcile leaves alone what another release's operator owns and what is paused, lets go of what is deleted, takes the steps of the
+// plan, and writes one status from what they learned.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	hcp := &hyperv1.HostedControlPlane{}
 	if err := r.Client.Get(ctx, request.NamespacedName, hcp); err != nil {
+		plan.Forget(request.String())
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !hcp.DeletionTimestamp.IsZero() {

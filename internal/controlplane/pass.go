@@ -1,11 +1,13 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +33,9 @@ type pass struct {
 	endpoints publish.Endpoints
 	live      map[string]*corev1.Secret
 	secrets   pki.Secrets
-	results   []component.Result
+	// lock is for results: components run at the same time.
+	lock    sync.Mutex
+	results []component.Result
 	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
 	reachable bool
 	probed    error
@@ -40,69 +44,24 @@ type pass struct {
 	migration encryption.Report
 }
 
-// run takes the steps. The release is read from a registry while the first keys are made; a step that fails keeps only those from
-// running that build on it, and the workloads are looked at in any case.
+// run takes the steps of the plan. A step that fails keeps only those from running that build on it.
 func (p *pass) run(ctx context.Context) error {
-	read := errgroup.Group{}
-	read.Go(func() error { return named("read release", p.readRelease(ctx)) })
-	err := named("publish endpoints", p.publish(ctx))
-	if err == nil {
-		err = named("read certificates", p.readSecrets(ctx))
-	}
-	if err == nil {
-		err = named("certificates of etcd", p.certify(ctx, forEtcd))
-	}
-	if err = errors.Join(err, read.Wait()); err == nil {
-		err = p.reconcileAll(ctx)
-	}
-	if all := components(p.endpoints); err != nil && len(p.results) < len(all) && !errors.Is(err, errBehind) {
-		err = errors.Join(err, p.observe(ctx, all[len(p.results):]))
-	}
-	p.checkVault(ctx)
-	p.probeAPI(ctx)
+	err := plan.Run(ctx, client.ObjectKeyFromObject(p.hcp).String(), p).Err()
+	slices.SortFunc(p.results, func(a, b component.Result) int { return cmp.Compare(p.position(a.Name), p.position(b.Name)) })
 	return err
-}
-
-// reconcileAll starts etcd, then the API server, before it makes what only the others need: their start is the longest wait of a
-// control plane, and keys can be made meanwhile.
-func (p *pass) reconcileAll(ctx context.Context) error {
-	first := p.reconcile(ctx, components(p.endpoints)[:1])
-	if err := p.certifyAPIServer(ctx); err != nil {
-		return errors.Join(first, err)
-	}
-	if err := named("encryption of Secrets", p.encrypt(ctx)); err != nil {
-		return errors.Join(first, err)
-	}
-	second := p.reconcile(ctx, components(p.endpoints)[1:2])
-	if err := named("certificates", p.certify(ctx, forAll)); err != nil {
-		return errors.Join(first, second, err)
-	}
-	return errors.Join(first, second,
-		named("ignition configuration", p.ignitionConfiguration(ctx)), p.reconcile(ctx, components(p.endpoints)[2:]),
-		named("access to the guest", p.grantAccess(ctx)), named("monitors", p.monitorComponents(ctx)))
 }
 
 // certifyAPIServer makes what the API server mounts. The address of its load balancer, which its certificate names, may have come
 // while etcd's certificates were made.
 func (p *pass) certifyAPIServer(ctx context.Context) error {
-	if err := named("service account key", p.makeServiceAccountKey(ctx)); err != nil {
-		return err
-	}
-	if err := named("authorities", p.makeAuthorities(ctx, forAll)); err != nil {
-		return err
+	if err := p.makeAuthorities(ctx, forAll); err != nil {
+		return fmt.Errorf("authorities: %w", err)
 	}
 	var err error
 	if p.endpoints, err = publish.Read(ctx, p.Client, p.hcp); err != nil {
-		return named("read endpoints", err)
+		return fmt.Errorf("read endpoints: %w", err)
 	}
-	return named("certificates of the API server", p.certify(ctx, forAPIServer))
-}
-
-func named(step string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", step, err)
-	}
-	return nil
+	return p.certify(ctx, forAPIServer)
 }
 
 func (p *pass) readRelease(ctx context.Context) error {
@@ -174,30 +133,30 @@ func (p *pass) view(ctx context.Context) *component.Context {
 	return view
 }
 
-// reconcile does not stop at a failure: a broken component must not keep the others from their repair.
-func (p *pass) reconcile(ctx context.Context, some []component.Component) error {
-	return p.each(ctx, some, component.Reconcile)
+// take does something with one component and keeps the result.
+func (p *pass) take(ctx context.Context, name string, do func(*component.Context, component.Component) (component.Result, error)) error {
+	all := components(p.endpoints)
+	result, err := do(p.view(ctx), all[p.position(name)])
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.results = append(p.results, result)
+	return err
 }
 
-// observe only reads, when the pass lacks what it would need to write.
-func (p *pass) observe(ctx context.Context, some []component.Component) error {
-	return p.each(ctx, some, component.Observe)
+// position of a component in HyperShift's table.
+func (p *pass) position(name string) int {
+	return slices.IndexFunc(components(p.endpoints), func(c component.Component) bool { return c.Name == name })
 }
 
-func (p *pass) each(ctx context.Context, some []component.Component, do func(*component.Context, component.Component) (component.Result, error)) error {
-	results, errs := make([]component.Result, len(some)), make([]error, len(some))
-	group := errgroup.Group{}
-	for i, c := range some {
-		group.Go(func() error {
-			results[i], errs[i] = do(p.view(ctx), c)
-			return nil
-		})
+// observeRest looks at the workloads of the components that had no turn, because the pass lacks what it would need to write them.
+func (p *pass) observeRest(ctx context.Context) error {
+	var problems []error
+	for _, c := range components(p.endpoints) {
+		if !slices.ContainsFunc(p.results, func(r component.Result) bool { return r.Name == c.Name }) {
+			problems = append(problems, p.take(ctx, c.Name, component.Observe))
+		}
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	p.results = append(p.results, results...)
-	return errors.Join(errs...)
+	return errors.Join(problems...)
 }
 
 // result of a component; an unknown one is not available.

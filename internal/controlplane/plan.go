@@ -1,0 +1,94 @@
+package controlplane
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
+)
+
+// The steps around the components, which are steps of their own names.
+const (
+	readRelease      steps.ID = "read release"
+	publishEndpoints steps.ID = "publish endpoints"
+	readCertificates steps.ID = "read certificates"
+	certifyEtcd      steps.ID = "certificates of etcd"
+	makeTokenKey     steps.ID = "service account key"
+	certifyAPIServer steps.ID = "certificates of the API server"
+	encryptSecrets   steps.ID = "encryption of Secrets"
+	certifyAll       steps.ID = "certificates"
+	configureNodes   steps.ID = "ignition configuration"
+	grantAccess      steps.ID = "access to the guest"
+	keepMonitors     steps.ID = "monitors"
+	observeRest      steps.ID = "components that were left out"
+	checkKeyVault    steps.ID = "key vault"
+	probeEndpoint    steps.ID = "published API server"
+)
+
+// plan has etcd start, then the API server, before it makes what only the others need: their start is the longest wait of a control
+// plane, and keys can be made meanwhile. The release is read from a registry while the first keys are made. Whatever changes the
+// HostedControlPlane or the certificates in memory runs alone; components run beside each other.
+var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
+	[]steps.Step[*pass]{
+		{ID: readRelease, Run: (*pass).readRelease},
+		{ID: publishEndpoints, Run: (*pass).publish},
+		{ID: readCertificates, Needs: []steps.ID{publishEndpoints}, Run: (*pass).readSecrets},
+		{ID: certifyEtcd, Needs: []steps.ID{readCertificates}, Run: certify(forEtcd)},
+		componentStep(etcd.Name, []steps.ID{readRelease, certifyEtcd}, nil),
+		{ID: makeTokenKey, Needs: []steps.ID{certifyEtcd}, After: []steps.ID{readRelease, etcd.Name}, Run: (*pass).makeServiceAccountKey},
+		{ID: certifyAPIServer, Needs: []steps.ID{makeTokenKey}, Run: (*pass).certifyAPIServer},
+		{ID: encryptSecrets, Needs: []steps.ID{certifyAPIServer}, Run: (*pass).encrypt},
+		componentStep(apiserver.Name, []steps.ID{readRelease, encryptSecrets}, nil),
+		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: certify(forAll)},
+		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: (*pass).ignitionConfiguration},
+	},
+	otherComponents(),
+	[]steps.Step[*pass]{
+		{ID: grantAccess, Needs: []steps.ID{certifyAll}, After: componentIDs(), Run: (*pass).grantAccess},
+		{ID: keepMonitors, Needs: []steps.ID{certifyAll}, After: []steps.ID{grantAccess}, Run: (*pass).monitorComponents},
+		{ID: observeRest, After: append(componentIDs(), keepMonitors), Run: (*pass).observeRest},
+		{ID: checkKeyVault, After: []steps.ID{observeRest}, Run: always((*pass).checkVault)},
+		{ID: probeEndpoint, After: []steps.ID{observeRest}, Run: always((*pass).probeAPI)},
+	},
+)...).Concurrent()
+
+// otherComponents need every certificate; they wait for each other's versions as they declare it (component.Component.DependsOn).
+func otherComponents() []steps.Step[*pass] {
+	var all []steps.Step[*pass]
+	for _, id := range componentIDs() {
+		if id != etcd.Name && id != apiserver.Name {
+			all = append(all, componentStep(id, []steps.ID{readRelease, certifyAll}, []steps.ID{configureNodes}))
+		}
+	}
+	return all
+}
+
+func componentIDs() []steps.ID {
+	var ids []steps.ID
+	for _, c := range components(publish.Endpoints{}) {
+		ids = append(ids, steps.ID(c.Name))
+	}
+	return ids
+}
+
+func componentStep(id steps.ID, needs, after []steps.ID) steps.Step[*pass] {
+	return steps.Step[*pass]{ID: id, Needs: needs, After: after, Run: func(p *pass, ctx context.Context) error {
+		return p.take(ctx, string(id), component.Reconcile)
+	}}
+}
+
+func certify(wanted scope) func(*pass, context.Context) error {
+	return func(p *pass, ctx context.Context) error { return p.certify(ctx, wanted) }
+}
+
+// always is a step whose outcome is a condition of its own.
+func always(look func(*pass, context.Context)) func(*pass, context.Context) error {
+	return func(p *pass, ctx context.Context) error {
+		look(p, ctx)
+		return nil
+	}
+}
