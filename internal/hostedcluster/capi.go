@@ -14,6 +14,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // managesMachines: platform None has no machines, and the user may keep them for himself.
@@ -120,7 +121,7 @@ func (p *pass) ensureClusterAPIOperators(ctx context.Context) error {
 	access := &corev1.Secret{}
 	err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: component.AdminKubeconfigSecret}, access)
 	if apierrors.IsNotFound(err) {
-		return &waiting{what: "the control plane has not published " + component.AdminKubeconfigSecret + " yet"}
+		return &steps.Waiting{For: "the control plane to publish Secret " + component.AdminKubeconfigSecret}
 	}
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", component.AdminKubeconfigSecret, err)

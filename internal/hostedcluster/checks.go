@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // podSecurityLevels are the values of the label by which a namespace chooses its pod security standard.
@@ -26,7 +27,7 @@ func (p *pass) checkSupport(context.Context) error {
 		return nil
 	}
 	p.conditions().False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, problem)
-	return &waiting{what: problem}
+	return &steps.Stopped{Because: problem}
 }
 
 func unsupported(hc *hyperv1.HostedCluster, capabilities Capabilities) string {

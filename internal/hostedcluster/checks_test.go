@@ -206,18 +206,21 @@ func TestReferences(t *testing.T) {
 			p := &pass{Reconciler: f.reconciler, hc: hc, names: namesOf(hc)}
 			hcp := f.controlPlane(t)
 			p.hcp = hcp
-			if err := p.runSteps(t.Context(), buildSteps); err == nil {
+			report := p.runSteps(t.Context())
+			if report.Err() == nil {
 				t.Error("the pass succeeds")
 			}
 			condition := kube.Find(hc.Status.Conditions, c.condition)
 			if condition == nil || condition.Status != metav1.ConditionFalse || !strings.Contains(condition.Message, c.message) {
 				t.Errorf("%s is %+v, want %q", c.condition, condition, c.message)
 			}
-			if waits := title == "clash" || title == "encryption key"; p.stopped["control plane"] != waits {
-				t.Errorf("the control plane is left alone: %t", p.stopped["control plane"])
+			if waits := title == "clash" || title == "encryption key"; report.Done(controlPlaneStep) == waits {
+				t.Errorf("the control plane's step is %q", report.Outcome(controlPlaneStep))
 			}
-			if p.stopped["namespace"] || p.stopped["isolation"] || p.stopped["credentials"] || p.stopped["access"] {
-				t.Errorf("stopped %v", p.stopped)
+			for _, id := range needs(namespaceStep, isolationStep, credentialsStep, accessStep) {
+				if !report.Done(id) {
+					t.Errorf("%s: %s", id, report.Outcome(id))
+				}
 			}
 			hc.Spec = *spec
 		})

@@ -9,6 +9,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 const (
@@ -46,15 +47,15 @@ func (p *pass) podSecurityOverride() string {
 
 // podSecurity is the standard that the control plane's namespace enforces. An operator that does not say that it keeps to the restricted
 // one may not. What is not known now does not change what holds.
-func (p *pass) podSecurity(own *corev1.Namespace) (string, error) {
+func (p *pass) podSecurity(ctx context.Context, own *corev1.Namespace) (string, error) {
 	if override := p.podSecurityOverride(); override != "" {
 		return override, nil
 	}
-	if p.stopped["image labels"] {
+	if !steps.Succeeded(ctx, imageLabelsStep) {
 		if own != nil && own.Labels[podSecurityPrefix+"enforce"] != "" {
 			return own.Labels[podSecurityPrefix+"enforce"], nil
 		}
-		return "", &waiting{what: "the labels of the control-plane operator's image"}
+		return "", &steps.Waiting{For: "the labels of the control-plane operator's image"}
 	}
 	if p.imageLabels[release.LabelRestricted] == "true" {
 		return podSecurityRestricted, nil

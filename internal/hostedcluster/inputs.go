@@ -16,6 +16,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // Names and keys of the copies in the control-plane namespace.
@@ -186,14 +187,14 @@ func (p *pass) copyRequired(ctx context.Context) error {
 	}
 	for _, in := range p.inputs {
 		if in.clashes {
-			return &waiting{what: in.problem.Error()}
+			return &steps.Stopped{Because: in.problem.Error()}
 		}
 		if !in.required || in.problem == nil {
 			continue
 		}
 		err := p.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: in.target()}, newOf(in.kind))
 		if apierrors.IsNotFound(err) {
-			return &waiting{what: in.problem.Error()}
+			return &steps.Stopped{Because: in.problem.Error()}
 		}
 		if err != nil {
 			return fmt.Errorf("read %s %s/%s: %w", in.kind, p.namespace, in.target(), err)

@@ -15,6 +15,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 const defaultIssuer = "https://kubernetes.default.svc"
@@ -57,7 +58,7 @@ func (p *pass) confirm(ctx context.Context) error {
 		return fmt.Errorf("read the HostedCluster: %w", err)
 	}
 	if err != nil || live.UID != p.hc.UID || !live.DeletionTimestamp.IsZero() {
-		return &waiting{what: "its deletion, of which the cache does not know yet"}
+		return &steps.Waiting{For: "the cache to see the deletion of the HostedCluster"}
 	}
 	return nil
 }

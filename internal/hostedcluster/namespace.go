@@ -44,7 +44,7 @@ func (p *pass) ensureNamespace(ctx context.Context) error {
 		},
 		Annotations: map[string]string{},
 	}}
-	level, err := p.podSecurity(own)
+	level, err := p.podSecurity(ctx, own)
 	if err != nil {
 		return err
 	}

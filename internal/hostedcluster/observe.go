@@ -261,7 +261,11 @@ func admittedHost(route *unstructured.Unstructured) string {
 func (p *pass) setReconciliation(err error) {
 	before := p.reconciliationMessage()
 	if err == nil {
-		p.conditions().True(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationSucceededReason, "The last reconciliation succeeded.")
+		message := "The last reconciliation succeeded."
+		if p.held != "" {
+			message = fmt.Sprintf("%s Step %q holds: %s.", message, p.holdingStep, strings.TrimSuffix(p.held, "."))
+		}
+		p.conditions().True(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationSucceededReason, message)
 		return
 	}
 	p.conditions().False(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationErrorReason, err.Error())

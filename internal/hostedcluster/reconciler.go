@@ -21,6 +21,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // behindPeriod is when to look again after the cache turned out to be behind.
@@ -101,8 +102,6 @@ type pass struct {
 	// inputs are the user's objects that the HostedCluster names.
 	inputs  []input
 	release *release.Release
-	// stopped names the steps that failed, or were left out because one that they need did.
-	stopped map[string]bool
 	// missingImages: the desired release lacks images, and ValidReleaseInfo says which.
 	missingImages bool
 	// helperImage is the image of the control-plane operator and of the helpers in pods.
@@ -112,18 +111,12 @@ type pass struct {
 	userID      *int64
 	// blockedUpgrade says why the desired release is not rolled out; empty when it is.
 	blockedUpgrade string
+	// holdingStep is the first step that waits for something or for the user, and held says why; empty when none does.
+	holdingStep steps.ID
+	held        string
 	// again is when to look again without an event; zero means never.
 	again time.Duration
 }
-
-// waiting is a step's way to say that nothing is wrong but something is not there yet, or forbidden until the user acts.
-// It ends the steps that need this one without counting as an error.
-type waiting struct {
-	what  string
-	after time.Duration
-}
-
-func (w *waiting) Error() string { return w.what }
 
 // Reconcile runs one pass:
 //
@@ -134,6 +127,7 @@ func (w *waiting) Error() string { return w.what }
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Get(ctx, request.NamespacedName, hc); err != nil {
+		buildPlan.Forget(request.String())
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	p := &pass{Reconciler: r, hc: hc, names: namesOf(hc)}
@@ -184,7 +178,9 @@ func (p *pass) build(ctx context.Context) error {
 	if paused {
 		err = p.pause(ctx)
 	} else {
-		err = p.runSteps(ctx, buildSteps)
+		report := p.runSteps(ctx)
+		err = report.Err()
+		p.holdingStep, p.held = report.Holds()
 	}
 	if p.hcp != nil {
 		// Later steps wrote to it; the status is computed from what is stored.

@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // recheckRelease is how soon a payload that was found wrong is looked at again: an image may be pushed without any event here.
@@ -56,7 +57,7 @@ func (p *pass) lookupRelease(ctx context.Context) error {
 
 func (p *pass) rejectRelease(reason string, err error) error {
 	p.conditions().False(hyperv1.ValidReleaseImage, reason, err.Error())
-	return &waiting{what: err.Error(), after: recheckRelease}
+	return &steps.Waiting{For: "a release that can be used: " + err.Error(), After: recheckRelease}
 }
 
 // usableRelease reads a payload and checks it.
@@ -191,7 +192,7 @@ func (p *pass) gateUpgrade(context.Context) error {
 		return nil
 	}
 	p.blockedUpgrade = problem
-	return &waiting{what: problem}
+	return &steps.Stopped{Because: problem}
 }
 
 // controlPlaneOperatorImage is also the image of the helpers in pods. The payload's may be absent: this operator's has the same program.

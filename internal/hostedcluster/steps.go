@@ -2,79 +2,83 @@ package hostedcluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
+
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
-// step is one named part of a reconcile.
-type step struct {
-	name string
-	// needs names the steps without whose success this one makes no sense.
-	needs []string
-	run   func(*pass, context.Context) error
-}
+// The steps of a pass, by what they bring about.
+const (
+	supportStep              steps.ID = "support"
+	configurationStep        steps.ID = "configuration"
+	referencesStep           steps.ID = "references"
+	releaseStep              steps.ID = "release"
+	upgradeStep              steps.ID = "upgrade"
+	admissionStep            steps.ID = "admission"
+	helperImageStep          steps.ID = "helper image"
+	imageLabelsStep          steps.ID = "image labels"
+	namespaceStep            steps.ID = "namespace"
+	isolationStep            steps.ID = "isolation"
+	credentialsStep          steps.ID = "credentials"
+	requiredCopiesStep       steps.ID = "required copies"
+	optionalCopiesStep       steps.ID = "copies"
+	installationCopiesStep   steps.ID = "installation's copies"
+	controlPlaneStep         steps.ID = "control plane"
+	formerCopiesStep         steps.ID = "former copies"
+	machinesStep             steps.ID = "machines"
+	keyVaultStep             steps.ID = "key vault"
+	controlPlaneOperatorStep steps.ID = "control-plane-operator"
+	machineOperatorsStep     steps.ID = "machine operators"
+	dashboardStep            steps.ID = "dashboard"
+	accessStep               steps.ID = "access"
+	ownershipStep            steps.ID = "ownership"
+)
 
-// buildSteps in order. Whatever needs a failed step is left as it is; everything else still runs.
-var buildSteps = []step{
-	{name: "support", run: (*pass).checkSupport},
-	{name: "configuration", needs: []string{"support"}, run: (*pass).checkConfiguration},
-	{name: "references", needs: []string{"support"}, run: (*pass).checkReferences},
-	{name: "release", needs: []string{"support"}, run: (*pass).lookupRelease},
-	{name: "upgrade", needs: []string{"release"}, run: (*pass).gateUpgrade},
-	{name: "admission", needs: []string{"configuration"}, run: (*pass).admitRelease},
-	{name: "helper image", needs: []string{"release"}, run: (*pass).keepHelperImage},
-	{name: "image labels", needs: []string{"configuration", "helper image"}, run: (*pass).readImageLabels},
-	{name: "namespace", needs: []string{"admission"}, run: (*pass).ensureNamespace},
-	{name: "isolation", needs: []string{"namespace"}, run: (*pass).ensureIsolation},
-	{name: "credentials", needs: []string{"namespace"}, run: (*pass).ensureCredentials},
-	{name: "required copies", needs: []string{"namespace"}, run: (*pass).copyRequired},
-	{name: "copies", needs: []string{"namespace"}, run: (*pass).copyOptional},
-	{name: "installation's copies", needs: []string{"namespace"}, run: (*pass).copyInstallation},
-	{name: "control plane", needs: []string{"credentials", "required copies"}, run: (*pass).ensureControlPlane},
-	{name: "former copies", needs: []string{"configuration", "references", "control plane"}, run: (*pass).removeFormerCopies},
-	{name: "machines", needs: []string{"control plane"}, run: (*pass).ensureClusterAPI},
-	{name: "key vault", needs: []string{"release"}, run: (*pass).checkVault},
-	{name: "control-plane-operator", needs: []string{"control plane", "image labels"}, run: (*pass).ensureControlPlaneOperator},
-	{name: "machine operators", needs: []string{"machines", "image labels"}, run: (*pass).ensureClusterAPIOperators},
-	{name: "dashboard", needs: []string{"namespace"}, run: (*pass).ensureDashboard},
-	{name: "access", needs: []string{"namespace"}, run: (*pass).exportAccess},
-	{name: "ownership", run: (*pass).adoptSecrets},
-}
+// buildPlan leaves what needs a failed step as it is; everything else still runs.
+var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
+	{ID: supportStep, Run: (*pass).checkSupport},
+	{ID: configurationStep, Needs: needs(supportStep), Run: (*pass).checkConfiguration},
+	{ID: referencesStep, Needs: needs(supportStep), Run: (*pass).checkReferences},
+	{ID: releaseStep, Needs: needs(supportStep), Run: (*pass).lookupRelease},
+	{ID: upgradeStep, Needs: needs(releaseStep), Run: (*pass).gateUpgrade},
+	{ID: admissionStep, Needs: needs(configurationStep), After: needs(upgradeStep), Run: (*pass).admitRelease},
+	{ID: helperImageStep, Needs: needs(releaseStep), Run: (*pass).keepHelperImage},
+	{ID: imageLabelsStep, Needs: needs(configurationStep, helperImageStep), Run: (*pass).readImageLabels},
+	{ID: namespaceStep, Needs: needs(admissionStep), After: needs(imageLabelsStep), Run: (*pass).ensureNamespace},
+	{ID: isolationStep, Needs: needs(namespaceStep), Run: (*pass).ensureIsolation},
+	{ID: credentialsStep, Needs: needs(namespaceStep), Run: (*pass).ensureCredentials},
+	{ID: requiredCopiesStep, Needs: needs(namespaceStep), Run: (*pass).copyRequired},
+	{ID: optionalCopiesStep, Needs: needs(namespaceStep), Run: (*pass).copyOptional},
+	{ID: installationCopiesStep, Needs: needs(namespaceStep), Run: (*pass).copyInstallation},
+	{ID: controlPlaneStep, Needs: needs(credentialsStep, requiredCopiesStep), Run: (*pass).ensureControlPlane},
+	{ID: formerCopiesStep, Needs: needs(configurationStep, referencesStep, controlPlaneStep), Run: (*pass).removeFormerCopies},
+	{ID: machinesStep, Needs: needs(controlPlaneStep), Run: (*pass).ensureClusterAPI},
+	{ID: keyVaultStep, Needs: needs(releaseStep), Run: (*pass).checkVault},
+	{ID: controlPlaneOperatorStep, Needs: needs(controlPlaneStep, imageLabelsStep), Run: (*pass).ensureControlPlaneOperator},
+	{ID: machineOperatorsStep, Needs: needs(machinesStep, imageLabelsStep), Run: (*pass).ensureClusterAPIOperators},
+	{ID: dashboardStep, Needs: needs(namespaceStep), Run: (*pass).ensureDashboard},
+	{ID: accessStep, Needs: needs(namespaceStep), Run: (*pass).exportAccess},
+	{ID: ownershipStep, Run: (*pass).adoptSecrets},
+}...)
 
-func (p *pass) runSteps(ctx context.Context, steps []step) error {
-	p.stopped = map[string]bool{}
-	var failures []error
-	for _, s := range steps {
-		if slices.ContainsFunc(s.needs, func(need string) bool { return p.stopped[need] }) {
-			p.stopped[s.name] = true
-			continue
-		}
-		err := s.run(p, ctx)
-		if err == nil {
-			continue
-		}
-		p.stopped[s.name] = true
-		var wait *waiting
-		if errors.As(err, &wait) {
-			p.requeue(wait.after)
-			continue
-		}
-		failures = append(failures, fmt.Errorf("%s: %w", s.name, err))
-	}
-	return errors.Join(failures...)
+func needs(ids ...steps.ID) []steps.ID { return ids }
+
+// runSteps builds what the HostedCluster asks for, and keeps what holds it back for the conditions.
+func (p *pass) runSteps(ctx context.Context) steps.Report {
+	report := buildPlan.Run(ctx, p.hc.Namespace+"/"+p.hc.Name, p)
+	p.requeue(report.Again())
+	return report
 }
 
 // admitRelease lets the pass go on when the release may run. One that the control plane runs already, and that just now cannot be read
 // or was found wrong, does not keep the rest from being kept up: a new pull secret may be what makes it readable again.
-func (p *pass) admitRelease(context.Context) error {
-	if !p.stopped["upgrade"] {
+func (p *pass) admitRelease(ctx context.Context) error {
+	if steps.Succeeded(ctx, upgradeStep) {
 		return nil
 	}
 	if p.hcp != nil && p.hcp.Spec.ReleaseImage == p.hc.Spec.Release.Image && p.hcpImage() == p.controlPlaneImage() {
 		return nil
 	}
-	return &waiting{what: "a release that can be used"}
+	return &steps.Stopped{Because: "no release can be used"}
 }
 
 // hcpImage is the payload that the control plane runs, or is moving to.
