@@ -25,6 +25,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 const (
@@ -41,7 +42,7 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	}
 	r := &Reconciler{
 		Options: options,
-		Client:  mgr.GetClient(),
+		Client:  steps.Recording(mgr.GetClient()),
 		Live:    mgr.GetAPIReader(),
 		Events:  mgr.GetEventRecorder(controllerName),
 	}
