@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,10 +36,11 @@ const (
 var MachineKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
 
 // nodeReconciler gives every Node the labels and taints of its pool, which the pool wrote on the Machine. An annotation remembers what
-// came from the pool: only that is taken away when the pool drops it.
+// came from the pool: only that is taken away when the pool drops it. Nodes of other clusters are removed.
 type nodeReconciler struct {
 	guest, management client.Client
 	namespace         string
+	events            events.EventRecorder
 }
 
 // appliedNodeAnnotation remembers keys of labels and taints that came from the pool.
@@ -49,13 +51,19 @@ type nodeKeys struct {
 	Taints []string `json:"taints,omitempty"`
 }
 
-func (r *nodeReconciler) setup(manager ctrl.Manager, management cluster.Cluster) error {
+func setupNodes(manager ctrl.Manager, management cluster.Cluster, namespace string) error {
 	machine := &unstructured.Unstructured{}
 	machine.SetGroupVersionKind(MachineKind)
-	return ctrl.NewControllerManagedBy(manager).Named("node").
+	err := ctrl.NewControllerManagedBy(manager).Named("node").
 		For(&corev1.Node{}, builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, taintsChanged))).
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), machine, handler.EnqueueRequestsFromMapFunc(nodeOfMachine))).
-		Complete(r)
+		Complete(&nodeReconciler{
+			guest: manager.GetClient(), management: management.GetClient(), namespace: namespace, events: manager.GetEventRecorder(FieldManager),
+		})
+	if err != nil {
+		return fmt.Errorf("set up the node controller: %w", err)
+	}
+	return nil
 }
 
 // taintsChanged: Nodes have no generation that would tell; a kubelet's heartbeat must not start a pass.
@@ -94,6 +102,9 @@ func (r *nodeReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 	if err := r.guest.Get(ctx, req.NamespacedName, node); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if removed, err := r.removeForeign(ctx, node); err != nil || removed {
+		return ctrl.Result{}, err
+	}
 	machine, err := r.machineOf(ctx, node.Name)
 	if err != nil || machine == nil {
 		return ctrl.Result{}, err
@@ -117,19 +128,27 @@ func (r *nodeReconciler) Reconcile(ctx context.Context, req reconcile.Request) (
 }
 
 func (r *nodeReconciler) machineOf(ctx context.Context, node string) (*unstructured.Unstructured, error) {
+	machines, err := r.machines(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range machines {
+		for _, name := range NodeNames(&machines[i]) {
+			if name == node {
+				return &machines[i], nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (r *nodeReconciler) machines(ctx context.Context) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(MachineKind.GroupVersion().WithKind(MachineKind.Kind + "List"))
 	if err := r.management.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 		return nil, fmt.Errorf("list Machines: %w", err)
 	}
-	for i := range list.Items {
-		for _, name := range NodeNames(&list.Items[i]) {
-			if name == node {
-				return &list.Items[i], nil
-			}
-		}
-	}
-	return nil, nil
+	return list.Items, nil
 }
 
 // adjust writes the pool's labels and taints into a Node and takes away those the pool no longer has.

@@ -76,6 +76,7 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
 	out.must(setupResources(manager, management, releases{&release.Release{Version: "4.21.0", Images: plainFacts().Images}}, options))
 	out.must(setupWebhooks(manager, management, testNamespace))
+	out.must(setupNodes(manager, management, testNamespace))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- manager.Start(ctx) }()

@@ -50,14 +50,15 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *Options) validate() error {
-	for flag, value := range map[string]string{
-		"--namespace": o.Namespace, "--target-kubeconfig": o.TargetKubeconfig, "--konnectivity-address": o.KonnectivityAddress,
+	var missing []error
+	for _, required := range []struct{ flag, value string }{
+		{"--namespace", o.Namespace}, {"--target-kubeconfig", o.TargetKubeconfig}, {"--konnectivity-address", o.KonnectivityAddress},
 	} {
-		if value == "" {
-			return fmt.Errorf("hosted-cluster-config-operator: %s is missing", flag)
+		if required.value == "" {
+			missing = append(missing, fmt.Errorf("hosted-cluster-config-operator: %s is missing", required.flag))
 		}
 	}
-	return nil
+	return errors.Join(missing...)
 }
 
 // Run works until ctx ends.
@@ -137,9 +138,8 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	if err := setupResources(manager, management, releases, options); err != nil {
 		return err
 	}
-	nodes := &nodeReconciler{guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace}
-	if err := nodes.setup(manager, management); err != nil {
-		return fmt.Errorf("set up the node controller: %w", err)
+	if err := setupNodes(manager, management, options.Namespace); err != nil {
+		return err
 	}
 	encrypted := &reencryptionReconciler{
 		live: manager.GetAPIReader(), guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace, page: migrationPage,

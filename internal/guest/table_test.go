@@ -98,9 +98,11 @@ publish: External
 var namesOfUsers = strings.NewReplacer("<trusted CA>", proxyTrust, "<image trusted CA>", imageTrust, "<issuer CA>", issuerTrust, "<client secret>", oidcSecret,
 	"<kubelet configuration>", "any")
 
-// TestGuestOnAzure asserts the table for a guest on Azure; TestGuestConfiguration does for the other one.
+// TestGuestOnAzure asserts the table for a guest on Azure, and whose Nodes it keeps; TestGuestConfiguration does for the other one.
 func TestGuestOnAzure(t *testing.T) {
-	startOperator(t, azureGuest()).checkTable(guestAzure)
+	s := startOperator(t, azureGuest())
+	s.checkTable(guestAzure)
+	s.nodesOfOtherClusters()
 }
 
 // guestTable asserts the rows of one guest.
