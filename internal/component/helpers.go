@@ -105,6 +105,9 @@ type Token struct {
 	Kubeconfig string
 }
 
+// MachineProvider is whose token Cluster API's Azure provider exchanges at Entra; the federated credential names it.
+var MachineProvider = Token{Namespace: "kube-system", ServiceAccount: "capi-provider"}
+
 // AddTokenMinter adds the native side-car that keeps the token fresh, its volumes, and the token's mount on every container.
 func AddTokenMinter(spec *corev1.PodSpec, image string, token Token) {
 	addVolumes(spec,

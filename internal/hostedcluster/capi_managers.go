@@ -16,9 +16,6 @@ const (
 	capiHealthPort    = 9440
 	// Insecure diagnostics are the metrics alone, without profiles.
 	capiMetricsPort = 8443
-
-	// The guest's service account whose token the provider exchanges at Entra; the federated credential names it.
-	capiTokenNamespace = "kube-system"
 )
 
 // electionFlags: one replica with strategy Recreate never runs twice for long, so the lease may be short, and a manager that was
@@ -74,7 +71,7 @@ func (n names) capiProviderDeployment(image, helperImage string, azure *hyperv1.
 		{Name: "AZURE_FEDERATED_TOKEN_FILE", Value: component.CloudTokenFile},
 	}
 	manager.VolumeMounts = append(manager.VolumeMounts, corev1.VolumeMount{Name: "cloud-token", MountPath: component.CloudTokenDir, ReadOnly: true})
-	minter := component.TokenMinter(helperImage, component.Token{Namespace: capiTokenNamespace, ServiceAccount: capiProviderName})
+	minter := component.TokenMinter(helperImage, component.MachineProvider)
 	// An ordinary container: the manager must be able to start, and to delete, while the guest's API is away.
 	minter.RestartPolicy, minter.StartupProbe = nil, nil
 	return n.deployment(capiProviderName, corev1.PodSpec{

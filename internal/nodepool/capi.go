@@ -19,6 +19,7 @@ var (
 	gvkMachineDeployment  = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "MachineDeployment"}
 	gvkMachine            = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "Machine"}
 	gvkMachineHealthCheck = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "MachineHealthCheck"}
+	gvkAzureMachine       = schema.GroupVersionKind{Group: infrastructureName, Version: "v1beta1", Kind: "AzureMachine"}
 	gvkMachineTemplate    = schema.GroupVersionKind{Group: infrastructureName, Version: "v1beta1", Kind: "AzureMachineTemplate"}
 )
 
@@ -32,9 +33,7 @@ type (
 				Spec struct {
 					InfrastructureRef objectName `json:"infrastructureRef"`
 					Version           string     `json:"version"`
-					Bootstrap         struct {
-						DataSecretName string `json:"dataSecretName"`
-					} `json:"bootstrap"`
+					Bootstrap         bootstrap  `json:"bootstrap"`
 				} `json:"spec"`
 			} `json:"template"`
 		} `json:"spec"`
@@ -58,6 +57,7 @@ type (
 		Spec              struct {
 			Version           string     `json:"version"`
 			InfrastructureRef objectName `json:"infrastructureRef"`
+			Bootstrap         bootstrap  `json:"bootstrap"`
 		} `json:"spec"`
 		Status struct {
 			NodeInfo *struct {
@@ -65,7 +65,20 @@ type (
 			} `json:"nodeInfo"`
 			Addresses  []machineAddress   `json:"addresses"`
 			Conditions []metav1.Condition `json:"conditions"`
+			Deprecated struct {
+				V1Beta1 machineFailure `json:"v1beta1"`
+			} `json:"deprecated"`
 		} `json:"status"`
+	}
+
+	// machineFailure is what no retry mends. Azure's provider has no condition for it.
+	machineFailure struct {
+		Reason  string `json:"failureReason"`
+		Message string `json:"failureMessage"`
+	}
+
+	bootstrap struct {
+		DataSecretName string `json:"dataSecretName"`
 	}
 
 	machineAddress struct {

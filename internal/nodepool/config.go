@@ -172,20 +172,14 @@ func globalConfig(hc *hyperv1.HostedCluster) (string, error) {
 
 func (r *Reconciler) updatingConfig(_ context.Context, p *pass) (outcome, error) {
 	p.annotate(hyperv1.NodePoolTargetConfigVersionAnnotation, p.config.version)
-	if p.np.Annotations[hyperv1.NodePoolCurrentConfigAnnotation] != p.config.hash {
-		p.set(hyperv1.NodePoolUpdatingConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "Updating config in progress. Target config: "+p.config.hash)
-	} else {
-		p.set(hyperv1.NodePoolUpdatingConfig, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-	}
+	p.updating(hyperv1.NodePoolUpdatingConfig, p.np.Annotations[hyperv1.NodePoolCurrentConfigAnnotation] != p.config.hash,
+		"Updating config in progress. Target config: "+p.config.hash)
 	return next, nil
 }
 
 func (r *Reconciler) updatingVersion(_ context.Context, p *pass) (outcome, error) {
-	if p.np.Status.Version != p.release.Version {
-		p.set(hyperv1.NodePoolUpdatingVersion, corev1.ConditionTrue, hyperv1.AsExpectedReason, "Updating version in progress. Target version: "+p.release.Version)
-	} else {
-		p.set(hyperv1.NodePoolUpdatingVersion, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-	}
+	p.updating(hyperv1.NodePoolUpdatingVersion, p.np.Status.Version != p.release.Version,
+		"Updating version in progress. Target version: "+p.release.Version)
 	return next, nil
 }
 

@@ -44,7 +44,7 @@ type Options struct {
 // Reconciler brings one NodePool to its desired state:
 //  1. find the HostedCluster, which must not be on its way out, and become its child
 //  2. when deleted: machines first, then secrets, then the finalizer
-//  3. evaluate the conditions in their order; one may end the pass
+//  3. evaluate the conditions in their order; one may end the pass, except for those that tell how machines and nodes are
 //  4. write token and user-data secrets
 //  5. write machine template, MachineDeployment and MachineHealthCheck
 //  6. advance version and "current" annotations when the rollout is complete
@@ -59,6 +59,9 @@ type Reconciler struct {
 	resolve  func(ctx context.Context, host string) error
 	// techPreview: NodePools may carry members that the API's types do not have.
 	techPreview bool
+	// ask asks Azure as the identity that makes machines; answers remembers what it said.
+	ask     func(context.Context, question) error
+	answers answers
 }
 
 // pass is what one reconcile knows.
@@ -75,7 +78,16 @@ type pass struct {
 	template   string
 	deployment *machineDeployment
 	machines   []machine
-	requeue    time.Duration
+	// refused: the API server does not take the MachineDeployment, and condition Ready says so.
+	refused bool
+	requeue time.Duration
+}
+
+// again asks for another pass after a time, unless one comes sooner.
+func (p *pass) again(after time.Duration) {
+	if p.requeue == 0 || after < p.requeue {
+		p.requeue = after
+	}
 }
 
 // outcome of a step.
@@ -91,9 +103,8 @@ type step struct {
 	run  func(*Reconciler, context.Context, *pass) (outcome, error)
 }
 
-// The order is the contract: a condition that stops the pass freezes those after it.
+// The order is the contract: a condition that stops the pass freezes those after it, but not what health tells.
 var steps = []step{
-	{"read machines", (*Reconciler).readMachines},
 	{"autoscaling", (*Reconciler).autoscaling},
 	{"update management", (*Reconciler).updateManagement},
 	{"release image", (*Reconciler).releaseImage},
@@ -106,8 +117,6 @@ var steps = []step{
 	{"updating version", (*Reconciler).updatingVersion},
 	{"generated payload", (*Reconciler).generatedPayload},
 	{"ignition reached", (*Reconciler).reachedIgnition},
-	{"machines ready", (*Reconciler).machinesReady},
-	{"nodes healthy", (*Reconciler).nodesHealthy},
 	{"network conflict", (*Reconciler).networkConflict},
 	{"platform config", (*Reconciler).platformConfig},
 	{"operating system", (*Reconciler).osImageStream},
@@ -150,6 +159,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 }
 
 func (r *Reconciler) run(ctx context.Context, p *pass) error {
+	if err := r.readMachines(ctx, p); err != nil {
+		return err
+	}
+	return errors.Join(r.runSteps(ctx, p), r.health(ctx, p))
+}
+
+func (r *Reconciler) runSteps(ctx context.Context, p *pass) error {
 	for _, step := range steps {
 		result, err := step.run(r, ctx, p)
 		if err != nil {
@@ -229,7 +245,7 @@ func newReconciler(c client.Client, live client.Reader, options Options) *Reconc
 		releases = release.NewProvider()
 	}
 	return &Reconciler{client: c, live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost,
-		techPreview: options.TechPreview}
+		techPreview: options.TechPreview, ask: askAzure}
 }
 
 // apply writes an object when its desired state changed.

@@ -40,6 +40,9 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 		if len(left) > 0 {
+			if err := r.tellDeletion(ctx, p); err != nil {
+				return ctrl.Result{}, err
+			}
 			return ctrl.Result{RequeueAfter: waitForMachines}, nil
 		}
 	}

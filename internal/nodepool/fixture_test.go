@@ -119,6 +119,8 @@ func (s schemed) Scheme() *runtime.Scheme { return s.scheme }
 type world struct {
 	*Reconciler
 	writes []string
+	// real: the objects are on an API server, where a status is written apart.
+	real bool
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -164,6 +166,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		client: schemed{c, pristine}, live: c, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
 		newToken: func() string { return "3d2b8a0e-0000-4000-8000-000000000001" },
 		resolve:  func(context.Context, string) error { return nil },
+		ask:      func(context.Context, question) error { return nil },
 	}
 	return w
 }

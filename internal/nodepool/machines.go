@@ -39,6 +39,7 @@ func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) (outcome, e
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
 		// No other condition shows what only the API server can refuse, a label or a surge for example.
 		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
+		p.refused = true
 	}
 	if err != nil {
 		return stop, err
@@ -162,97 +163,34 @@ func intOrString(value intstr.IntOrString) any {
 }
 
 // readMachines reads what Cluster API made of the pool; nodesInfo is told even when a condition stops the pass.
-func (r *Reconciler) readMachines(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 	live := newObject(gvkMachineDeployment, p.namespace, p.np.Name)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		p.np.Status.Replicas = 0
 	case err != nil:
-		return stop, fmt.Errorf("read the MachineDeployment: %w", err)
+		return fmt.Errorf("read the MachineDeployment: %w", err)
 	default:
 		if p.deployment, err = decode[machineDeployment](live); err != nil {
-			return stop, err
+			return err
 		}
 		p.np.Status.Replicas = p.deployment.Status.AvailableReplicas
 	}
 	items, err := poolObjects(ctx, r.client, p, gvkMachine)
 	if err != nil {
-		p.set(hyperv1.NodePoolAllMachinesReady, corev1.ConditionUnknown, hyperv1.FailedToGetReason, err.Error())
-		return stop, err
+		for _, condition := range []string{hyperv1.NodePoolAllMachinesReady, hyperv1.NodePoolAllNodesHealthy} {
+			p.set(condition, corev1.ConditionUnknown, hyperv1.FailedToGetReason, err.Error())
+		}
+		return err
 	}
 	for i := range items {
 		decoded, err := decode[machine](&items[i])
 		if err != nil {
-			return stop, err
+			return err
 		}
 		p.machines = append(p.machines, *decoded)
 	}
 	p.np.Status.NodesInfo = nodesInfo(p.machines)
-	return next, nil
-}
-
-// rollout advances what the pool calls current once every machine is of the target and available.
-func (r *Reconciler) rollout(ctx context.Context, p *pass) (outcome, error) {
-	if p.np.Spec.Platform.Type == hyperv1.NonePlatform {
-		p.np.Status.Version = p.release.Version
-		return next, nil
-	}
-	if err := r.ready(ctx, p); err != nil {
-		return stop, err
-	}
-	if !p.rolledOut() {
-		return next, nil
-	}
-	p.np.Status.Version = p.release.Version
-	p.annotate(hyperv1.NodePoolCurrentConfigAnnotation, p.config.hash)
-	p.annotate(hyperv1.NodePoolCurrentConfigVersionAnnotation, p.config.version)
-	p.annotate(hyperv1.NodePoolPlatformMachineTemplateAnnotation, p.template)
-	for _, condition := range []string{hyperv1.NodePoolUpdatingConfig, hyperv1.NodePoolUpdatingVersion, hyperv1.NodePoolUpdatingPlatformMachineTemplate} {
-		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-	}
-	return next, nil
-}
-
-// rolledOut compares with what was read at the start of the pass: a write of this pass makes the next one look again.
-func (p *pass) rolledOut() bool {
-	live := p.deployment
-	if live == nil || live.Spec.Replicas == nil || live.Generation != live.Status.ObservedGeneration {
-		return false
-	}
-	spec := live.Spec.Template.Spec
-	if spec.InfrastructureRef.Name != p.template || spec.Bootstrap.DataSecretName != userDataName(p.np, p.config.version) || spec.Version != p.release.Version {
-		return false
-	}
-	wanted, status := *live.Spec.Replicas, live.Status
-	return wanted == desiredReplicas(p.np, live) && status.Replicas == wanted && status.UpToDateReplicas == wanted && status.AvailableReplicas == wanted
-}
-
-// ready copies the health of the MachineDeployment, or says why it may not repair itself.
-func (r *Reconciler) ready(ctx context.Context, p *pass) error {
-	if p.deployment == nil {
-		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, "the MachineDeployment was just created")
-		return nil
-	}
-	if available := meta.FindStatusCondition(p.deployment.Status.Conditions, "Available"); available != nil {
-		reason := available.Reason
-		if available.Status == metav1.ConditionTrue {
-			reason = hyperv1.AsExpectedReason
-		}
-		p.set(hyperv1.NodePoolReady, corev1.ConditionStatus(available.Status), reason, available.Message)
-	}
-	if !p.np.Spec.Management.AutoRepair {
-		return nil
-	}
-	check := newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)
-	if err := r.client.Get(ctx, client.ObjectKeyFromObject(check), check); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	decoded, err := decode[machineHealthCheck](check)
-	if err != nil {
-		return err
-	}
-	if allowed := meta.FindStatusCondition(decoded.Status.Conditions, "RemediationAllowed"); allowed != nil && allowed.Status == metav1.ConditionFalse {
-		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, allowed.Reason, allowed.Message)
-	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -28,21 +29,33 @@ const (
 	machineInfrastructure = "InfrastructureReady"
 	machineNodeHealthy    = "NodeHealthy"
 	machineNodeReady      = "NodeReady"
+	machineDeleting       = "Deleting"
+)
+
+const (
+	// noWordReason is Cluster API's own, where the provider has told nothing about a machine.
+	noWordReason = "NotReady"
+	// reasonUnknownSize is how Azure's provider calls a size of virtual machines that the location does not have, and nothing else.
+	reasonUnknownSize = "InvalidConfiguration"
+	machineFailed     = "Failed"
 )
 
 // problem is why one machine is not as it should be.
 type problem struct{ machine, reason, message string }
 
-func (r *Reconciler) machinesReady(_ context.Context, p *pass) (outcome, error) {
-	p.aggregate(hyperv1.NodePoolAllMachinesReady, "ready", readinessProblem)
-	return next, nil
+// machinesReady names what keeps each machine, with Azure's own words where its provider has none.
+func (r *Reconciler) machinesReady(ctx context.Context, p *pass) error {
+	cause, err := r.silentCause(ctx, p)
+	p.aggregate(hyperv1.NodePoolAllMachinesReady, "ready", func(m machine) *problem {
+		if cause != nil && silent(m) {
+			return &problem{m.Name, cause.reason, cause.message}
+		}
+		return readinessProblem(m)
+	})
+	return err
 }
 
-func (r *Reconciler) nodesHealthy(_ context.Context, p *pass) (outcome, error) {
-	p.aggregate(hyperv1.NodePoolAllNodesHealthy, "healthy", healthProblem)
-	return next, nil
-}
-
+// aggregate tells of all machines at once. Fewer of them than wanted are not all, however well they are.
 func (p *pass) aggregate(condition, adjective string, check func(machine) *problem) {
 	if len(p.machines) == 0 {
 		if p.np.Spec.AutoScaling == nil && ptr.Deref(p.np.Spec.Replicas, 0) == 0 {
@@ -58,6 +71,10 @@ func (p *pass) aggregate(condition, adjective string, check func(machine) *probl
 			problems = append(problems, *found)
 		}
 	}
+	if missing := p.wanted() - len(p.machines); missing > 0 && len(problems) == 0 {
+		p.set(condition, corev1.ConditionFalse, hyperv1.NotFoundReason, fmt.Sprintf("%d of %d Machines are created", len(p.machines), p.wanted()))
+		return
+	}
 	if len(problems) == 0 {
 		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
 		return
@@ -67,19 +84,48 @@ func (p *pass) aggregate(condition, adjective string, check func(machine) *probl
 		fmt.Sprintf("%d of %d machines are not %s\n%s", len(problems), len(p.machines), adjective, details), maxMessage, "... message truncated"))
 }
 
-// readinessProblem prefers the infrastructure's word: there a missing role or quota shows.
-func readinessProblem(m machine) *problem {
-	ready := meta.FindStatusCondition(m.Status.Conditions, machineReady)
-	if ready == nil {
-		return &problem{m.Name, hyperv1.WaitingForInfrastructureReason, ""}
+// wanted is how many machines Cluster API is to keep.
+func (p *pass) wanted() int {
+	if p.deployment == nil {
+		return 0
 	}
-	if ready.Status == metav1.ConditionTrue {
+	return int(ptr.Deref(p.deployment.Spec.Replicas, 0))
+}
+
+// readinessProblem prefers the infrastructure's word: there a missing role or quota shows. Where it has none, a failure that no retry mends
+// says more, and so does what holds up a deletion.
+func readinessProblem(m machine) *problem {
+	conditions, failure := m.Status.Conditions, m.Status.Deprecated.V1Beta1
+	ready := meta.FindStatusCondition(conditions, machineReady)
+	if ready != nil && ready.Status == metav1.ConditionTrue {
 		return nil
 	}
-	if infrastructure := meta.FindStatusCondition(m.Status.Conditions, machineInfrastructure); infrastructure != nil && infrastructure.Status != metav1.ConditionTrue {
+	infrastructure := meta.FindStatusCondition(conditions, machineInfrastructure)
+	if infrastructure != nil && infrastructure.Status == metav1.ConditionTrue {
+		infrastructure = nil
+	}
+	deleting := meta.FindStatusCondition(conditions, machineDeleting)
+	switch {
+	case infrastructure != nil && infrastructure.Reason != noWordReason && (m.DeletionTimestamp == nil || infrastructure.Message != ""):
+		return &problem{m.Name, infrastructure.Reason, infrastructure.Message}
+	case failure.Message != "":
+		return failureProblem(m.Name, failure)
+	case m.DeletionTimestamp != nil && deleting != nil:
+		return &problem{m.Name, deleting.Reason, deleting.Message}
+	case ready == nil:
+		return &problem{m.Name, hyperv1.WaitingForInfrastructureReason, ""}
+	case infrastructure != nil:
 		return &problem{m.Name, infrastructure.Reason, infrastructure.Message}
 	}
 	return &problem{m.Name, ready.Reason, ready.Message}
+}
+
+func failureProblem(name string, failure machineFailure) *problem {
+	message := failure.Message
+	if failure.Reason == reasonUnknownSize {
+		message = "set spec.platform.azure.vmSize to a size that the location has: " + message
+	}
+	return &problem{name, cmp.Or(failure.Reason, machineFailed), message}
 }
 
 func healthProblem(m machine) *problem {
@@ -119,6 +165,9 @@ func cut(text string, limit int, mark string) string {
 	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
 }
 
+// releaseOf is the version that a machine was made with. Its annotation tells the pool's: Cluster API copies that onto former machines too.
+func releaseOf(m machine) string { return strings.TrimPrefix(m.Spec.Version, "v") }
+
 // nodesInfo counts nodes by version.
 func nodesInfo(machines []machine) *hyperv1.NodesInfo {
 	type key struct{ release, kubelet string }
@@ -128,7 +177,7 @@ func nodesInfo(machines []machine) *hyperv1.NodesInfo {
 		if m.Status.NodeInfo == nil {
 			continue
 		}
-		version := key{strings.TrimPrefix(m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation], "v"), m.Status.NodeInfo.KubeletVersion}
+		version := key{releaseOf(m), m.Status.NodeInfo.KubeletVersion}
 		keys[version] = true
 		if meta.IsStatusConditionTrue(m.Status.Conditions, machineNodeReady) {
 			ready[version]++

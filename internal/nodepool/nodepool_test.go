@@ -1,9 +1,11 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,17 +66,69 @@ func asText(data map[string][]byte) map[string]string {
 	return out
 }
 
-// finish makes Cluster API's status say that the rollout is complete.
-func (w *world) finish(t *testing.T, replicas int64) {
+// counted makes the MachineDeployment say that all its replicas are of the target and available.
+func (w *world) counted(t *testing.T, replicas int64) {
 	t.Helper()
 	deployment := w.object(t, gvkMachineDeployment, "demo")
 	deployment.Object["status"] = map[string]any{
 		"observedGeneration": deployment.GetGeneration(), "replicas": replicas, "availableReplicas": replicas, "upToDateReplicas": replicas,
 		"conditions": []any{map[string]any{"type": "Available", "status": "True", "reason": "Available", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
 	}
-	if err := w.client.Update(t.Context(), deployment); err != nil {
+	w.writeStatus(t, deployment)
+}
+
+func (w *world) writeStatus(t *testing.T, obj *unstructured.Unstructured) {
+	t.Helper()
+	var err error
+	if w.real {
+		err = w.client.Status().Update(t.Context(), obj)
+	} else {
+		err = w.client.Update(t.Context(), obj)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// makeMachine makes a Machine of what the MachineDeployment wants now, with its AzureMachine.
+func (w *world) makeMachine(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	template, _, err := unstructured.NestedMap(w.object(t, gvkMachineDeployment, "demo").Object, "spec", "template", "spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloned := newObject(gvkAzureMachine, cpns, name)
+	cloned.SetAnnotations(map[string]string{clonedFromAnnotation: template["infrastructureRef"].(map[string]any)["name"].(string)})
+	template["infrastructureRef"] = map[string]any{"apiGroup": infrastructureName, "kind": gvkAzureMachine.Kind, "name": name}
+	machine := newObject(gvkMachine, cpns, name)
+	machine.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
+	machine.SetFinalizers([]string{"machine.cluster.x-k8s.io"})
+	machine.Object["spec"] = template
+	if w.real {
+		cloned.Object["spec"] = map[string]any{"vmSize": "any", "osDisk": map[string]any{"osType": "Linux"}, "sshPublicKey": "any"}
+	}
+	w.create(t, cloned, machine)
+	info := map[string]any{}
+	for _, key := range []string{"architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion", "machineID", "operatingSystem", "osImage", "systemUUID"} {
+		info[key] = "any"
+	}
+	machine.Object["status"] = map[string]any{"nodeInfo": info, "conditions": []any{
+		conditionOf("Ready", "True", ""), conditionOf("NodeHealthy", "True", ""), conditionOf("NodeReady", "True", ""), conditionOf("InfrastructureReady", "True", "")}}
+	w.writeStatus(t, machine)
+	return machine
+}
+
+func conditionOf(name, status, reason string) map[string]any {
+	return map[string]any{"type": name, "status": status, "reason": cmp.Or(reason, "Any"), "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}
+}
+
+// finish makes what Cluster API makes, until the rollout is complete.
+func (w *world) finish(t *testing.T, replicas int64) {
+	t.Helper()
+	for i := range replicas {
+		w.makeMachine(t, fmt.Sprintf("demo-%d", i))
+	}
+	w.counted(t, replicas)
 }
 
 func TestRolloutCompletesAndSweeps(t *testing.T) {

@@ -66,6 +66,11 @@ func TestSkew(t *testing.T) {
 		{"5.0.0", "4.20.0", "AsExpected", "True"},
 		{"5.0.0", "4.19.0", "UnsupportedSkew", "False"},
 		{"5.1.0", "4.21.0", "AsExpected", "True"},
+		{"4.23.0", "5.0.0", "AsExpected", "True"},
+		{"5.0.0", "4.23.0", "AsExpected", "True"},
+		{"4.23.0", "5.0.1", "UnsupportedSkew", "False"},
+		{"4.22.0", "4.22.0-rc.1", "AsExpected", "True"},
+		{"4.22.0-rc.1", "4.22.0", "UnsupportedSkew", "False"},
 		{"", "4.21.0", "ValidationFailed", "Unknown"},
 		{"x", "4.21.0", "ValidationFailed", "Unknown"},
 	} {
@@ -80,6 +85,18 @@ func testMachine(name string, conditions ...metav1.Condition) machine {
 	m := machine{}
 	m.Name = name
 	m.Status.Conditions = conditions
+	return m
+}
+
+func failedMachine(name, reason, message string, conditions ...metav1.Condition) machine {
+	m := testMachine(name, append(conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady"})...)
+	m.Status.Deprecated.V1Beta1 = machineFailure{reason, message}
+	return m
+}
+
+func leavingMachine(name string, conditions ...metav1.Condition) machine {
+	m := testMachine(name, append(conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady", Message: "summary"})...)
+	m.DeletionTimestamp = &metav1.Time{Time: now}
 	return m
 }
 
@@ -101,6 +118,22 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 				metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "Failed", Message: denied}),
 			testMachine("a", healthy),
 		}, ptr.To[int32](2), "False", "Failed", "1 of 2 machines are not ready\nMachine b: Failed: " + denied + "\n"},
+		"fewer than wanted": {[]machine{testMachine("a", healthy)}, ptr.To[int32](3), "False", "NotFound", "1 of 3 Machines are created"},
+		"size unknown": {[]machine{failedMachine("a", "InvalidConfiguration", "resource sku with name 'Standard_Nope' not found")}, ptr.To[int32](1), "False", "InvalidConfiguration",
+			"1 of 1 machines are not ready\nMachine a: InvalidConfiguration: set spec.platform.azure.vmSize to a size that the location has: resource sku with name 'Standard_Nope' not found\n"},
+		"failure with a condition of its own": {[]machine{failedMachine("a", "UpdateError", "gone",
+			metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "VMDeleted", Message: denied})}, ptr.To[int32](1), "False", "VMDeleted",
+			"1 of 1 machines are not ready\nMachine a: VMDeleted: " + denied + "\n"},
+		"drains": {[]machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "True"},
+			metav1.Condition{Type: "Deleting", Status: "True", Reason: "DrainingNode", Message: "Pod a/b: cannot evict pod as it would violate the pod's disruption budget."})},
+			ptr.To[int32](1), "False", "DrainingNode",
+			"1 of 1 machines are not ready\nMachine a: DrainingNode: Pod a/b: cannot evict pod as it would violate the pod's disruption budget.\n"},
+		"goes": {[]machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "Deleting"},
+			metav1.Condition{Type: "Deleting", Status: "True", Reason: "WaitingForInfrastructureDeletion", Message: "since 20s"})},
+			ptr.To[int32](1), "False", "WaitingForInfrastructureDeletion", "1 of 1 machines are not ready\nMachine a: WaitingForInfrastructureDeletion: since 20s\n"},
+		"may not go": {[]machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "DeletionFailed", Message: denied},
+			metav1.Condition{Type: "Deleting", Status: "True", Reason: "WaitingForInfrastructureDeletion", Message: "since 20s"})},
+			ptr.To[int32](1), "False", "DeletionFailed", "1 of 1 machines are not ready\nMachine a: DeletionFailed: " + denied + "\n"},
 		"two reasons": {[]machine{
 			testMachine("b", metav1.Condition{Type: "Ready", Status: "False", Reason: "Zeta"}),
 			testMachine("a", metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "Alpha"}),
@@ -110,6 +143,8 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{np: &hyperv1.NodePool{}, machines: test.machines}
 			p.np.Spec.Replicas = test.replicas
+			p.deployment = &machineDeployment{}
+			p.deployment.Spec.Replicas = test.replicas
 			p.aggregate("AllMachinesReady", "ready", readinessProblem)
 			got := p.np.Status.Conditions[0]
 			if got.Status != test.status || got.Reason != test.reason || got.Message != test.message {
@@ -135,7 +170,9 @@ func TestNodesInfo(t *testing.T) {
 	ready := metav1.Condition{Type: "NodeReady", Status: metav1.ConditionTrue}
 	with := func(version string, conditions ...metav1.Condition) machine {
 		m := testMachine("x", conditions...)
-		m.Annotations = map[string]string{hyperv1.NodePoolReleaseVersionAnnotation: version}
+		m.Spec.Version = version
+		// Cluster API writes the pool's annotations onto former machines as well.
+		m.Annotations = map[string]string{hyperv1.NodePoolReleaseVersionAnnotation: "4.22.0"}
 		m.Status.NodeInfo = &struct {
 			KubeletVersion string `json:"kubeletVersion"`
 		}{"v1.34.2"}

@@ -11,16 +11,16 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
 // The API server knows the kinds of Cluster API better than the structs of this package: it must take what the pool writes.
 func TestObjectsFitTheirSchemas(t *testing.T) {
-	live, err := client.New(kubetest.Start(t), client.Options{})
+	const namespace = "clusters-schemas"
+	live, err := client.New(server.Config(t), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := live.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cpns}}); err != nil {
+	if err := live.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	changes := map[string]func(*hyperv1.NodePool, *hyperv1.HostedCluster){
@@ -40,7 +40,7 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{np: nodePool(), hc: hostedCluster(), namespace: cpns, release: payload(), config: newConfig(nil, "4.21.0", "", "", "")}
+			p := &pass{np: nodePool(), hc: hostedCluster(), namespace: namespace, release: payload(), config: newConfig(nil, "4.21.0", "", "", "")}
 			change(p.np, p.hc)
 			image, err := machineImage(p.np, p.release)
 			if err != nil {

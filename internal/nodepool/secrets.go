@@ -187,11 +187,8 @@ func configurationHash(configuration *hyperv1.ClusterConfiguration) (string, err
 	return Hash(string(encoded)), nil
 }
 
-// sweep deletes what no machine can need any more, once the rollout is complete.
+// sweep deletes what no machine can need any more: the rollout is complete.
 func (r *Reconciler) sweep(ctx context.Context, p *pass) (outcome, error) {
-	if !p.rolledOut() {
-		return next, nil
-	}
 	secrets, err := r.poolSecrets(ctx, p)
 	if err != nil {
 		return stop, err

@@ -178,13 +178,8 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) (outcome, err
 		return stop, fmt.Errorf("create AzureMachineTemplate %s: %w", template.GetName(), err)
 	}
 	p.template = template.GetName()
-	current := p.np.Annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation]
-	if current != p.template {
-		p.set(hyperv1.NodePoolUpdatingPlatformMachineTemplate, corev1.ConditionTrue, hyperv1.AsExpectedReason,
-			"platform machine template update in progress. Target template: "+p.template)
-	} else {
-		p.set(hyperv1.NodePoolUpdatingPlatformMachineTemplate, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-	}
+	p.updating(hyperv1.NodePoolUpdatingPlatformMachineTemplate, p.np.Annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation] != p.template,
+		"platform machine template update in progress. Target template: "+p.template)
 	return next, nil
 }
 

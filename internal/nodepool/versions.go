@@ -105,13 +105,19 @@ func skew(cluster, pool string) (corev1.ConditionStatus, string, string) {
 	}
 	behind := release.Minor(control) - release.Minor(nodes)
 	switch {
-	case behind < 0 || (behind == 0 && control.LessThan(nodes)):
-		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason, fmt.Sprintf("NodePool version %s is newer than the HostedCluster version %s", pool, cluster)
+	case behind < 0 || (behind == 0 && inOneLine(control).LessThan(inOneLine(nodes))):
+		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason, fmt.Sprintf(
+			"NodePool version %s is newer than the HostedCluster version %s; upgrade the HostedCluster first, or set spec.release.image to a release that is not newer", pool, cluster)
 	case behind > maxSkew:
-		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason,
-			fmt.Sprintf("NodePool version %s is more than %d minor versions behind the HostedCluster version %s", pool, maxSkew, cluster)
+		return corev1.ConditionFalse, hyperv1.UnsupportedSkewReason, fmt.Sprintf(
+			"NodePool version %s is more than %d minor versions behind the HostedCluster version %s; set spec.release.image to a newer release", pool, maxSkew, cluster)
 	}
 	return corev1.ConditionTrue, hyperv1.AsExpectedReason, messageValidVersion
+}
+
+// inOneLine gives versions of one release line the same beginning: 5.0 goes on where 4.23 is.
+func inOneLine(version *utilversion.Version) *utilversion.Version {
+	return version.WithMajor(0).WithMinor(0)
 }
 
 func (p *pass) arch() string {
