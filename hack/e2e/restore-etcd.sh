@@ -45,7 +45,7 @@ until_ok 30 upload
 rm -rf "$DIR/etcd"
 
 cluster_infra $RESTORED $RESTORED_INFRA "$DIR" 2>/dev/null
-cluster_create $RESTORED $RESTORED_INFRA "$DIR" --node-pool-replicas 0 --render --render-sensitive >"$DIR/rendered.yaml"
+cluster_create $RESTORED $RESTORED_INFRA "$DIR" --node-pool-replicas 1 --render --render-sensitive >"$DIR/rendered.yaml"
 # It begins with the backup, and reads the Secrets in it with the key that they were written with.
 awk -v url="$URL" -v key="$NAME-etcd-encryption-key" '
   active {sub(/name: .*/, "name: " key); active = 0}
@@ -65,6 +65,19 @@ if restored -n default get configmap too-late >/dev/null 2>&1; then fail "the re
 taken() { [ -z "$(kubectl -n $NAMESPACE-$RESTORED get secret etcd-snapshot -o jsonpath='{.data.url}')" ]; }
 until_ok 60 taken
 echo "the backup lives in $RESTORED"
+
+# Its nodes are its own: those of the original came with the backup and go by themselves, although the original lives on.
+own_node() { [ "$(restored get nodes -o jsonpath='{range .items[*]}{.spec.providerID} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' | grep -v "virtualMachines/$RESTORED-.* True$" | wc -l)" -eq 0 ] &&
+  [ "$(restored get nodes -o name | wc -l)" -eq 1 ]; }
+until_ok 300 own_node
+restored -n kube-system rollout status deployment/coredns --timeout=3m
+restored -n default create secret generic prober-pull --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson="$PULL_SECRET" >/dev/null
+restored -n default run prober --image="$TOOLS_IMAGE" --restart=Never \
+  --overrides='{"spec":{"imagePullSecrets":[{"name":"prober-pull"}]}}' --command -- sleep 600 >/dev/null
+restored -n default wait pod/prober --for=condition=Ready --timeout=2m >/dev/null
+until_ok 60 restored -n default exec prober -- nslookup kubernetes.default.svc.cluster.local
+[ "$(guest get nodes --no-headers | awk '$2=="Ready"' | wc -l)" -eq 2 ] || fail "the original lost nodes"
+echo "names are resolved in $RESTORED, and the original keeps its nodes"
 
 hypershift destroy cluster azure --name $RESTORED --azure-creds "$AZURE_CREDS" --dns-zone-rg-name os4-common
 guest -n default delete configmap backed-up too-late >/dev/null
