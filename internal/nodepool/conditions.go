@@ -15,6 +15,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 const (
@@ -30,6 +31,7 @@ func (p *pass) set(conditionType string, status corev1.ConditionStatus, reason, 
 		Type: conditionType, Status: status, Reason: reason, Message: message,
 		LastTransitionTime: metav1.Now().Rfc3339Copy(), ObservedGeneration: p.np.Generation,
 	}
+	p.told = updated
 	for i, known := range p.np.Status.Conditions {
 		if known.Type != conditionType {
 			continue
@@ -67,7 +69,7 @@ func (p *pass) status(conditionType string) corev1.ConditionStatus {
 	return p.condition(conditionType).Status
 }
 
-func (r *Reconciler) autoscaling(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) autoscaling(_ context.Context, p *pass) error {
 	scaling := p.np.Spec.AutoScaling
 	switch {
 	case scaling == nil:
@@ -79,16 +81,16 @@ func (r *Reconciler) autoscaling(_ context.Context, p *pass) (outcome, error) {
 		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionTrue, hyperv1.AsExpectedReason,
 			fmt.Sprintf("Maximum nodes: %d, Minimum nodes: %d", scaling.Max, scaling.Min))
 	}
-	return next, nil
+	return nil
 }
 
-func (r *Reconciler) updateManagement(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) updateManagement(_ context.Context, p *pass) error {
 	if err := validateManagement(p.np.Spec.Management); err != nil {
 		p.set(hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
-		return stop, nil
+		return p.stop()
 	}
 	p.set(hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
-	return next, nil
+	return nil
 }
 
 func validateManagement(management hyperv1.NodePoolManagement) error {
@@ -113,17 +115,17 @@ func validateManagement(management hyperv1.NodePoolManagement) error {
 	return nil
 }
 
-func (r *Reconciler) ignitionEndpoint(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) ignitionEndpoint(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolIgnitionEndpointAvailable
 	if p.hc.Status.IgnitionEndpoint == "" {
 		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionEndpointMissingReason, "the HostedCluster has not published its ignition endpoint yet")
-		return stop, nil
+		return p.stop()
 	}
 	if host := explicitIgnitionHost(p.hc); host != "" {
 		if err := r.resolve(ctx, host); err != nil {
 			p.set(condition, corev1.ConditionFalse, hyperv1.ExternalDNSHostNotReachable, fmt.Sprintf("ignition host name %s does not resolve: %v", host, err))
 			p.requeue = pendingDNSPeriod
-			return stop, nil
+			return p.stop()
 		}
 	}
 	secret := &corev1.Secret{}
@@ -131,9 +133,9 @@ func (r *Reconciler) ignitionEndpoint(ctx context.Context, p *pass) (outcome, er
 	switch {
 	case apierrors.IsNotFound(err):
 		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionCACertMissingReason, "secret "+ignitionCASecret+" does not exist yet")
-		return stop, nil
+		return p.stop()
 	case err != nil:
-		return stop, fmt.Errorf("read secret %s: %w", ignitionCASecret, err)
+		return fmt.Errorf("read secret %s: %w", ignitionCASecret, err)
 	}
 	p.ignitionCA = secret.Data[corev1.TLSCertKey]
 	if len(p.ignitionCA) == 0 {
@@ -141,10 +143,10 @@ func (r *Reconciler) ignitionEndpoint(ctx context.Context, p *pass) (outcome, er
 	}
 	if len(p.ignitionCA) == 0 {
 		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionCACertMissingReason, "secret "+ignitionCASecret+" has no key "+corev1.TLSCertKey)
-		return stop, nil
+		return p.stop()
 	}
 	p.remove(condition)
-	return next, nil
+	return nil
 }
 
 // explicitIgnitionHost is a host name that somebody else has to publish in DNS.
@@ -167,24 +169,24 @@ func resolveHost(ctx context.Context, host string) error {
 	return err
 }
 
-func (r *Reconciler) archPlatform(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) archPlatform(_ context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolValidArchPlatform
 	arch, platform := p.arch(), p.np.Spec.Platform.Type
 	if platform != hyperv1.AzurePlatform && platform != hyperv1.NonePlatform {
 		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, fmt.Sprintf("platform %s is not supported", platform))
-		return next, nil
+		return nil
 	}
 	if !archFits(p.release.Architecture, arch) {
 		message := fmt.Sprintf("the release payload is for %s, the node pool wants %s; use a multi-arch payload or one of that architecture", p.release.Architecture, arch)
 		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, message)
-		return stop, fmt.Errorf("%s", message)
+		return fmt.Errorf("%s", message)
 	}
 	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
-	return next, nil
+	return nil
 }
 
 // reconciliationActive tells of a pause; it acts only after the conditions, in pausedDeployment.
-func (r *Reconciler) reconciliationActive(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) reconciliationActive(_ context.Context, p *pass) error {
 	const condition = hyperv1.ReconciliationActive
 	paused, until, err := pauseState(p.np.Spec.PausedUntil, r.now())
 	switch {
@@ -196,7 +198,7 @@ func (r *Reconciler) reconciliationActive(_ context.Context, p *pass) (outcome, 
 	default:
 		p.set(condition, corev1.ConditionTrue, hyperv1.ReconciliationActiveReason, "Reconciliation active on resource")
 	}
-	return next, nil
+	return nil
 }
 
 // pauseState reads spec.pausedUntil: a boolean, or the time at which the pause ends (then also how long it lasts).
@@ -217,12 +219,12 @@ func pauseState(value *string, now time.Time) (bool, time.Duration, error) {
 	return until.After(now), until.Sub(now), nil
 }
 
-func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolValidGeneratedPayload
 	token, reason, err := r.readToken(ctx, p)
 	if err != nil {
 		p.set(condition, corev1.ConditionFalse, reason, err.Error())
-		return next, nil
+		return nil
 	}
 	reported := string(token.Data[ignition.TokenReasonKey])
 	status := corev1.ConditionFalse
@@ -233,10 +235,10 @@ func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) (outcome, er
 		status = corev1.ConditionTrue
 	}
 	p.set(condition, status, reported, string(token.Data[ignition.TokenMessageKey]))
-	return next, nil
+	return nil
 }
 
-func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolReachedIgnitionEndpoint
 	token, reason, err := r.readToken(ctx, p)
 	switch {
@@ -247,7 +249,7 @@ func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) (outcome, err
 	default:
 		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionNotReachedReason, "no machine has asked for its configuration yet")
 	}
-	return next, nil
+	return nil
 }
 
 // readToken reads the token secret of the target configuration; reason is for the condition when that fails.
@@ -263,35 +265,33 @@ func (r *Reconciler) readToken(ctx context.Context, p *pass) (token *corev1.Secr
 	return token, "", nil
 }
 
-func (r *Reconciler) platformConfig(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) platformConfig(_ context.Context, p *pass) error {
 	if p.np.Spec.Platform.Type == hyperv1.AzurePlatform && p.np.Spec.Platform.Azure == nil {
 		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "spec.platform.azure is missing; platform type Azure needs it")
-		return stop, nil
+		return p.stop()
 	}
 	// The name begins those of machines, and a node is called like its machine's host: what is no host name never joins.
 	if problems := validation.IsDNS1123Label(p.np.Name); len(problems) > 0 {
 		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, fmt.Sprintf(
 			"nodes cannot be named after node pool %q: %s; create a node pool of another name, at most %d characters long and without dots",
 			p.np.Name, strings.Join(problems, ", "), validation.DNS1123LabelMaxLength))
-		return stop, nil
+		return p.stop()
 	}
 	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid")
-	return next, nil
+	return nil
 }
 
 // pausedDeployment stops Cluster API from moving machines while the pool is paused, and lets it go on afterwards.
-func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) error {
 	paused, _, err := pauseState(p.np.Spec.PausedUntil, r.now())
 	paused = paused && err == nil
-	result := next
+	if p.deployment != nil && paused != (p.deployment.Annotations[capiPausedAnnotation] == "true") {
+		if err := r.setPaused(ctx, newObject(gvkMachineDeployment, p.namespace, p.np.Name), paused); err != nil {
+			return err
+		}
+	}
 	if paused {
-		result = stop
+		return &steps.Stopped{Because: "spec.pausedUntil holds the machines as they are"}
 	}
-	if p.deployment == nil || paused == (p.deployment.Annotations[capiPausedAnnotation] == "true") {
-		return result, nil
-	}
-	if err := r.setPaused(ctx, newObject(gvkMachineDeployment, p.namespace, p.np.Name), paused); err != nil {
-		return stop, err
-	}
-	return result, nil
+	return nil
 }

@@ -27,19 +27,19 @@ type config struct {
 	proxy         ignition.Proxy
 }
 
-func (r *Reconciler) machineConfig(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) machineConfig(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolValidMachineConfig
 	if p.hc.Status.KubeConfig == nil {
-		return stop, nil
+		return p.stop()
 	}
 	generated, err := r.generate(ctx, p)
 	if err != nil {
 		p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
-		return stop, err
+		return err
 	}
 	p.config = generated
 	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
-	return next, nil
+	return nil
 }
 
 func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
@@ -170,17 +170,17 @@ func globalConfig(hc *hyperv1.HostedCluster) (string, error) {
 	return string(encoded), nil
 }
 
-func (r *Reconciler) updatingConfig(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) updatingConfig(_ context.Context, p *pass) error {
 	p.annotate(hyperv1.NodePoolTargetConfigVersionAnnotation, p.config.version)
 	p.updating(hyperv1.NodePoolUpdatingConfig, p.np.Annotations[hyperv1.NodePoolCurrentConfigAnnotation] != p.config.hash,
 		"Updating config in progress. Target config: "+p.config.hash)
-	return next, nil
+	return nil
 }
 
-func (r *Reconciler) updatingVersion(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) updatingVersion(_ context.Context, p *pass) error {
 	p.updating(hyperv1.NodePoolUpdatingVersion, p.np.Status.Version != p.release.Version,
 		"Updating version in progress. Target version: "+p.release.Version)
-	return next, nil
+	return nil
 }
 
 func (p *pass) annotate(key, value string) {

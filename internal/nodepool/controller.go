@@ -20,6 +20,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // FieldManager owns what this controller applies.
@@ -66,8 +67,9 @@ type Reconciler struct {
 
 // pass is what one reconcile knows.
 type pass struct {
-	np *hyperv1.NodePool
-	hc *hyperv1.HostedCluster
+	reconciler *Reconciler
+	np         *hyperv1.NodePool
+	hc         *hyperv1.HostedCluster
 	// namespace is the control-plane namespace.
 	namespace string
 
@@ -81,6 +83,8 @@ type pass struct {
 	// refused: the API server does not take the MachineDeployment, and condition Ready says so.
 	refused bool
 	requeue time.Duration
+	// told is the condition that was set last.
+	told hyperv1.NodePoolCondition
 }
 
 // again asks for another pass after a time, unless one comes sooner.
@@ -90,53 +94,50 @@ func (p *pass) again(after time.Duration) {
 	}
 }
 
-// outcome of a step.
-type outcome int
+// stop ends the pass because of the condition that was set last.
+func (p *pass) stop() error {
+	return &steps.Stopped{Because: fmt.Sprintf("condition %s is %s: %s", p.told.Type, p.told.Status, p.told.Message)}
+}
 
-const (
-	next outcome = iota
-	stop
-)
-
-type step struct {
-	name string
-	run  func(*Reconciler, context.Context, *pass) (outcome, error)
+func does(run func(*Reconciler, context.Context, *pass) error) func(*pass, context.Context) error {
+	return func(p *pass, ctx context.Context) error { return run(p.reconciler, ctx, p) }
 }
 
 // The order is the contract: a condition that stops the pass freezes those after it, but not what health tells.
-var steps = []step{
-	{"autoscaling", (*Reconciler).autoscaling},
-	{"update management", (*Reconciler).updateManagement},
-	{"release image", (*Reconciler).releaseImage},
-	{"ignition endpoint", (*Reconciler).ignitionEndpoint},
-	{"architecture", (*Reconciler).archPlatform},
-	{"pause", (*Reconciler).reconciliationActive},
-	{"version skew", (*Reconciler).versionSkew},
-	{"machine config", (*Reconciler).machineConfig},
-	{"updating config", (*Reconciler).updatingConfig},
-	{"updating version", (*Reconciler).updatingVersion},
-	{"generated payload", (*Reconciler).generatedPayload},
-	{"ignition reached", (*Reconciler).reachedIgnition},
-	{"network conflict", (*Reconciler).networkConflict},
-	{"platform config", (*Reconciler).platformConfig},
-	{"operating system", (*Reconciler).osImageStream},
-	{"paused deployment", (*Reconciler).pausedDeployment},
-	{"secrets", (*Reconciler).secrets},
-	{"machine template", (*Reconciler).machineTemplate},
-	{"machine deployment", (*Reconciler).machineDeployment},
-	{"machine health check", (*Reconciler).machineHealthCheck},
-	{"rollout", (*Reconciler).rollout},
-	{"sweep", (*Reconciler).sweep},
-}
+var plan = steps.Chain("nodepool", []steps.Step[*pass]{
+	{ID: "autoscaling", Run: does((*Reconciler).autoscaling)},
+	{ID: "update management", Run: does((*Reconciler).updateManagement)},
+	{ID: "release image", Run: does((*Reconciler).releaseImage)},
+	{ID: "ignition endpoint", Run: does((*Reconciler).ignitionEndpoint)},
+	{ID: "architecture", Run: does((*Reconciler).archPlatform)},
+	{ID: "pause", Run: does((*Reconciler).reconciliationActive)},
+	{ID: "version skew", Run: does((*Reconciler).versionSkew)},
+	{ID: "machine config", Run: does((*Reconciler).machineConfig)},
+	{ID: "updating config", Run: does((*Reconciler).updatingConfig)},
+	{ID: "updating version", Run: does((*Reconciler).updatingVersion)},
+	{ID: "generated payload", Run: does((*Reconciler).generatedPayload)},
+	{ID: "ignition reached", Run: does((*Reconciler).reachedIgnition)},
+	{ID: "network conflict", Run: does((*Reconciler).networkConflict)},
+	{ID: "platform config", Run: does((*Reconciler).platformConfig)},
+	{ID: "operating system", Run: does((*Reconciler).osImageStream)},
+	{ID: "paused deployment", Run: does((*Reconciler).pausedDeployment)},
+	{ID: "secrets", Run: does((*Reconciler).secrets)},
+	{ID: "machine template", Run: does((*Reconciler).machineTemplate)},
+	{ID: "machine deployment", Run: does((*Reconciler).machineDeployment)},
+	{ID: "machine health check", Run: does((*Reconciler).machineHealthCheck)},
+	{ID: "rollout", Run: does((*Reconciler).rollout)},
+	{ID: "sweep", Run: does((*Reconciler).sweep)},
+}...)
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
 	np := &hyperv1.NodePool{}
 	if err := r.client.Get(ctx, req.NamespacedName, np); err != nil {
+		plan.Forget(req.String())
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := np.DeepCopy()
-	p := &pass{np: np, namespace: controlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
+	p := &pass{reconciler: r, np: np, namespace: controlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
 	if !np.DeletionTimestamp.IsZero() {
 		return r.delete(ctx, p)
 	}
@@ -162,20 +163,8 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 	if err := r.readMachines(ctx, p); err != nil {
 		return err
 	}
-	return errors.Join(r.runSteps(ctx, p), r.health(ctx, p))
-}
-
-func (r *Reconciler) runSteps(ctx context.Context, p *pass) error {
-	for _, step := range steps {
-		result, err := step.run(r, ctx, p)
-		if err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
-		}
-		if result == stop {
-			return nil
-		}
-	}
-	return nil
+	report := plan.Run(ctx, client.ObjectKeyFromObject(p.np).String(), p)
+	return errors.Join(report.Err(), r.health(ctx, p))
 }
 
 func (r *Reconciler) findCluster(ctx context.Context, p *pass) (bool, error) {
@@ -244,7 +233,7 @@ func newReconciler(c client.Client, live client.Reader, options Options) *Reconc
 	if releases == nil {
 		releases = release.NewProvider()
 	}
-	return &Reconciler{client: c, live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost,
+	return &Reconciler{client: steps.Recording(c), live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost,
 		techPreview: options.TechPreview, ask: askAzure}
 }
 

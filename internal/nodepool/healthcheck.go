@@ -15,25 +15,25 @@ import (
 
 // machineHealthCheck replaces nodes that stay unhealthy; it starts when the first machine has been reached by ignition, so that a
 // configuration that never boots does not make machines without end.
-func (r *Reconciler) machineHealthCheck(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) machineHealthCheck(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolAutorepairEnabled
 	if !p.np.Spec.Management.AutoRepair {
 		if p.status(condition) != corev1.ConditionFalse {
 			if err := kube.DeleteIfExists(ctx, r.client, newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)); err != nil {
-				return stop, err
+				return err
 			}
 		}
 		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-		return next, nil
+		return nil
 	}
 	if p.status(hyperv1.NodePoolReachedIgnitionEndpoint) != corev1.ConditionTrue {
-		return next, nil
+		return nil
 	}
 	if err := r.apply(ctx, desiredHealthCheck(ctx, p)); err != nil {
-		return stop, err
+		return err
 	}
 	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
-	return next, nil
+	return nil
 }
 
 func desiredHealthCheck(ctx context.Context, p *pass) *unstructured.Unstructured {

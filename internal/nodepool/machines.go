@@ -23,13 +23,13 @@ const (
 	maxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 )
 
-func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) error {
 	if p.template == "" {
-		return next, nil
+		return nil
 	}
 	desired, err := desiredDeployment(p)
 	if err != nil {
-		return stop, err
+		return err
 	}
 	write := kube.Apply
 	if p.deployment != nil && !inPlace(p, desired) {
@@ -42,9 +42,9 @@ func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) (outcome, e
 		p.refused = true
 	}
 	if err != nil {
-		return stop, err
+		return err
 	}
-	return next, nil
+	return nil
 }
 
 // inPlace tells whether the fields that others like to change still are as this controller wrote them.

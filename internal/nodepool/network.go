@@ -14,7 +14,7 @@ import (
 const maxConflictMessage = 256
 
 // networkConflict tells of machines that can be reached at no address outside of the pods' network; it is absent while there are none.
-func (r *Reconciler) networkConflict(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) networkConflict(_ context.Context, p *pass) error {
 	var conflicts []string
 	for _, m := range p.machines {
 		if found := conflictOf(m, p.hc.Spec.Networking.ClusterNetwork); found != "" {
@@ -23,11 +23,11 @@ func (r *Reconciler) networkConflict(_ context.Context, p *pass) (outcome, error
 	}
 	if len(conflicts) == 0 {
 		p.remove(hyperv1.NodePoolClusterNetworkCIDRConflict)
-		return next, nil
+		return nil
 	}
 	p.set(hyperv1.NodePoolClusterNetworkCIDRConflict, corev1.ConditionTrue, hyperv1.InvalidConfigurationReason,
 		cut(strings.Join(conflicts, ", "), maxConflictMessage, "..."))
-	return next, nil
+	return nil
 }
 
 // conflictOf names the last address of a machine when all of them lie within the networks.

@@ -33,7 +33,7 @@ func TestOSImageStreamIsToldOf(t *testing.T) {
 	} {
 		p := &pass{np: nodePool()}
 		r := &Reconciler{live: stored{spec: test.spec}, techPreview: test.preview}
-		if _, err := r.osImageStream(t.Context(), p); err != nil {
+		if err := r.osImageStream(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.condition(hyperv1.NodePoolOSImageStreamSupported); got.Status != test.want {

@@ -28,14 +28,14 @@ func (p *pass) updating(condition string, differs bool, message string) {
 }
 
 // rollout advances what the pool calls current once every machine is of the target and available, and the former ones are gone with their nodes.
-func (r *Reconciler) rollout(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) rollout(ctx context.Context, p *pass) error {
 	if p.np.Spec.Platform.Type == hyperv1.NonePlatform {
 		p.np.Status.Version = p.release.Version
-		return stop, nil
+		return p.stop()
 	}
 	done, err := r.rolledOut(ctx, p)
 	if err != nil || !done {
-		return stop, err
+		return err
 	}
 	p.np.Status.Version = p.release.Version
 	p.annotate(hyperv1.NodePoolCurrentConfigAnnotation, p.config.hash)
@@ -44,7 +44,7 @@ func (r *Reconciler) rollout(ctx context.Context, p *pass) (outcome, error) {
 	for _, condition := range []string{hyperv1.NodePoolUpdatingConfig, hyperv1.NodePoolUpdatingVersion, hyperv1.NodePoolUpdatingPlatformMachineTemplate} {
 		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
 	}
-	return next, nil
+	return nil
 }
 
 // rolledOut compares with what was read at the start of the pass: a write of this pass makes the next one look again. The counts of a

@@ -25,19 +25,19 @@ const (
 	oldTokenLifetime = 2 * time.Hour
 )
 
-func (r *Reconciler) secrets(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) secrets(ctx context.Context, p *pass) error {
 	token, err := r.token(ctx, p)
 	if err != nil {
-		return stop, err
+		return err
 	}
 	userData, err := userDataSecret(p, string(token.Data[ignition.TokenKey]))
 	if err != nil {
-		return stop, err
+		return err
 	}
 	if err := r.apply(ctx, userData); err != nil {
-		return stop, err
+		return err
 	}
-	return next, r.expireOldTokens(ctx, p)
+	return r.expireOldTokens(ctx, p)
 }
 
 // token creates the token secret of the target configuration, or refreshes the hashes that follow the cluster in place.
@@ -188,10 +188,10 @@ func configurationHash(configuration *hyperv1.ClusterConfiguration) (string, err
 }
 
 // sweep deletes what no machine can need any more: the rollout is complete.
-func (r *Reconciler) sweep(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) sweep(ctx context.Context, p *pass) error {
 	secrets, err := r.poolSecrets(ctx, p)
 	if err != nil {
-		return stop, err
+		return err
 	}
 	for i := range secrets {
 		secret := &secrets[i]
@@ -199,8 +199,8 @@ func (r *Reconciler) sweep(ctx context.Context, p *pass) (outcome, error) {
 			continue
 		}
 		if err := kube.DeleteIfExists(ctx, r.client, secret); err != nil {
-			return stop, err
+			return err
 		}
 	}
-	return next, r.sweepTemplates(ctx, p)
+	return r.sweepTemplates(ctx, p)
 }

@@ -155,19 +155,19 @@ func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstruct
 }
 
 // machineTemplate creates the template of the target; templates are never changed, a new content is a new name.
-func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 	if p.np.Spec.Platform.Type != hyperv1.AzurePlatform || p.np.Spec.Platform.Azure == nil {
-		return next, nil
+		return nil
 	}
 	image, err := machineImage(p.np, p.release)
 	if err != nil {
 		p.set(hyperv1.NodePoolValidPlatformImage, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
-		return stop, err
+		return err
 	}
 	p.remove(hyperv1.NodePoolValidPlatformImage)
 	template, err := azureMachineTemplate(p, image)
 	if err != nil {
-		return stop, err
+		return err
 	}
 	live := newObject(gvkMachineTemplate, p.namespace, template.GetName())
 	err = r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
@@ -175,12 +175,12 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) (outcome, err
 		err = r.client.Create(ctx, template)
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return stop, fmt.Errorf("create AzureMachineTemplate %s: %w", template.GetName(), err)
+		return fmt.Errorf("create AzureMachineTemplate %s: %w", template.GetName(), err)
 	}
 	p.template = template.GetName()
 	p.updating(hyperv1.NodePoolUpdatingPlatformMachineTemplate, p.np.Annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation] != p.template,
 		"platform machine template update in progress. Target template: "+p.template)
-	return next, nil
+	return nil
 }
 
 // sweepTemplates deletes the pool's other templates.

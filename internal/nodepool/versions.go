@@ -17,17 +17,17 @@ import (
 // maxSkew is how many minor versions nodes may be behind the control plane.
 const maxSkew = 3
 
-func (r *Reconciler) releaseImage(ctx context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) releaseImage(ctx context.Context, p *pass) error {
 	err := r.lookupRelease(ctx, p)
 	if err == nil {
 		err = p.validTarget()
 	}
 	if err != nil {
 		p.set(hyperv1.NodePoolValidReleaseImage, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "Failed to get release image: "+err.Error())
-		return stop, err
+		return err
 	}
 	p.set(hyperv1.NodePoolValidReleaseImage, corev1.ConditionTrue, hyperv1.AsExpectedReason, "Using release image: "+p.np.Spec.Release.Image)
-	return next, nil
+	return nil
 }
 
 func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
@@ -71,11 +71,11 @@ func (p *pass) validTarget() error {
 	return err
 }
 
-func (r *Reconciler) versionSkew(_ context.Context, p *pass) (outcome, error) {
+func (r *Reconciler) versionSkew(_ context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolSupportedVersionSkew
 	status, reason, message := skew(clusterVersion(p.hc), p.release.Version)
 	p.set(condition, status, reason, message)
-	return next, nil
+	return nil
 }
 
 // clusterVersion is the newest version the cluster has completed, else the one it is going to.
