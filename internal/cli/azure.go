@@ -38,14 +38,21 @@ func (f *azureFlags) addPlan(cmd *cobra.Command) {
 }
 
 func (f *azureFlags) session() (*azure.Session, error) {
-	if f.output != "" && f.output != "json" && f.output != "yaml" {
-		return nil, fmt.Errorf("--output %q is unknown; use json or yaml", f.output)
+	if err := checkOutput(f.output); err != nil {
+		return nil, err
 	}
 	credentials, err := azure.ReadCredentials(f.credentials)
 	if err != nil {
 		return nil, err
 	}
 	return azure.NewSession(credentials, f.cloud)
+}
+
+func checkOutput(format string) error {
+	if format != "" && format != "json" && format != "yaml" {
+		return fmt.Errorf("--output %q is unknown; use json or yaml", format)
+	}
+	return nil
 }
 
 // printPlan shows the steps as a table, or as the format asked for.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,33 +15,69 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 type kubeconfigFlags struct {
-	name, namespace string
-	portForward     bool
+	name, namespace, outputFile string
+	portForward                 bool
 }
 
 func newCreateKubeconfigCommand() *cobra.Command {
 	f := &kubeconfigFlags{}
 	cmd := &cobra.Command{
-		Use:   "kubeconfig",
+		Use:   "kubeconfig [NAME]",
 		Short: "Print the administrator's kubeconfig of one hosted cluster, or of all in a namespace",
-		Example: `  hypershift create kubeconfig --name demo > demo.kubeconfig
+		Long: `Prints the administrator's kubeconfig, or writes it with --output-file: a file that only its owner can read, whole or not at all.
+Whoever has it administers the cluster.`,
+		Example: `  hypershift create kubeconfig demo --output-file demo.kubeconfig
+  hypershift create kubeconfig --name demo > demo.kubeconfig
   hypershift create kubeconfig --namespace clusters > all.kubeconfig`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.takeName(args); err != nil {
+				return err
+			}
+			if err := checkWritable("--output-file", f.outputFile); err != nil {
+				return err
+			}
 			c, err := newKubeClient("")
 			if err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if f.outputFile == "" {
+				return f.run(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			var content bytes.Buffer
+			if err := f.run(cmd.Context(), c, &content, cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			if err := provision.WriteSecretFile(f.outputFile, content.Bytes()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), f.outputFile)
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "name of the hosted cluster; all in the namespace when empty")
 	cmd.Flags().StringVar(&f.namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	cmd.Flags().StringVar(&f.outputFile, "output-file", "", "file to write to (mode 0600); standard output when empty")
 	cmd.Flags().BoolVar(&f.portForward, "port-forward", false, "for private clusters: reach the API server through `kubectl port-forward`")
 	return cmd
+}
+
+// takeName takes the name from where it was typed.
+func (f *kubeconfigFlags) takeName(args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case f.name != "" && f.name != args[0]:
+		return fmt.Errorf("the name is given twice: %s, and --name %s", args[0], f.name)
+	case args[0] == "":
+		return errors.New("the name of the hosted cluster is empty; leave it out to have all of the namespace")
+	}
+	f.name = args[0]
+	return nil
 }
 
 func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, messages io.Writer) error {

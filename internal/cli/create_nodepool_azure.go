@@ -8,12 +8,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // nodePoolFlags are the flags of create nodepool azure.
@@ -21,6 +25,7 @@ type nodePoolFlags struct {
 	machineFlags
 	credentials string
 	render      bool
+	releases    release.Provider // nil reads registries
 }
 
 func newCreateNodePoolCommand() *cobra.Command {
@@ -40,7 +45,7 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 			if cmd.Flags().Changed("node-count") {
 				fmt.Fprintln(cmd.ErrOrStderr(), "--node-count is deprecated, use --replicas")
 			}
-			if err := f.validate(); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			c, err := newKubeClient("")
@@ -52,9 +57,9 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.add(flags)
-	flags.StringVar(&f.Name, "name", "example", "name of the node pool")
+	flags.StringVar(&f.Name, "name", "", "name of the node pool (required)")
 	flags.StringVar(&f.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
-	flags.StringVar(&f.ClusterName, "cluster-name", "example", "name of the hosted cluster")
+	flags.StringVar(&f.ClusterName, "cluster-name", "", "name of the hosted cluster (required)")
 	flags.Int32Var(&f.Replicas, "replicas", 2, "number of nodes")
 	// Not marked as deprecated: the flag library would print its notice on stdout, into what --render prints.
 	flags.Int32Var(&f.Replicas, "node-count", 2, "alias of --replicas")
@@ -65,6 +70,23 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 	return cmd
 }
 
+// check is what the flags alone can tell.
+func (f *nodePoolFlags) check() error {
+	var errs []error
+	if f.ClusterName == "" {
+		errs = append(errs, errors.New("--cluster-name is required: the hosted cluster whose nodes these are"))
+	}
+	if f.Name == "" {
+		errs = append(errs, errors.New("--name is required: the name of the node pool"))
+	} else if len(validation.IsDNS1123Label(f.Name)) > 0 {
+		errs = append(errs, fmt.Errorf("--name %q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", f.Name))
+	}
+	if f.Replicas < 0 {
+		errs = append(errs, fmt.Errorf("--replicas %d is negative", f.Replicas))
+	}
+	return errors.Join(append(errs, f.validate(), checkImage("--release-image", f.ReleaseImage))...)
+}
+
 func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages io.Writer) error {
 	key := client.ObjectKey{Namespace: f.Namespace, Name: f.ClusterName}
 	hc := &hyperv1.HostedCluster{}
@@ -72,6 +94,9 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 		return errNotInstalled
 	} else if err != nil {
 		return fmt.Errorf("cannot read HostedCluster %s: %w; name an existing one with --cluster-name and --namespace", key, err)
+	}
+	if err := f.checkSkew(ctx, c, hc, messages); err != nil {
+		return err
 	}
 	if err := f.fit(hc); err != nil {
 		return err
@@ -95,6 +120,72 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 	}
 	_, err = fmt.Fprintf(out, "NodePool %s created\n", f.Name)
 	return err
+}
+
+// maxSkew is how many minor versions nodes may be behind their control plane.
+const maxSkew = 3
+
+// checkSkew refuses a release that is newer than the hosted cluster, or too old for it. What cannot be read from here the operator
+// reads.
+func (f *nodePoolFlags) checkSkew(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, messages io.Writer) error {
+	running := hostedVersion(hc)
+	if f.ReleaseImage == "" || f.ReleaseImage == hc.Spec.Release.Image || running == "" {
+		return nil
+	}
+	pool, err := f.versionOf(ctx, c, hc)
+	if err != nil {
+		fmt.Fprintf(messages, "warning: cannot see which version %s is: %v\n", f.ReleaseImage, err)
+		return nil
+	}
+	control, err := utilversion.ParseSemantic(running)
+	if err != nil {
+		return fmt.Errorf("version %q of HostedCluster %s: %w", running, hc.Name, err)
+	}
+	behind := release.Minor(control) - release.Minor(pool)
+	switch {
+	case behind < 0 || behind == 0 && control.LessThan(pool):
+		return fmt.Errorf("--release-image: version %s of the node pool cannot be higher than version %s of HostedCluster %s; upgrade that first", pool, running, hc.Name)
+	case behind > maxSkew:
+		return fmt.Errorf("--release-image: version %s of the node pool is less than version %s of HostedCluster %s by more than %d minor versions; give a newer release", pool, running, hc.Name, maxSkew)
+	}
+	return nil
+}
+
+// hostedVersion is the newest version that the cluster has completed, else the one it is going to.
+func hostedVersion(hc *hyperv1.HostedCluster) string {
+	if hc.Status.Version == nil {
+		return ""
+	}
+	for _, entry := range hc.Status.Version.History {
+		if entry.State == hyperv1.CompletedUpdate {
+			return entry.Version
+		}
+	}
+	return hc.Status.Version.Desired.Version
+}
+
+func (f *nodePoolFlags) versionOf(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) (*utilversion.Version, error) {
+	secret := &corev1.Secret{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: hc.Namespace, Name: hc.Spec.PullSecret.Name}, secret); err != nil {
+		return nil, fmt.Errorf("read pull secret %s: %w", hc.Spec.PullSecret.Name, err)
+	}
+	access := release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey], Mirrors: release.ContentSources(hc.Spec.ImageContentSources)}
+	if bundle := hc.Spec.AdditionalTrustBundle; bundle != nil {
+		config := &corev1.ConfigMap{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: hc.Namespace, Name: bundle.Name}, config); err != nil {
+			return nil, fmt.Errorf("read trust bundle %s: %w", bundle.Name, err)
+		}
+		access.TrustBundle = []byte(config.Data[hyperv1.TrustBundleKey])
+	}
+	releases := f.releases
+	if releases == nil {
+		releases = release.Reader{}
+	}
+	found, err := releases.Lookup(ctx, f.ReleaseImage, access)
+	if err != nil {
+		return nil, err
+	}
+	return utilversion.ParseSemantic(found.Version)
 }
 
 // fit checks the pool against its cluster and takes from it what was not given.

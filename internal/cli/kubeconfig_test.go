@@ -25,7 +25,7 @@ current-context: x
 func hostedCluster(name string, reported bool) *hyperv1.HostedCluster {
 	hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: name}}
 	hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{SubnetID: "SUBNET"}}
-	hc.Spec.Release.Image = "quay.io/r:1"
+	hc.Spec.Release.Image = "quay.io/release:1"
 	if reported {
 		hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: name + "-admin-kubeconfig"}
 	}
@@ -84,7 +84,7 @@ func TestCreateNodePool(t *testing.T) {
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "clusters", Name: "extra"}, np); err != nil {
 		t.Fatal(err)
 	}
-	if np.Spec.Platform.Azure.SubnetID != "SUBNET" || np.Spec.Release.Image != "quay.io/r:1" || *np.Spec.Replicas != 3 {
+	if np.Spec.Platform.Azure.SubnetID != "SUBNET" || np.Spec.Release.Image != "quay.io/release:1" || *np.Spec.Replicas != 3 {
 		t.Errorf("the pool does not take after its cluster: %+v", np.Spec)
 	}
 	if err := f.run(ctx, c, &out, &out); err == nil || !strings.Contains(err.Error(), "already exists") {
@@ -93,5 +93,18 @@ func TestCreateNodePool(t *testing.T) {
 	f.ClusterName = "nobody"
 	if err := f.run(ctx, c, &out, &out); err == nil {
 		t.Error("a pool of a cluster that does not exist was created")
+	}
+}
+
+// The name may be typed as an argument; the same name twice is one.
+func TestKubeconfigTakesAName(t *testing.T) {
+	for _, tc := range []struct {
+		flag, argument, want string
+		refused              bool
+	}{{"", "a", "a", false}, {"a", "a", "a", false}, {"b", "a", "", true}, {"", "", "", true}} {
+		f := kubeconfigFlags{name: tc.flag}
+		if err := f.takeName([]string{tc.argument}); (err != nil) != tc.refused || err == nil && f.name != tc.want {
+			t.Errorf("--name %q and %q: %q, %v", tc.flag, tc.argument, f.name, err)
+		}
 	}
 }

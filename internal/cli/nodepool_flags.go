@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/pflag"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -125,6 +126,17 @@ func (m *machineFlags) validateImage() error {
 		if p.value != "" && !regexp.MustCompile(p.pattern).MatchString(p.value) {
 			return fmt.Errorf("%s %q does not match %s", p.flag, p.value, p.pattern)
 		}
+	}
+	return nil
+}
+
+// checkImage refuses what is no reference to an image.
+func checkImage(flag, image string) error {
+	if image == "" {
+		return nil
+	}
+	if _, err := name.ParseReference(image); err != nil {
+		return fmt.Errorf("%s %q is no reference of an image such as quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64: %w", flag, image, err)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func NewRoot() *cobra.Command {
 		Short: "Self-managed HyperShift on Azure: hosted control planes on your management cluster",
 		Example: `  hypershift install --pull-secret pull-secret.json --limit-crd-install Azure
   hypershift create cluster azure --name demo --azure-creds azure-credentials.json --base-domain example.com ...
-  hypershift create kubeconfig --name demo > demo.kubeconfig`,
+  hypershift create kubeconfig demo --output-file demo.kubeconfig`,
 		Version:          version.Version,
 		SilenceErrors:    true,
 		SilenceUsage:     true,

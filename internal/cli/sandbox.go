@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/signal"
@@ -139,6 +140,9 @@ func sandboxStatus(dir *string) *cobra.Command {
 
 func printStatus(ctx context.Context, w io.Writer, dir, output string) error {
 	status, err := sandbox.GetStatus(ctx, dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the sandbox in %s belongs to another user, who alone may ask for its state: ask as that user, for instance with sudo", status.Dir)
+	}
 	if err != nil {
 		return err
 	}

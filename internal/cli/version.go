@@ -21,7 +21,7 @@ const operatorNamespace = "hypershift"
 
 type versionFlags struct {
 	commitOnly, clientOnly bool
-	namespace              string
+	namespace, output      string
 }
 
 func newVersionCommand() *cobra.Command {
@@ -29,10 +29,16 @@ func newVersionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the versions of this program and of the installed operator",
-		Example: "  hypershift version\n  hypershift version --client-only",
+		Example: "  hypershift version\n  hypershift version --client-only -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
+			if err := checkOutput(f.output); err != nil {
+				return err
+			}
+			if f.output != "" {
+				return printObject(out, f.output, f.report(cmd.Context()))
+			}
 			if f.commitOnly {
 				fmt.Fprintln(out, version.Get().Commit)
 				return nil
@@ -48,8 +54,43 @@ func newVersionCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.commitOnly, "commit-only", false, "print only the commit of this program")
 	cmd.Flags().BoolVar(&f.clientOnly, "client-only", false, "do not ask the management cluster")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the versions as json or yaml")
+	cmd.MarkFlagsMutuallyExclusive("output", "commit-only")
 	cmd.Flags().StringVar(&f.namespace, "namespace", operatorNamespace, "namespace of the operator")
 	return cmd
+}
+
+// versionReport are the versions for a program.
+type versionReport struct {
+	Client clientReport  `json:"client"`
+	Server *serverReport `json:"server,omitempty"`
+}
+
+type clientReport struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Go       string `json:"goVersion"`
+	Platform string `json:"platform"`
+}
+
+type serverReport struct {
+	Commit        string   `json:"commit,omitempty"`
+	SupportedOCPs []string `json:"supportedOCPVersions,omitempty"`
+	Error         string   `json:"error,omitempty"`
+}
+
+func (f *versionFlags) report(ctx context.Context) versionReport {
+	info := version.Get()
+	out := versionReport{Client: clientReport{info.Version, info.Commit, info.GoVersion, info.Platform}}
+	if f.clientOnly {
+		return out
+	}
+	out.Server = &serverReport{}
+	var err error
+	if out.Server.Commit, out.Server.SupportedOCPs, err = f.server(ctx); err != nil {
+		out.Server.Error = oneLine(err)
+	}
+	return out
 }
 
 // checkServerVersion refuses an operator of another build than this program.

@@ -203,6 +203,9 @@ func (h *Handoff) Write(path string) error {
 	return replaceFile(path, raw, handoffMode)
 }
 
+// WriteSecretFile replaces a file in one step; only the user can read it.
+func WriteSecretFile(path string, raw []byte) error { return replaceFile(path, raw, handoffMode) }
+
 // replaceFile never leaves half a file behind.
 func replaceFile(path string, raw []byte, mode os.FileMode) error {
 	return writeFile(path, raw, mode, os.Rename)
