@@ -30,7 +30,7 @@ func (f *clusterFlags) takeHandoff(cmd *cobra.Command) error {
 	}
 	if from := h.Issuer; from != nil {
 		orElse(&f.cluster.Identity.IssuerURL, from.URL)
-		orElse(&f.signingKey, from.PrivateKeyPath)
+		orElse(&f.signingKey, f.handoff.locate(from.PrivateKeyPath))
 	}
 	if from := h.Identities; from != nil && f.workloadIdentities == "" {
 		f.infra.Identities = from.Clients
@@ -71,9 +71,7 @@ func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) 
 	if err := h.lock(); err != nil {
 		return nil, err
 	}
-	if err := h.BeginInfra(session, f.infra); err != nil {
-		return nil, h.undo(err)
-	}
+	h.BeginInfra(session, f.infra)
 	out, err := c.createInfra(ctx, session, f.infra, h.journal(provision.InfraStack, stackProgress(c.cmd)))
 	if err != nil {
 		return nil, h.undo(err)

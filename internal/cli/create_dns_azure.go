@@ -34,12 +34,15 @@ credentials file is missing, a new secret takes the place of the one before.`,
     --azure-creds azure-credentials.json --management-issuer-url https://ISSUER --external-dns-credentials azure_mgmt.json --handoff demo.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := handoff.open(); err != nil {
+			if err := handoff.openWritten(); err != nil {
 				return err
 			}
 			handoff.complete(cmd, &flags, nil, nil)
 			o.Location = flags.location
 			if err := o.Validate(); err != nil {
+				return err
+			}
+			if err := checkWritable("--external-dns-credentials", o.CredentialsPath); err != nil {
 				return err
 			}
 			return withPlan(cmd, &flags,
@@ -84,7 +87,7 @@ func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	if err != nil {
 		return nil, h.undo(err)
 	}
-	h.EndDNS(out)
+	h.endDNS(out)
 	return out, h.save(nil)
 }
 

@@ -87,7 +87,7 @@ func (f *iamFlags) addRoles(flags *pflag.FlagSet) {
 
 // fill completes the options and checks them, before any call is made.
 func (f *iamFlags) fill(cmd *cobra.Command) error {
-	if err := f.handoff.open(); err != nil {
+	if err := f.handoff.openWritten(); err != nil {
 		return err
 	}
 	o := &f.iam
@@ -106,7 +106,10 @@ func (f *iamFlags) fill(cmd *cobra.Command) error {
 	case f.roles != provision.RoleScopes{}:
 		return errors.New("--cluster-resource-group-name, --vnet-id, --network-security-group-id and --dns-zone-rg-name say where to give roles; they need --assign-identity-roles")
 	}
-	return o.Validate()
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	return checkWritable("--output-file", f.outputFile)
 }
 
 func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, path string, h *handoffFile) (*provision.WorkloadIdentities, error) {

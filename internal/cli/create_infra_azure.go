@@ -68,7 +68,7 @@ func newCreateInfraAzureCommand() *cobra.Command {
 
 // fill completes the options and checks them, before any call is made.
 func (f *infraFlags) fill(cmd *cobra.Command) error {
-	if err := f.handoff.open(); err != nil {
+	if err := f.handoff.openWritten(); err != nil {
 		return err
 	}
 	o := &f.infra
@@ -81,10 +81,13 @@ func (f *infraFlags) fill(cmd *cobra.Command) error {
 	if err := f.managed.load(o); err != nil {
 		return err
 	}
-	if err := infraIdentities(o, f.workloadIdentities, f.handoff.Identities); err != nil {
+	if err := errors.Join(o.Missing(), infraIdentities(o, f.workloadIdentities, f.handoff.Identities)); err != nil {
 		return err
 	}
 	if err := o.Validate(); err != nil {
+		return err
+	}
+	if err := checkWritable("--output-file", f.outputFile); err != nil {
 		return err
 	}
 	warnUnguarded(*o, progressLine(cmd))
@@ -150,9 +153,7 @@ func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flag
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	if err := h.BeginInfra(s, o); err != nil {
-		return nil, h.undo(err)
-	}
+	h.BeginInfra(s, o)
 	out, err := provision.CreateInfra(ctx, s, o, h.journal(provision.InfraStack, stackProgress(cmd)))
 	if err != nil {
 		return nil, h.undo(err)

@@ -35,7 +35,7 @@ key leaks can impersonate the identities of every other one.`,
     --resource-group-name os4-common --location eastus --output-dir . --handoff demo.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := handoff.open(); err != nil {
+			if err := handoff.openWritten(); err != nil {
 				return err
 			}
 			handoff.complete(cmd, &flags, &o.Name, nil)
@@ -47,6 +47,9 @@ key leaks can impersonate the identities of every other one.`,
 				return errors.New("--issuer-url makes nothing in Azure, so there is no plan; leave --dry-run out")
 			}
 			if err := o.Validate(); err != nil && issuerURL == "" {
+				return err
+			}
+			if err := checkNewFolder("--output-dir", o.KeyDirectory); err != nil {
 				return err
 			}
 			return withPlan(cmd, &flags,
@@ -96,11 +99,11 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	if err != nil {
 		return issuer, h.undo(err)
 	}
-	h.Issuer = issuerHandoff(o, issuer)
+	h.Issuer = h.issuerHandoff(o, issuer)
 	return issuer, h.save(nil)
 }
 
-func issuerHandoff(o provision.IssuerOptions, issuer provision.Issuer) *provision.IssuerHandoff {
+func (h *handoffFile) issuerHandoff(o provision.IssuerOptions, issuer provision.Issuer) *provision.IssuerHandoff {
 	return &provision.IssuerHandoff{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
-		Shared: o.Shared, PrivateKeyPath: issuer.PrivateKeyPath, PublicKeyPath: issuer.PublicKeyPath}
+		Shared: o.Shared, PrivateKeyPath: h.relative(issuer.PrivateKeyPath), PublicKeyPath: h.relative(issuer.PublicKeyPath)}
 }

@@ -36,13 +36,16 @@ for each other is made at the same time, and the identities get their roles. The
 			if handoff.path == "" {
 				return errors.New("--handoff is required: the file that takes the result")
 			}
-			if err := handoff.open(); err != nil {
+			if err := handoff.openWritten(); err != nil {
 				return err
 			}
 			handoff.complete(cmd, &flags, &o.Issuer.Name, &o.IAM.InfraID)
 			sharePrerequisites(&o, flags.location)
 			handoff.ContinueInfra(&o.Infra)
 			if err := o.Validate(); err != nil {
+				return err
+			}
+			if err := errors.Join(checkNewFolder("--output-dir", o.Issuer.KeyDirectory), checkWritable("--external-dns-credentials", o.DNS.CredentialsPath)); err != nil {
 				return err
 			}
 			return withPlan(cmd, &flags,
@@ -98,21 +101,20 @@ func createPrerequisites(ctx context.Context, cmd *cobra.Command, s *azure.Sessi
 	if err := h.claim(s, flags, o.Issuer.Name, o.IAM.InfraID); err != nil {
 		return nil, err
 	}
-	err := h.BeginInfra(s, o.Infra)
-	if err == nil && o.DNS.Zone != "" {
-		err = h.beginDNS(s, o.DNS)
-	}
-	if err != nil {
-		return nil, h.undo(err)
+	h.BeginInfra(s, o.Infra)
+	if o.DNS.Zone != "" {
+		if err := h.beginDNS(s, o.DNS); err != nil {
+			return nil, h.undo(err)
+		}
 	}
 	out, err := provision.CreatePrerequisites(ctx, s, o, h.journal("", stackProgress(cmd)))
 	if err != nil {
 		return nil, h.undo(err)
 	}
-	h.Issuer = issuerHandoff(o.Issuer, out.Issuer)
+	h.Issuer = h.issuerHandoff(o.Issuer, out.Issuer)
 	h.Identities = &provision.IdentitiesHandoff{ResourceGroup: o.IAM.ResourceGroup, Clients: out.Identities}
 	if out.DNS != nil {
-		h.EndDNS(out.DNS)
+		h.endDNS(out.DNS)
 	}
 	h.EndInfra(o.Infra, out.Infra)
 	return out, h.save(nil)

@@ -34,6 +34,7 @@ the zone go the names of the clusters that use it.`,
 			}
 			handoff.complete(cmd, &flags, nil, nil)
 			completeDNS(&o, handoff.KnownDNS())
+			o.CredentialsPath = handoff.locate(o.CredentialsPath)
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					return provision.PlanDestroyDNS(ctx, s, o, force)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,7 @@ type handoffFile struct {
 	path string
 	*provision.Handoff
 	asRead []byte
+	isNew  bool // there was no such file when it was read
 	unlock func()
 }
 
@@ -32,11 +34,21 @@ func (h *handoffFile) addRead(cmd *cobra.Command) {
 }
 
 func (h *handoffFile) open() (err error) {
+	_, statErr := os.Stat(h.path)
+	h.isNew = h.path != "" && errors.Is(statErr, os.ErrNotExist)
 	if h.Handoff, err = provision.ReadOrNewHandoff(h.path); err != nil {
 		return err
 	}
 	h.asRead, err = h.Encode()
 	return err
+}
+
+// openWritten is open for a command that writes the file, which has to be possible.
+func (h *handoffFile) openWritten() error {
+	if err := checkWritable("--handoff", h.path); err != nil {
+		return err
+	}
+	return h.open()
 }
 
 // mustOpen refuses a file that is not there.
@@ -54,6 +66,13 @@ func (h *handoffFile) journal(stackName string, progress stack.Progress) stack.P
 	return h.Journal(stackName, h.path, progress).Progress
 }
 
+// endDNS has the complete zone on file.
+func (h *handoffFile) endDNS(out *provision.DNSHandoff) {
+	onFile := *out
+	onFile.CredentialsPath = h.relative(out.CredentialsPath)
+	h.EndDNS(&onFile)
+}
+
 // save writes what is known, beside the error of the work, and lets other commands write the file.
 func (h *handoffFile) save(workErr error) error {
 	if h.path == "" {
@@ -65,20 +84,51 @@ func (h *handoffFile) save(workErr error) error {
 
 // beginDNS has the application on file before it is made: nothing else of it would be on record.
 func (h *handoffFile) beginDNS(s *azure.Session, o provision.DNSOptions) error {
+	o.CredentialsPath = h.relative(o.CredentialsPath)
 	if err := h.BeginDNS(s, o); err != nil || h.path == "" || o.ServicePrincipal == "" {
 		return err
 	}
 	return h.Write(h.path)
 }
 
-// undo ends work that failed. What it was given may be why, so a run that has made nothing leaves nothing of that for the next.
+// undo ends work that failed. What it was given may be why, so a run that has made nothing leaves nothing of that for the next, and
+// no file where there was none.
 func (h *handoffFile) undo(workErr error) error {
 	before, err := provision.ParseHandoff(h.asRead)
 	if err != nil {
 		return h.save(errors.Join(workErr, err))
 	}
 	h.Undo(before)
+	if now, err := h.Encode(); h.isNew && err == nil && bytes.Equal(now, h.asRead) {
+		defer h.release()
+		os.Remove(h.path) // it may hold what the run was about to make
+		return workErr
+	}
 	return h.save(workErr)
+}
+
+// locate finds what the file names: its paths are relative to its own folder, so that they lead to the same files from everywhere.
+func (h *handoffFile) locate(path string) string {
+	if path == "" || h.path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(h.path), path)
+}
+
+// relative is the path as the file names it. One that was typed from the root stays so.
+func (h *handoffFile) relative(path string) string {
+	if path == "" || h.path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	folder, err := filepath.Abs(filepath.Dir(h.path))
+	target, targetErr := filepath.Abs(path)
+	if err != nil || targetErr != nil {
+		return path
+	}
+	if near, err := filepath.Rel(folder, target); err == nil {
+		return near
+	}
+	return target
 }
 
 // claim begins the work: it keeps other commands from writing the file until save, and says whose file it is.

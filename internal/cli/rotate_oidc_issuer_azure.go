@@ -68,7 +68,7 @@ func (f *rotateFlags) run(cmd *cobra.Command) error {
 	if from := f.handoff.Issuer; from != nil {
 		completeIssuer(&f.Issuer, from)
 		if !cmd.Flags().Changed("output-dir") && from.PrivateKeyPath != "" {
-			f.Issuer.KeyDirectory = filepath.Dir(from.PrivateKeyPath)
+			f.Issuer.KeyDirectory = filepath.Dir(f.handoff.locate(from.PrivateKeyPath))
 		}
 	}
 	if f.updateCluster {

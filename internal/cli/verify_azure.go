@@ -107,6 +107,12 @@ func printFailures(w io.Writer, checks []provision.Check) {
 func (f *verifyFlags) fill(s *azure.Session) error {
 	h := f.handoff.Handoff
 	h.Name, h.InfraID = f.name, f.infraID
+	if dns := h.DNS; dns != nil {
+		dns.CredentialsPath = f.handoff.locate(dns.CredentialsPath)
+	}
+	if h.Issuer != nil {
+		h.Issuer.PrivateKeyPath = f.handoff.locate(h.Issuer.PrivateKeyPath)
+	}
 	if f.issuerURL != "" || f.key != "" {
 		issuer := provision.IssuerHandoff{}
 		if h.Issuer != nil {

@@ -74,10 +74,7 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 			return nil, nil, fmt.Errorf("%s is required: it names the resources to destroy", f.flag)
 		}
 	}
-	i, err := newInfra(s, InfraOptions{Name: o.Name, InfraID: o.InfraID, ResourceGroup: o.ResourceGroup, VNetID: o.VNetID, NSGID: o.NSGID})
-	if err != nil {
-		return nil, nil, err
-	}
+	i := newInfra(s, InfraOptions{Name: o.Name, InfraID: o.InfraID, ResourceGroup: o.ResourceGroup, VNetID: o.VNetID, NSGID: o.NSGID})
 	if o.Adopt {
 		o.disown(i)
 	}

@@ -120,7 +120,7 @@ func CreateDNS(ctx context.Context, s *azure.Session, o DNSOptions, progress fun
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
-	return &d.out, stack.Create(ctx, d.nodes(), options(progress))
+	return &d.out, stack.Create(ctx, d.guardedNodes(), options(progress))
 }
 
 // PlanDNS says what CreateDNS would do.
@@ -129,7 +129,12 @@ func PlanDNS(ctx context.Context, s *azure.Session, o DNSOptions) ([]stack.Step,
 	if err := d.Validate(); err != nil {
 		return nil, err
 	}
-	return stack.Plan(ctx, d.nodes())
+	return stack.Plan(ctx, d.guardedNodes())
+}
+
+// guardedNodes are the nodes with what is asked before the first of them is written.
+func (d *dnsStack) guardedNodes() []*stack.Node {
+	return guarded(d.s, d.Location, d.nodes(), func() []*stack.Node { return newDNSStack(d.s, d.DNSOptions).nodes() })
 }
 
 func (d *dnsStack) nodes() []*stack.Node {

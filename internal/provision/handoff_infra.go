@@ -10,16 +10,11 @@ import (
 const InfraStack = "infra"
 
 // BeginInfra notes what a run is about to make: a later one goes on from it, and destroy knows what the user has brought.
-func (h *Handoff) BeginInfra(s *azure.Session, o InfraOptions) error {
-	i, err := newInfra(s, o)
-	if err != nil {
-		return err
-	}
-	h.InfraUnderWay = i.out
+func (h *Handoff) BeginInfra(s *azure.Session, o InfraOptions) {
+	h.InfraUnderWay = newInfra(s, o).out
 	if b := (BroughtHandoff{o.PrivateZoneID, o.PublicIPID, o.LoadBalancerID}); b != (BroughtHandoff{}) {
 		h.Brought = &b
 	}
-	return nil
 }
 
 // EndInfra makes a complete infrastructure part of the hand-off.

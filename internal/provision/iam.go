@@ -61,12 +61,8 @@ type IAMOptions struct {
 
 // Validate names the flag that is missing.
 func (o IAMOptions) Validate() error {
-	for _, f := range []struct{ flag, value string }{
-		{"name", o.Name}, {"infra-id", o.InfraID}, {"resource-group-name", o.ResourceGroup}, {"oidc-issuer-url", o.IssuerURL},
-	} {
-		if f.value == "" {
-			return fmt.Errorf("%s is required", f.flag)
-		}
+	if err := missing([]flagValue{{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--resource-group-name", o.ResourceGroup}, {"--oidc-issuer-url", o.IssuerURL}}); err != nil {
+		return err
 	}
 	return firstError(checkClusterName(o.Name), checkInfraID(o.InfraID), checkGroup("--resource-group-name", o.ResourceGroup),
 		checkIssuerURL("--oidc-issuer-url", o.IssuerURL), checkTags("--tags", o.Tags), o.Roles.validate())
@@ -176,7 +172,7 @@ func CreateIAM(ctx context.Context, s *azure.Session, o IAMOptions, progress fun
 		return nil, err
 	}
 	out := &WorkloadIdentities{}
-	return out, stack.Create(ctx, iamNodes(s, o, out), options(progress))
+	return out, stack.Create(ctx, guardedIAM(s, o, out), options(progress))
 }
 
 // PlanIAM says what CreateIAM would do.
@@ -184,7 +180,12 @@ func PlanIAM(ctx context.Context, s *azure.Session, o IAMOptions) ([]stack.Step,
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return stack.Plan(ctx, iamNodes(s, o, &WorkloadIdentities{}))
+	return stack.Plan(ctx, guardedIAM(s, o, &WorkloadIdentities{}))
+}
+
+// guardedIAM are the nodes with what is asked before the first of them is written.
+func guardedIAM(s *azure.Session, o IAMOptions, out *WorkloadIdentities) []*stack.Node {
+	return guarded(s, o.Location, iamNodes(s, o, out), func() []*stack.Node { return iamNodes(s, o, &WorkloadIdentities{}) })
 }
 
 // DestroyIAM removes the roles of the identities, wherever they were given, the credentials and the identities; the group stays. A role

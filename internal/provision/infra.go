@@ -19,7 +19,7 @@ type infra struct {
 	main string
 }
 
-func newInfra(s *azure.Session, o InfraOptions) (*infra, error) {
+func newInfra(s *azure.Session, o InfraOptions) *infra {
 	i := &infra{InfraOptions: o, s: s, main: o.ResourceGroup}
 	if i.main == "" {
 		i.main = MainGroup(o.Name, o.InfraID)
@@ -42,7 +42,7 @@ func newInfra(s *azure.Session, o InfraOptions) (*infra, error) {
 	if i.out.PrivateZoneID = o.PrivateZoneID; i.out.PrivateZoneID == "" {
 		i.out.PrivateZoneID = s.ResourceID(i.main, typePrivateDNS, i.clusterDomain())
 	}
-	return i, nil
+	return i
 }
 
 // MainGroup is the default name of the managed resource group.
@@ -68,7 +68,7 @@ func CreateInfra(ctx context.Context, s *azure.Session, o InfraOptions, progress
 	if err != nil {
 		return nil, err
 	}
-	return i.out, stack.Create(ctx, i.nodes(), options(progress))
+	return i.out, stack.Create(ctx, i.guardedNodes(), options(progress))
 }
 
 // PlanInfra says what CreateInfra would do.
@@ -77,14 +77,19 @@ func PlanInfra(ctx context.Context, s *azure.Session, o InfraOptions) ([]stack.S
 	if err != nil {
 		return nil, err
 	}
-	return stack.Plan(ctx, i.nodes())
+	return stack.Plan(ctx, i.guardedNodes())
+}
+
+// guardedNodes are the nodes with what is asked before the first of them is written.
+func (i *infra) guardedNodes() []*stack.Node {
+	return guarded(i.s, i.Location, i.nodes(), func() []*stack.Node { return newInfra(i.s, i.InfraOptions).nodes() })
 }
 
 func prepareInfra(s *azure.Session, o InfraOptions) (*infra, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	return newInfra(s, o)
+	return newInfra(s, o), nil
 }
 
 // groupName is the group's name as it was given: the names of role assignments depend on the spelling, and ids in answers may
@@ -244,6 +249,9 @@ func (i *infra) in(which string) string {
 	return "group/" + which
 }
 
+// vnetRange are the addresses of a virtual network that is made.
+const vnetRange = "10.0.0.0/16"
+
 func (i *infra) networkNodes() []*stack.Node {
 	var nodes []*stack.Node
 	if i.NSGID != "" {
@@ -254,18 +262,39 @@ func (i *infra) networkNodes() []*stack.Node {
 		}.node("nsg", "network security group", i.Name+"-"+i.InfraID+"-nsg", i.in("nsg")))
 	}
 	if i.VNetID != "" {
-		return append(nodes, brought(i.s, "vnet", "virtual network", i.VNetID, apiNetwork, nil),
+		vnet := brought(i.s, "vnet", "virtual network", i.VNetID, apiNetwork, nil)
+		vnet.Observe = func(ctx context.Context) (stack.State, error) {
+			return stack.Current, CheckRanges(ctx, i.s, i.InfraOptions)
+		}
+		return append(nodes, vnet,
 			brought(i.s, "subnet", "subnet", i.SubnetID, apiNetwork, nil))
 	}
 	return append(nodes, resource{session: i.s, id: i.out.VNetID, api: apiNetwork, body: func() azure.Resource {
 		return azure.Resource{Location: i.Location, Tags: i.tags(), Properties: map[string]any{
-			"addressSpace": map[string]any{"addressPrefixes": []string{"10.0.0.0/16"}},
+			"addressSpace": map[string]any{"addressPrefixes": []string{vnetRange}},
 			"subnets": []any{map[string]any{"name": "default", "properties": map[string]any{
 				"addressPrefix":        "10.0.0.0/24",
 				"networkSecurityGroup": map[string]any{"id": i.out.SecurityGroupID},
 			}}},
 		}}
 	}}.node("vnet", "virtual network", i.Name+"-"+i.InfraID, i.in("vnet"), "nsg"))
+}
+
+// CheckRanges compares the ranges with the addresses of the user's virtual network.
+func CheckRanges(ctx context.Context, s *azure.Session, o InfraOptions) error {
+	vnet, err := s.Get(ctx, o.VNetID, apiNetwork)
+	if err != nil {
+		return err
+	}
+	space, _ := vnet.Properties["addressSpace"].(map[string]any)
+	prefixes, _ := space["addressPrefixes"].([]any)
+	for _, prefix := range prefixes {
+		text, _ := prefix.(string)
+		if err := o.checkRanges(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (i *infra) privateDNSNodes() []*stack.Node {

@@ -3,6 +3,7 @@ package provision
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -26,16 +27,24 @@ type InfraOptions struct {
 	AssignRoles                         bool
 	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
 	PublicZoneOptional                  bool   // without an external DNS domain the public zone may be missing
+	Ranges                              []Range
+}
+
+// Range are addresses that the virtual network must not have, with the flag that says so.
+type Range struct {
+	Flag   string
+	Prefix netip.Prefix
+}
+
+// Missing names every flag that has to be given and is not.
+func (o InfraOptions) Missing() error {
+	return missing([]flagValue{{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--base-domain", o.BaseDomain}, {"--location", o.Location}})
 }
 
 // Validate names the flag that is wrong, before any call.
 func (o InfraOptions) Validate() error {
-	for _, f := range []struct{ flag, value string }{
-		{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--base-domain", o.BaseDomain}, {"--location", o.Location},
-	} {
-		if f.value == "" {
-			return fmt.Errorf("%s is required", f.flag)
-		}
+	if err := o.Missing(); err != nil {
+		return err
 	}
 	if !isDomain(o.BaseDomain) {
 		return fmt.Errorf("--base-domain %q is not a domain name such as example.com", o.BaseDomain)
@@ -65,7 +74,26 @@ func (o InfraOptions) Validate() error {
 	case o.AssignRoles && o.Identities == nil && o.Managed == nil:
 		return errors.New("assigning roles needs --workload-identities-file")
 	}
+	if err := o.checkRanges(vnetRange); o.VNetID == "" && err != nil {
+		return err
+	}
 	return o.validateManaged()
+}
+
+// checkRanges refuses addresses of pods and Services that are those of the virtual network: machines could not reach one of the two.
+func (o InfraOptions) checkRanges(prefixes ...string) error {
+	for _, text := range prefixes {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue // Azure's, and none that it would take
+		}
+		for _, r := range o.Ranges {
+			if r.Prefix.Overlaps(prefix) {
+				return fmt.Errorf("%s %s overlaps %s, the addresses of the virtual network; choose another range", r.Flag, r.Prefix, prefix)
+			}
+		}
+	}
+	return nil
 }
 
 // validateBrought refuses what the controllers of the cluster would not find.

@@ -170,7 +170,7 @@ func CreateIssuer(ctx context.Context, s *azure.Session, o IssuerOptions, progre
 	if err != nil {
 		return Issuer{}, err
 	}
-	return issuer, explainPublicAccess(issuer, stack.Create(ctx, issuerNodes(s, o, issuer, key), options(progress)))
+	return issuer, explainPublicAccess(issuer, stack.Create(ctx, guardedIssuer(s, o, issuer, key), options(progress)))
 }
 
 // PlanIssuer says what CreateIssuer would do; it writes nothing, not even a key.
@@ -183,7 +183,40 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 	if err != nil {
 		return nil, err
 	}
-	return stack.Plan(ctx, issuerNodes(s, o, issuer, key))
+	return stack.Plan(ctx, guardedIssuer(s, o, issuer, key))
+}
+
+// guardedIssuer are the nodes with what is asked before the first of them is written, be it a file.
+func guardedIssuer(s *azure.Session, o IssuerOptions, issuer Issuer, key *signing) []*stack.Node {
+	nodes := append(issuerNodes(s, o, issuer, key), publishedNode(s, o, issuer, key))
+	return guarded(s, o.Location, nodes, func() []*stack.Node { return issuerNodes(s, o, issuer, &signing{issuer: issuer, key: key.key}) })
+}
+
+// publishedNode refuses a key that is not the one published already, before it is made: replacing the published one would have the
+// tokens of a running cluster refused.
+func publishedNode(s *azure.Session, o IssuerOptions, issuer Issuer, signer *signing) *stack.Node {
+	ours := signer.key // the run itself may set the other one
+	return &stack.Node{ID: "published", Kind: "published keys", Name: issuer.URL, Brought: true,
+		Observe: func(ctx context.Context) (stack.State, error) {
+			_, err := s.Get(ctx, accountID(s, o, issuer), apiStorage)
+			if azure.IsNotFound(err) {
+				return stack.Current, nil // where there is no account, its name may not even resolve
+			}
+			set, err := publishedKeys(ctx, s, issuer.URL)
+			if errors.Is(err, errNoKeySet) {
+				return stack.Current, nil
+			}
+			if err == nil && (ours == nil || !set.has(ours)) {
+				err = otherKey(issuer, set)
+			}
+			return stack.Current, err
+		}}
+}
+
+func otherKey(issuer Issuer, set *KeySet) error {
+	return fmt.Errorf("%[1]s publishes another key than that of %[2]s (key id %[3]s), so another cluster of this name is in use: give --output-dir with the folder of its key, or the key with --private-key; "+
+		"choose another --name for another cluster; change keys with `hypershift rotate oidc-issuer azure`; or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first",
+		issuer.URL, issuer.PrivateKeyPath, set.Keys[0].Kid)
 }
 
 // explainPublicAccess adds the ways that are left where nobody may allow public blobs.
@@ -274,8 +307,7 @@ func keysNode(s *azure.Session, issuer Issuer, signer *signing) *stack.Node {
 			return false, nil // not a key set: ours replaces it
 		}
 		if !set.has(signer.key) {
-			return false, fmt.Errorf("%s publishes another key than that of %s (key id %s); give that key with --private-key, change keys with `hypershift rotate oidc-issuer azure`, "+
-				"or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first", issuer.URL, issuer.PrivateKeyPath, set.Keys[0].Kid)
+			return false, otherKey(issuer, set)
 		}
 		return true, nil
 	}

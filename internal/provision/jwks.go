@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"context"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
@@ -9,7 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"slices"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
 
 // jwk is one published RSA key.
@@ -97,6 +102,51 @@ func (k jwk) public() (*rsa.PublicKey, error) {
 		return nil, errors.New("e is not base64url of a small number")
 	}
 	return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}, nil
+}
+
+// errNoKeySet says that anyone can ask for the keys, and there are none.
+var errNoKeySet = errors.New("no keys are published")
+
+// publishedKeys reads the issuer's keys as anyone does.
+func publishedKeys(ctx context.Context, s *azure.Session, issuerURL string) (*KeySet, error) {
+	address := issuerURL + "/" + keysPath
+	raw, status, err := s.ReadPublic(ctx, address)
+	if err != nil {
+		return nil, azure.Wrap("read anonymously", address, err)
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %d to anyone who has not signed in: %w", address, status, errNoKeySet)
+	}
+	set, err := ParseKeySet(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", address, errNoKeySet, err)
+	}
+	return set, nil
+}
+
+// CheckSigner refuses a private key that the issuer does not publish: Azure would take no token that it signs.
+func CheckSigner(ctx context.Context, s *azure.Session, issuerURL, path string, key []byte) error {
+	signer, err := parseSigner(path, key)
+	if err != nil {
+		return err
+	}
+	set, err := publishedKeys(ctx, s, issuerURL)
+	if errors.Is(err, errNoKeySet) {
+		return fmt.Errorf("%w; Azure reads them there to check the cluster's tokens: publish the key of %s with `hypershift create oidc-issuer azure --private-key %[2]s`, or correct --oidc-issuer-url", err, path)
+	}
+	if err != nil || set.has(&signer.PublicKey) {
+		return err
+	}
+	id, err := KeyID(&signer.PublicKey)
+	if err != nil {
+		return err
+	}
+	published := make([]string, 0, len(set.Keys))
+	for _, k := range set.Keys {
+		published = append(published, k.Kid)
+	}
+	return fmt.Errorf("%s holds the key %s, which %s does not publish (it publishes %s): Azure would refuse the cluster's tokens with AADSTS700027; give the issuer's own key with "+
+		"--sa-token-issuer-private-key-path, and change a key with `hypershift rotate oidc-issuer azure` alone", path, id, issuerURL, strings.Join(published, ", "))
 }
 
 // has tells whether the set publishes the key.

@@ -103,13 +103,22 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 	if err != nil {
 		return nil, err
 	}
-	infra, err := newInfra(s, o.Infra)
-	if err != nil {
-		return nil, err
-	}
+	p := newPrerequisites(s, o, issuer, key)
+	p.nodes = append(p.nodes, publishedNode(s, o.Issuer, issuer, key))
+	p.nodes = guarded(s, o.Issuer.Location, p.nodes, func() []*stack.Node {
+		fresh := o
+		fresh.Infra.Identities = &WorkloadIdentities{}
+		return newPrerequisites(s, fresh, issuer, &signing{issuer: issuer, key: key.key}).nodes
+	})
+	return p, stack.Validate(p.nodes)
+}
+
+// newPrerequisites makes one graph of the stacks.
+func newPrerequisites(s *azure.Session, o PrerequisitesOptions, issuer Issuer, key *signing) *prerequisites {
+	identities := o.Infra.Identities
+	infra := newInfra(s, o.Infra)
 	p := &prerequisites{out: &Prerequisites{Issuer: issuer, Identities: identities, Infra: infra.out}}
 	p.add(IssuerStack, issuerNodes(s, o.Issuer, issuer, key))
-	signer := p.take(IssuerStack + "/" + keyNode)
 	nodes, who := iamNodesAndHolders(s, o.IAM, identities)
 	p.add(IAMStack, nodes)
 	for key, h := range who {
@@ -125,10 +134,7 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 		p.out.DNS = &dns.out
 		p.add(DNSStack, dns.nodes())
 	}
-	gate(p.nodes)
-	// The key takes long and is nothing in Azure, so it waits for nobody.
-	p.nodes = append(p.nodes, signer)
-	return p, stack.Validate(p.nodes)
+	return p
 }
 
 // add puts the nodes of a stack into the graph under its name, so that a node's id tells of which stack it is.
@@ -153,12 +159,4 @@ func (p *prerequisites) add(stackName string, nodes []*stack.Node) {
 			p.nodes = append(p.nodes, n)
 		}
 	}
-}
-
-// take removes a node from the graph for a while.
-func (p *prerequisites) take(id string) *stack.Node {
-	at := slices.IndexFunc(p.nodes, func(n *stack.Node) bool { return n.ID == id })
-	n := p.nodes[at]
-	p.nodes = slices.Delete(p.nodes, at, at+1)
-	return n
 }

@@ -92,10 +92,7 @@ func FuzzWorkloadIdentities(f *testing.F) {
 func TestInfraNamesAndGroups(t *testing.T) {
 	o := InfraOptions{Name: "demo", InfraID: "demo-x", BaseDomain: "example.com", Location: "eastus", Identities: identities(),
 		AssignRoles: true, DNSZoneGroup: "dns"}
-	i, err := newInfra(session(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := newInfra(session(t), o)
 	base := "/subscriptions/" + sub + "/resourceGroups/"
 	for got, want := range map[string]string{
 		i.out.ResourceGroupName: "demo-demo-x",
@@ -124,10 +121,7 @@ func TestInfraNamesAndGroups(t *testing.T) {
 }
 
 func TestOneGroupForEverythingAssignsEachRoleOnce(t *testing.T) {
-	i, err := newInfra(session(t), InfraOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "one", Identities: identities(), AssignRoles: true, DNSZoneGroup: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := newInfra(session(t), InfraOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "one", Identities: identities(), AssignRoles: true, DNSZoneGroup: "one"})
 	if err := stack.Validate(i.nodes()); err != nil {
 		t.Error(err)
 	}

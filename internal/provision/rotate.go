@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,15 +199,11 @@ func (r *rotation) change(ctx context.Context, edit func(*KeySet) (*KeySet, erro
 }
 
 func (r *rotation) publishedKeys(ctx context.Context) (*KeySet, error) {
-	address := r.issuer.URL + "/" + keysPath
-	raw, status, err := r.s.ReadPublic(ctx, address)
-	if err != nil {
-		return nil, azure.Wrap("read anonymously", address, err)
+	set, err := publishedKeys(ctx, r.s, r.issuer.URL)
+	if errors.Is(err, errNoKeySet) {
+		err = fmt.Errorf("%w; make the issuer with `hypershift create oidc-issuer azure` first", err)
 	}
-	if status != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %d; make the issuer with `hypershift create oidc-issuer azure` first", address, status)
-	}
-	return ParseKeySet(raw)
+	return set, err
 }
 
 // takePlace lets the next pair take the present one's place; the old public key stays. Every order of stops in between is continued.

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -23,6 +24,20 @@ const (
 	maxTagValue  = 256
 	tagKeyBanned = `<>%&\?/`
 )
+
+// flagValue is a flag with what it was given.
+type flagValue struct{ flag, value string }
+
+// missing names all flags without a value at once.
+func missing(flags []flagValue) error {
+	var errs []error
+	for _, f := range flags {
+		if f.value == "" {
+			errs = append(errs, fmt.Errorf("%s is required", f.flag))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // firstError is the first that there is.
 func firstError(errs ...error) error {

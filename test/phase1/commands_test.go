@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,42 @@ func put(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(args[2]), &body))
 	_, err = session.Put(context.Background(), args[0], args[1], body)
 	ts.Check(err)
+}
+
+// groups is the script command: groups NAMES compares the names of the subscription's resource groups.
+func groups(ts *testscript.TestScript, _ bool, args []string) {
+	session, err := ts.Value(worldKey{}).(*world).signIn()
+	ts.Check(err)
+	all, err := session.List(context.Background(), "/subscriptions/"+subscription+"/resourcegroups", "2021-04-01", "")
+	ts.Check(err)
+	var names []string
+	for _, group := range all {
+		names = append(names, group.Name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != args[0] {
+		ts.Fatalf("the resource groups are %q, want %q", got, args[0])
+	}
+}
+
+// contributor is the script command: contributor FILE makes a service principal that is a contributor of the subscription and no more, and
+// writes its credentials.
+func contributor(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	session, err := ts.Value(worldKey{}).(*world).signIn()
+	ts.Check(err)
+	app, err := session.EnsureApplication(ctx, "contributor")
+	ts.Check(err)
+	password, err := session.AddPassword(ctx, app, "test", time.Hour)
+	ts.Check(err)
+	principal, err := session.PrincipalOf(ctx, app.ClientID)
+	ts.Check(err)
+	scope := "/subscriptions/" + subscription
+	ts.Check(session.Assign(ctx, azure.Assignment{Name: azure.AssignmentName("test", "contributor", scope), Scope: scope,
+		RoleGUID: "b24988ac-6180-42a0-ab88-20f7382dd24c", PrincipalID: principal}))
+	raw, err := json.Marshal(map[string]string{"subscriptionId": subscription, "tenantId": tenant, "clientId": app.ClientID, "clientSecret": password})
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), raw, 0o600))
 }
 
 // there is the script command: there ID API-VERSION fails unless the resource exists.

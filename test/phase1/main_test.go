@@ -138,13 +138,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"fault":   injectFault,
-			"killed":  killed,
-			"waitfor": waitFor,
-			"untag":   untag,
-			"put":     put,
-			"there":   there,
-			"line":    line,
+			"fault":       injectFault,
+			"killed":      killed,
+			"waitfor":     waitFor,
+			"untag":       untag,
+			"put":         put,
+			"groups":      groups,
+			"contributor": contributor,
+			"there":       there,
+			"line":        line,
 			// newkey FILE makes a signing key pair, so that no script waits for one of full size.
 			"newkey": func(ts *testscript.TestScript, _ bool, args []string) {
 				raw, err := newSigner()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -91,8 +92,13 @@ func (c *call) roleAssignments() (*reply, error) {
 	return answer(http.StatusOK, Doc{"value": out}), nil
 }
 
+// permissions are what the roles of the caller allow at the scope, one entry for each.
 func (c *call) permissions() (*reply, error) {
-	return answer(http.StatusOK, Doc{"value": []any{Doc{"actions": []any{"*"}, "notActions": []any{}}}}), nil
+	out := []any{}
+	for _, p := range roles.Of(c.tx, c.caller.ObjectID, c.path.Scope, fault.Propagation(c.req.Context(), fault.Role).Hides) {
+		out = append(out, Doc{"actions": append([]string{}, p.Actions...), "notActions": append([]string{}, p.NotActions...)})
+	}
+	return answer(http.StatusOK, Doc{"value": out}), nil
 }
 
 // tags is the tags resource of any resource.

@@ -41,6 +41,19 @@ func AllowedBelow(tx *store.Tx, principalID, action, scope string, hidden ...Hid
 	})
 }
 
+// Of is what the role assignments of the principal at the scope, and above it, allow in the management plane.
+func Of(tx *store.Tx, principalID, scope string, hidden ...Hidden) []Permission {
+	scope = normal(scope)
+	var out []Permission
+	anyAssignment(tx, principalID, func(at, roleID string, created time.Time) bool {
+		if !anyHides(hidden, created) && within(scope, at) {
+			out = append(out, permissions(tx, roleID, Management)...)
+		}
+		return false
+	})
+	return out
+}
+
 func anyHides(hidden []Hidden, created time.Time) bool {
 	return slices.ContainsFunc(hidden, func(h Hidden) bool { return h(created) })
 }

@@ -22,7 +22,11 @@ const sdk = "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/"
 
 // modules of go.mod, and others with the version to look at.
 var modules = []string{"resources/armresources", "msi/armmsi", "authorization/armauthorization/v2", "network/armnetwork/v6", "dns/armdns",
-	"privatedns/armprivatedns", "storage/armstorage", "compute/armcompute/v6", "keyvault/armkeyvault@v1.5.0", "resources/armpolicy@v0.10.0", "marketplaceordering/armmarketplaceordering@v1.2.0"}
+	"privatedns/armprivatedns", "storage/armstorage", "compute/armcompute/v6", "keyvault/armkeyvault@v1.5.0", "resources/armpolicy@v0.10.0", "marketplaceordering/armmarketplaceordering@v1.2.0",
+	"resources/armsubscriptions@v1.3.0"}
+
+// beyond is what Azure serves at every scope and the SDKs have for groups and resources alone.
+var beyond = []string{"GET /subscriptions/*/providers/microsoft.authorization/permissions 200"}
 
 var (
 	requestRe  = regexp.MustCompile(`(?s)func \(client \*(\w+)\) (\w+?)CreateRequest\(.*?http\.Method(\w+)`)
@@ -39,6 +43,9 @@ func main() {
 	lines := map[string]bool{}
 	for _, m := range modules {
 		routes(folder(sdk+m), lines)
+	}
+	for _, l := range beyond {
+		lines[l] = true
 	}
 	var sorted []string
 	for l := range lines {
