@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 // applyManager owns what create cluster and create nodepool apply.
@@ -49,7 +50,7 @@ func (c *clusterCreator) checkManagementCluster(ctx context.Context) error {
 	case !hc.DeletionTimestamp.IsZero():
 		return fmt.Errorf("HostedCluster %s already exists and is being deleted; wait for that, or finish it with `hypershift destroy cluster azure`", key)
 	case f.infra.InfraID != "" && hc.Spec.InfraID == f.infra.InfraID:
-		c.say("HostedCluster %s exists with infrastructure id %s; continuing", key, hc.Spec.InfraID)
+		c.existing = hc
 		return nil
 	}
 	return fmt.Errorf("HostedCluster %s already exists; choose another --name, or continue its creation with --infra-id %s", key, hc.Spec.InfraID)
@@ -95,32 +96,75 @@ func isTransient(err error) bool {
 
 // apply writes the objects in order; each carries the infrastructure id, by which destroy finds them.
 func (c *clusterCreator) apply(ctx context.Context) error {
-	f := c.flags
-	if err := c.keepGenerated(ctx); err != nil {
-		return err
-	}
-	objs := f.cluster.Objects()
 	inventory, err := c.inventorySecret(ctx)
 	if err != nil {
 		return err
 	}
-	objs = slices.Insert(objs, 1, client.Object(inventory)) // after the namespace, and before what may be destroyed
-	for _, obj := range objs {
-		labels := obj.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[hyperv1.AutoInfraLabel] = f.cluster.Infra.InfraID
-		obj.SetLabels(labels)
-		if err := kube.ApplyAlways(ctx, c.client, applyManager, obj); err != nil {
+	if c.existing != nil {
+		if err := c.write(ctx, inventory); err != nil {
 			return err
 		}
-		c.say("applied %s %s", obj.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(obj))
+		return c.complete(ctx)
 	}
-	if !f.wait {
-		return nil
+	if err := c.keepGenerated(ctx); err != nil {
+		return err
 	}
-	return c.waitForCluster(ctx)
+	objs := slices.Insert(c.flags.cluster.Objects(), 1, client.Object(inventory)) // after the namespace, and before what may be destroyed
+	for _, obj := range objs {
+		put := c.write
+		switch obj.(type) {
+		case *hyperv1.HostedCluster, *hyperv1.NodePool:
+			put = c.make
+		}
+		if err := put(ctx, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own marks an object with the infrastructure id.
+func (c *clusterCreator) own(obj client.Object) {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[hyperv1.AutoInfraLabel] = c.flags.cluster.Infra.InfraID
+	obj.SetLabels(labels)
+}
+
+// write has the object as it is asked for, whatever was there.
+func (c *clusterCreator) write(ctx context.Context, obj client.Object) error {
+	c.own(obj)
+	if err := kube.ApplyAlways(ctx, c.client, applyManager, obj); err != nil {
+		return err
+	}
+	c.done("applied", obj)
+	return nil
+}
+
+// make makes an object that is not there; one that another hand has made meanwhile stays as it is.
+func (c *clusterCreator) make(ctx context.Context, obj client.Object) error {
+	c.own(obj)
+	kind := obj.GetObjectKind().GroupVersionKind().Kind // the client empties it
+	err := c.client.Create(ctx, obj, client.FieldOwner(applyManager))
+	obj.GetObjectKind().SetGroupVersionKind(hyperv1.GroupVersion.WithKind(kind))
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		c.done("kept", obj)
+	case err != nil:
+		return fmt.Errorf("cannot create %s %s: %w", kind, client.ObjectKeyFromObject(obj), err)
+	default:
+		c.done("created", obj)
+	}
+	return nil
+}
+
+// done tells what was done with an object, and keeps it for the result.
+func (c *clusterCreator) done(action string, obj client.Object) {
+	step := stack.Step{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Name: client.ObjectKeyFromObject(obj).String(), Action: action}
+	c.result = append(c.result, step)
+	c.say("%s %s %s", action, step.Kind, step.Name)
 }
 
 // keepGenerated puts the keys of an earlier run in place of the ones just generated: replacing the encryption key of a

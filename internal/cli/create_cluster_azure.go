@@ -2,14 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
@@ -63,6 +65,14 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
     --workload-identities-file workload-identities.json --assign-service-principal-roles --dns-zone-rg-name os4-common --wait
   hypershift create cluster azure --from demo.yaml --azure-creds azure-credentials.json --pull-secret pull-secret.json ...
   hypershift create cluster azure --name demo ... --infra-json infra.yaml --render > demo.yaml`,
+		Long: `Makes a hosted cluster: its infrastructure in Azure, its Secrets, the HostedCluster and its node pools.
+
+Run again for a cluster that exists (the same --infra-id or hand-off file), it leaves the HostedCluster, its node pools and the Secrets
+that they name as they are, and makes only what is missing. What a typed flag asks for and is not so is told, with the command that
+changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
+  0  what the typed flags ask for is there; or it was asked for in the same way before and somebody has changed it since, so that the
+     command that made a cluster can be run again after the cluster was upgraded or scaled
+  1  a typed flag asks for something new that is not there: nothing was changed`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.takeHandoff(cmd); err != nil {
@@ -90,6 +100,10 @@ func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
 	f.handoff.addRead(cmd)
 	cmd.MarkFlagsMutuallyExclusive("default-dual", "service-cidr")
 	cmd.MarkFlagsMutuallyExclusive("default-dual", "cluster-cidr")
+	cmd.MarkFlagsMutuallyExclusive("release-image", "release-stream")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "render")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-into")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-sensitive")
 	return cmd
 }
 
@@ -103,7 +117,7 @@ func (f *clusterFlags) addGeneral(flags *pflag.FlagSet) {
 	flags.StringVar(&f.baseDomainPrefix, "base-domain-prefix", "", "replaces the cluster's name in its domain; \"none\" for no prefix")
 	flags.StringVar(&c.Publishing.ExternalDNSDomain, "external-dns-domain", "", "domain beneath which the cluster's endpoints are published")
 	flags.StringVar(&c.ReleaseImage, "release-image", version.ReleaseImage, "release payload")
-	flags.StringVar(&f.releaseStream, "release-stream", "", "newest release of this stream that the operator runs, such as 4-stable-multi; --release-image wins over it")
+	flags.StringVar(&f.releaseStream, "release-stream", "", "newest release of this stream that the operator runs, such as 4-stable-multi; in place of --release-image")
 	flags.BoolVar(&f.versionCheck, "version-check", false, "fail unless this program and the installed operator are of the same build")
 	flags.Int32Var(&f.machines.Replicas, "node-pool-replicas", 0, "nodes of each node pool; negative makes no node pool")
 	flags.StringVar(&f.sshKey, "ssh-key", "", "public key file for logging in to nodes")
@@ -185,6 +199,11 @@ type clusterCreator struct {
 	say         func(format string, args ...any)
 	streams     *releaseStreams
 	client      client.Client // nil when only rendering
+
+	existing    *hyperv1.HostedCluster // the cluster, where it is there already
+	asked       map[string]string      // what the typed flags ask for, by object and field
+	differences []difference           // of the existing cluster from that
+	result      []stack.Step           // what was done with the objects
 }
 
 func (c *clusterCreator) run(ctx context.Context) error {
@@ -195,12 +214,20 @@ func (c *clusterCreator) run(ctx context.Context) error {
 	if err := f.load(); err != nil {
 		return err
 	}
-	session, err := f.session()
+	session, err := f.clusterSession()
 	if err != nil {
 		return err
 	}
 	f.cluster.Identity.SubscriptionID, f.cluster.Identity.TenantID = session.SubscriptionID, session.TenantID
 	if err := c.askManagementCluster(ctx); err != nil {
+		return err
+	}
+	if c.existing != nil {
+		if err := c.compare(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.checkSigner(ctx, session); err != nil {
 		return err
 	}
 	if f.infra.InfraID == "" && f.infraJSON == "" {
@@ -220,13 +247,36 @@ func (c *clusterCreator) run(ctx context.Context) error {
 	if f.render {
 		return c.writeManifests()
 	}
-	return c.apply(ctx)
+	return c.finish(ctx)
+}
+
+// checkSigner compares the signing key with the published ones. An issuer that cannot be reached from here may well be one for Azure.
+func (c *clusterCreator) checkSigner(ctx context.Context, session *azure.Session) error {
+	f := c.flags
+	if f.render || len(f.cluster.Secrets.SigningKey) == 0 {
+		return nil
+	}
+	err := provision.CheckSigner(ctx, session, f.cluster.Identity.IssuerURL, f.signingKey, f.cluster.Secrets.SigningKey)
+	var unreachable *url.Error
+	if errors.As(err, &unreachable) && ctx.Err() == nil {
+		c.say("warning: cannot see whether the issuer publishes the key of %s: %v", f.signingKey, err)
+		return nil
+	}
+	return err
+}
+
+// clusterSession signs in; a rendering that asks Azure nothing takes from the hand-off file in which subscription the cluster is.
+func (f *clusterFlags) clusterSession() (*azure.Session, error) {
+	if f.credentials == "" && f.rendersHandoff() {
+		return azure.NewSession(azure.Credentials{SubscriptionID: f.handoff.SubscriptionID, TenantID: f.handoff.TenantID}, f.cloud)
+	}
+	return f.session()
 }
 
 // askManagementCluster is what has to be known of it before anything is made. Rendering needs it only for what only it knows.
 func (c *clusterCreator) askManagementCluster(ctx context.Context) error {
 	f := c.flags
-	stream := f.releaseStream != "" && !c.cmd.Flags().Changed("release-image")
+	stream := f.releaseStream != ""
 	if c.client == nil && (!f.render || f.versionCheck || stream) {
 		var err error
 		if c.client, err = newKubeClient(f.kubeconfig); err != nil {
@@ -242,9 +292,14 @@ func (c *clusterCreator) askManagementCluster(ctx context.Context) error {
 		if err := c.checkManagementCluster(ctx); err != nil {
 			return err
 		}
+		if c.existing == nil {
+			if err := c.checkManagementRanges(ctx); err != nil {
+				return err
+			}
+		}
 		c.warnUnpublished(ctx)
 	}
-	if !stream {
+	if !stream || c.existing != nil { // a cluster that is there has its release
 		return nil
 	}
 	minors, err := operatorMinors(ctx, c.client)
@@ -257,25 +312,6 @@ func (c *clusterCreator) askManagementCluster(ctx context.Context) error {
 	return err
 }
 
-// plan prints what would be created, in Azure and on the management cluster.
-func (c *clusterCreator) plan(ctx context.Context, session *azure.Session) error {
-	f := c.flags
-	var steps []stack.Step
-	var err error
-	if f.infraJSON != "" {
-		err = c.infrastructure(ctx, session)
-	} else {
-		steps, err = provision.PlanInfra(ctx, session, f.infra)
-	}
-	if err != nil {
-		return err
-	}
-	for _, obj := range f.cluster.Objects() {
-		steps = append(steps, stack.Step{Kind: obj.GetObjectKind().GroupVersionKind().Kind, Name: client.ObjectKeyFromObject(obj).String(), Action: "apply"})
-	}
-	return f.printPlan(c.cmd.OutOrStdout(), steps)
-}
-
 // infrastructure makes it, or takes it from --infra-json.
 func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Session) error {
 	f := c.flags
@@ -284,10 +320,12 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 	switch {
 	case f.fromInfra != nil:
 		out = f.fromInfra
-		err = c.claimHandoff(session, out.InfraID)
+		if err = c.claimHandoff(session, out.InfraID); err == nil {
+			err = c.checkNetwork(ctx, session, out)
+		}
 	case f.infraJSON != "":
 		if out, err = provision.ReadInfraOutput(f.infraJSON); err == nil {
-			err = c.claimInfra(session, out)
+			err = errors.Join(c.claimInfra(session, out), c.checkNetwork(ctx, session, out))
 		}
 	default:
 		if f.render {
@@ -309,25 +347,18 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 	return f.takeInfra(out)
 }
 
+// checkNetwork compares the ranges of a new cluster with the addresses of a network that is there.
+func (c *clusterCreator) checkNetwork(ctx context.Context, session *azure.Session, out *provision.InfraOutput) error {
+	f := c.flags
+	if f.render || c.existing != nil || out.VNetID == "" {
+		return nil
+	}
+	return provision.CheckRanges(ctx, session, provision.InfraOptions{VNetID: out.VNetID, Ranges: f.infra.Ranges})
+}
+
 func (c *clusterCreator) explainInfra(err error) error {
 	if c.flags.infraJSON != "" {
 		return err
 	}
 	return fmt.Errorf("creating the infrastructure: %w; what was made stays, continue with the same command and --infra-id %s", err, c.flags.infra.InfraID)
-}
-
-func (c *clusterCreator) writeManifests() error {
-	f := c.flags
-	out := c.cmd.OutOrStdout()
-	if f.renderInto == "" {
-		return manifest.Render(out, f.cluster.Objects(), f.renderSensitive)
-	}
-	file, err := os.OpenFile(f.renderInto, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("cannot write --render-into: %w", err)
-	}
-	if err := manifest.Render(file, f.cluster.Objects(), f.renderSensitive); err != nil {
-		return err
-	}
-	return file.Close()
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -68,6 +69,9 @@ func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) 
 	if err := c.claimHandoff(session, f.infra.InfraID); err != nil {
 		return nil, err
 	}
+	if err := checkWritable("--from", h.path); err != nil {
+		return nil, err
+	}
 	if err := h.lock(); err != nil {
 		return nil, err
 	}
@@ -101,8 +105,11 @@ func (c *clusterCreator) claimInfra(session *azure.Session, out *provision.Infra
 	return nil
 }
 
-// inventoryKey is the member of the Secret that holds the hand-off.
-const inventoryKey = "handoff.yaml"
+// The members of the Secret: the hand-off, and what the flags have asked for.
+const (
+	inventoryKey = "handoff.yaml"
+	askedKey     = "asked.json"
+)
 
 // inventoryName is the Secret beside the HostedCluster in which destroy finds what was made for it.
 func inventoryName(cluster string) string { return cluster + "-azure-inventory" }
@@ -131,11 +138,35 @@ func (c *clusterCreator) inventorySecret(ctx context.Context) (*corev1.Secret, e
 	if err != nil {
 		return nil, err
 	}
+	asked, err := json.Marshal(c.asked)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode what the flags ask for: %w", err)
+	}
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
-		Data:       map[string][]byte{inventoryKey: raw},
+		Data:       map[string][]byte{inventoryKey: raw, askedKey: asked},
 	}, nil
+}
+
+// readAsked is what the flags asked for the last time; nothing where nobody knows.
+func (c *clusterCreator) readAsked(ctx context.Context) (map[string]string, error) {
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: c.existing.Namespace, Name: inventoryName(c.existing.Name)}
+	if err := c.client.Get(ctx, key, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("cannot read Secret %s: %w", key, err)
+	}
+	asked := map[string]string{}
+	if raw := secret.Data[askedKey]; len(raw) > 0 {
+		if err := json.Unmarshal(raw, &asked); err != nil {
+			c.say("warning: %s of Secret %s cannot be understood, so whatever differs from the flags counts as a wish: %v", askedKey, key, err)
+			return nil, nil
+		}
+	}
+	return asked, nil
 }
 
 // errDamagedInventory is the error of a Secret that holds no hand-off; every other error leaves open what it holds.

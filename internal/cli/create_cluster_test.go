@@ -47,7 +47,7 @@ func inputs(t *testing.T) []string {
 		"--azure-creds", write("creds.json", `{"subscriptionId":"`+testUUID+`","tenantId":"`+testUUID+`","clientId":"`+testUUID+`","clientSecret":"s"}`),
 		"--pull-secret", write("pull.json", `{"auths":{}}`),
 		"--workload-identities-file", write("wi.json", "{"+strings.TrimSuffix(identities, ",")+"}"),
-		"--base-domain", "example.com", "--release-image", "quay.io/r:1", "--node-pool-replicas", "1",
+		"--base-domain", "example.com", "--release-image", "quay.io/release:1", "--node-pool-replicas", "1",
 	}
 }
 
@@ -125,6 +125,17 @@ func TestCreateClusterRefusals(t *testing.T) {
 		{"--name demo --workload-identities-file= --managed-identities-file f --data-plane-identities-file g", "cannot read --managed-identities-file"},
 		{"--name demo --assign-custom-hcp-roles --infra-json f", "cannot be used with --infra-json"},
 		{"--name demo --default-dual --service-cidr 10.0.0.0/16", "default-dual service-cidr"},
+		{"--name demo --default-dual", "--default-dual is not for Azure"},
+		{"--name demo --cluster-cidr 10.0.0.0/99", `--cluster-cidr "10.0.0.0/99" is no range`},
+		{"--name demo --cluster-cidr fd01::/48", "--cluster-cidr fd01::/48 is IPv6"},
+		{"--name demo --cluster-cidr 10.132.4.1/14", "the range is 10.132.0.0/14"},
+		{"--name demo --service-cidr 10.0.4.0/24", "--service-cidr 10.0.4.0/24 overlaps 10.0.0.0/16, the addresses of the virtual network"},
+		{"--name demo --release-image quay.io/Bad:image:1", "is no reference of an image"},
+		{"--name demo --control-plane-operator-image a@b", "--control-plane-operator-image"},
+		{"--name demo --release-stream 4-stable-multi", "release-image release-stream"},
+		{"--name demo --dry-run", "dry-run render"},
+		{"--name demo -o json", "--output says how the result of a run is printed"},
+		{"--name demo --render-into absent/cluster.yaml", "--render-into absent/cluster.yaml: there is no folder absent"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			_, err := createCluster(append(inputs(t), strings.Fields(tc.args+" --render")...)...)
@@ -287,7 +298,7 @@ func TestInfraJSON(t *testing.T) {
 		"vnetID":"V","subnetID":"S","privateZoneID":"/x/privateDnsZones/demo.example.com"}`
 	for _, tc := range []struct{ name, content, args, want, cue string }{
 		{"used", complete, "--render", "location: westus", ""},
-		{"dry run", complete, "--dry-run --render", "HostedCluster  clusters/demo", ""},
+		{"dry run", complete, "--dry-run --render", "", "none of the others can be"},
 		{"incomplete", `{"infraID":"demo-abcde"}`, "--render", "", "has no region"},
 		{"another id", complete, "--render --infra-id other", "", "differs from infraID"},
 		{"another prefix", complete, "--render --base-domain-prefix other", "", "private zone of --infra-json is demo.example.com"},

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -37,37 +36,63 @@ func (f *clusterFlags) validate() error {
 func (f *clusterFlags) validateBasics() error {
 	c := &f.cluster
 	switch {
-	case c.Name == "":
-		return errors.New("--name is required")
-	case f.pullSecret == "":
-		return errors.New("--pull-secret is required: the release's images are pulled with it")
+	case c.Name == "" || f.pullSecret == "":
+		return f.missing() // all of it at once
 	case f.wait && f.machines.Replicas < 1:
 		return errors.New("--wait requires --node-pool-replicas of at least 1: a cluster without nodes never completes its rollout")
 	case f.wait && (f.render || f.dryRun):
 		return errors.New("--wait and rendering exclude each other: nothing is applied that could be waited for")
+	case f.render && f.output == "json":
+		return errors.New("--output says how the result of a run is printed; --render prints the manifests, which are YAML")
 	case len(validation.IsDNS1123Label(c.Name)) > 0:
 		return fmt.Errorf("--name %q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", c.Name)
 	}
 	return nil
 }
 
+// missing names every flag that has to be given and is not.
+func (f *clusterFlags) missing() error {
+	var errs []error
+	for _, required := range []struct {
+		missing bool
+		text    string
+	}{
+		{f.cluster.Name == "", "--name is required"},
+		{f.pullSecret == "", "--pull-secret is required: the release's images are pulled with it"},
+		{f.credentials == "" && !f.rendersHandoff(), "--azure-creds is required: the file with subscriptionId, tenantId, clientId and clientSecret"},
+		{f.cluster.ReleaseImage == "" && f.releaseStream == "" && !f.render, "--release-image is required: this build names no default release"},
+		{f.infra.BaseDomain == "" && f.infraJSON == "", "--base-domain is required: the cluster's applications are published beneath it"},
+		{f.workloadIdentities == "" && f.infraJSON == "" && f.infra.Identities == nil && !f.managed.given(), "--workload-identities-file is required; `hypershift create iam azure` writes it"},
+	} {
+		if required.missing {
+			errs = append(errs, errors.New(required.text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// rendersHandoff is a rendering for which the hand-off file has all that Azure could tell.
+func (f *clusterFlags) rendersHandoff() bool {
+	return f.render && f.fromInfra != nil && f.handoff.SubscriptionID != "" && f.handoff.TenantID != ""
+}
+
 // validateInputs checks which flags need or exclude each other.
 func (f *clusterFlags) validateInputs() error {
+	if err := f.missing(); err != nil {
+		return err
+	}
 	switch {
-	case f.credentials == "":
-		return errors.New("--azure-creds is required: the file with subscriptionId, tenantId, clientId and clientSecret")
-	case f.cluster.ReleaseImage == "" && f.releaseStream == "" && !f.render:
-		return errors.New("--release-image is required: this build names no default release")
-	case f.infra.BaseDomain == "" && f.infraJSON == "":
-		return errors.New("--base-domain is required: the cluster's applications are published beneath it")
 	case f.sshKey != "" && f.generateSSH:
 		return errors.New("--ssh-key and --generate-ssh cannot be specified together")
-	case f.workloadIdentities == "" && f.infraJSON == "" && f.infra.Identities == nil && !f.managed.given():
-		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
 	case f.signingKey != "" && f.cluster.Identity.IssuerURL == "":
 		return errors.New("--sa-token-issuer-private-key-path needs --oidc-issuer-url: the issuer whose documents publish the key")
 	}
-	return nil
+	for _, image := range []struct{ flag, value string }{{"--release-image", f.cluster.ReleaseImage}, {"--control-plane-operator-image", f.controlPlaneOperatorImage}} {
+		if err := checkImage(image.flag, image.value); err != nil {
+			return err
+		}
+	}
+	return checkWritable("--render-into", f.renderInto)
 }
 
 var (
@@ -181,44 +206,6 @@ func (f *clusterFlags) validateNetworking() error {
 		return errors.New("--ovn-kubernetes-mtu is only valid with --network-type OVNKubernetes")
 	case n.OVNKubernetesMTU != 0 && (n.OVNKubernetesMTU < 576 || n.OVNKubernetesMTU > 9216):
 		return fmt.Errorf("--ovn-kubernetes-mtu %d is out of range; use 576 to 9216", n.OVNKubernetesMTU)
-	}
-	return nil
-}
-
-func (f *clusterFlags) validateRanges() error {
-	n := &f.cluster.Networking
-	return checkCIDRs(
-		cidrList{"ClusterCIDR", "--cluster-cidr", n.ClusterCIDRs}, cidrList{"ServiceCIDR", "--service-cidr", n.ServiceCIDRs},
-		cidrList{"MachineCIDR", "--machine-cidr", n.MachineCIDRs},
-	)
-}
-
-// cidrList is a list of ranges with the name that error messages use and the flag it came from.
-type cidrList struct {
-	name, flag string
-	values     []string
-}
-
-// checkCIDRs parses all lists and refuses overlaps: traffic to a shared address would have two meanings.
-func checkCIDRs(lists ...cidrList) error {
-	type known struct {
-		flag   string
-		prefix netip.Prefix
-	}
-	var seen []known
-	for _, list := range lists {
-		for _, value := range list.values {
-			prefix, err := netip.ParsePrefix(value)
-			if err != nil {
-				return fmt.Errorf("parsing %s (%s): %w", list.name, value, err)
-			}
-			for _, other := range seen {
-				if other.prefix.Overlaps(prefix) {
-					return fmt.Errorf("%s %s overlaps %s %s; give one of them another range", list.flag, prefix, other.flag, other.prefix)
-				}
-			}
-			seen = append(seen, known{list.flag, prefix})
-		}
 	}
 	return nil
 }

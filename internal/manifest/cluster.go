@@ -20,6 +20,17 @@ func signingKeyName(cluster string) string       { return cluster + "sa-token-is
 func etcdEncryptionName(cluster string) string   { return cluster + "-etcd-encryption-key" }
 func cloudCredentialsName(cluster string) string { return cluster + "-cloud-credentials" }
 
+// Names are those of the Secrets beside the HostedCluster.
+type Names struct {
+	PullSecret, SSHKey, SigningKey, EtcdEncryption, CloudCredentials string
+}
+
+// Names tells how the Secrets are named.
+func (c *Cluster) Names() Names {
+	return Names{PullSecret: pullSecretName(c.Name), SSHKey: sshKeyName(c.Name), SigningKey: signingKeyName(c.Name),
+		EtcdEncryption: etcdEncryptionName(c.Name), CloudCredentials: cloudCredentialsName(c.Name)}
+}
+
 // Objects returns what makes the hosted cluster, in the order in which it is applied and rendered.
 func (c *Cluster) Objects() []client.Object {
 	objs := []client.Object{&corev1.Namespace{
@@ -28,8 +39,8 @@ func (c *Cluster) Objects() []client.Object {
 	}}
 	objs = append(objs, c.secrets()...)
 	objs = append(objs, c.HostedCluster())
-	for _, np := range c.nodePools() {
-		objs = append(objs, np.Object())
+	for _, np := range c.Pools() {
+		objs = append(objs, np)
 	}
 	return objs
 }

@@ -8,6 +8,15 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
+// Pools returns the NodePools.
+func (c *Cluster) Pools() []*hyperv1.NodePool {
+	var out []*hyperv1.NodePool
+	for _, np := range c.nodePools() {
+		out = append(out, np.Object())
+	}
+	return out
+}
+
 // nodePools fills the template in: one pool named as the cluster, or one per zone with the full number of replicas each.
 // A negative number of replicas makes none.
 func (c *Cluster) nodePools() []NodePool {

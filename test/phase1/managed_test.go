@@ -47,7 +47,7 @@ func TestManagedIdentities(t *testing.T) {
 	if got := roles(); got != 21 {
 		t.Errorf("%d role assignments, want 21", got)
 	}
-	manifests, _ := sh.run(strings.Fields("hypershift create cluster azure --name demo --infra-json infra.yaml --pull-secret pull.json --release-image r:1 --render --azure-creds " + w.credentials)...)
+	manifests, _ := sh.run(strings.Fields("hypershift create cluster azure --name demo --infra-json infra.yaml --pull-secret pull.json --release-image quay.io/ocp:1 --render --azure-creds " + w.credentials)...)
 	for _, want := range []string{"azureAuthenticationConfigType: ManagedIdentities", "credentialsSecretName: demo-ingress", "objectEncoding: utf-8", "diskMSIClientID: "} {
 		if !strings.Contains(manifests, want) {
 			t.Errorf("%q is missing in\n%s", want, manifests)
