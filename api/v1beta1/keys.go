@@ -104,6 +104,8 @@ const (
 	SupportedVersionsLabel         = "hypershift.openshift.io/supported-versions"
 	ExternalDNSHostnameAnnotation  = "external-dns.alpha.kubernetes.io/hostname"
 	AzureMachineIdentityAnnotation = "azure.microsoft.com/hcp-cluster-azure-resource-id"
+	// IngressRecordMetadata is in the metadata of a DNS record in Azure: the infrastructure id of the cluster whose applications it leads to.
+	IngressRecordMetadata = "hypershift_infra_id"
 )
 
 // Annotations and labels of the NodePool controller and of the ignition path.

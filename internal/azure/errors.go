@@ -99,6 +99,10 @@ func (e *Error) describe(err error) []byte {
 		e.Code = aadstsPattern.FindString(cmp.Or(sentence(body), signIn.Error()))
 		e.Cause = "signing in to Azure failed"
 		e.Remedy = "check the credentials file"
+		if resp := signIn.RawResponse; resp != nil {
+			e.Status = resp.StatusCode
+			e.describeBusySignIn()
+		}
 		if signIn.RawResponse == nil && e.Code == "" {
 			// Nobody answered: the library keeps nothing else of what happened.
 			e.Cause, e.Kind = "signing in to Azure failed without an answer: "+signIn.Error(), Transient
@@ -114,6 +118,17 @@ func (e *Error) describe(err error) []byte {
 		e.Cause = err.Error()
 	}
 	return nil
+}
+
+// describeBusySignIn is for a sign-in service that cannot answer now: the credentials were not looked at.
+func (e *Error) describeBusySignIn() {
+	const again = "it is tried again by itself; if it lasts, look at https://azure.status.microsoft, for the credentials were not looked at"
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		e.Cause, e.Kind, e.Remedy = "Azure's sign-in service is throttling: it answered 429", Waiting, again
+	case e.Status >= 500:
+		e.Cause, e.Kind, e.Remedy = fmt.Sprintf("Azure's sign-in service is not available: it answered %d", e.Status), Transient, again
+	}
 }
 
 func bodyOf(resp *http.Response) []byte {
@@ -170,6 +185,12 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return Terminal
+}
+
+// IsUnanswered tells whether nobody has answered. The library that signs in keeps no cause, so an interrupted sign-in is one of these.
+func IsUnanswered(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == 0 && e.Code == "" && e.Kind == Transient
 }
 
 // IsNotFound tells whether Azure said that the thing, or the group it is in, does not exist.

@@ -86,9 +86,11 @@ func printObject(w io.Writer, format string, v any) error {
 
 // stackProgress prints one line per finished step on stderr, with the time since the command began.
 func stackProgress(cmd *cobra.Command) stack.Progress {
-	begin := time.Now()
+	begin, sofar := time.Now(), journeyOf(cmd.Context())
 	return func(e stack.Event) {
-		if e.Phase == stack.Applying || e.Phase == stack.Deleting {
+		sofar.note(e)
+		interrupted := e.Err != nil && cmd.Context().Err() != nil // told once, at the end
+		if e.Phase == stack.Applying || e.Phase == stack.Deleting || interrupted {
 			return
 		}
 		line := fmt.Sprintf("%6.1fs  %-8s %s %s", time.Since(begin).Seconds(), e.Phase, e.Node.Kind, e.Node.Name)

@@ -232,6 +232,7 @@ func (c *clusterCreator) run(ctx context.Context) error {
 	}
 	if f.infra.InfraID == "" && f.infraJSON == "" {
 		f.infra.InfraID = newInfraID(f.cluster.Name)
+		journeyOf(ctx).advise("to go on with the same cluster, type: " + journeyOf(ctx).typed("--infra-id", f.infra.InfraID))
 	}
 	if f.infraJSON == "" {
 		if err := f.infra.Validate(); err != nil {

@@ -31,7 +31,7 @@ func (r reference) record(namespace string) string {
 }
 
 func (c *clusterCreator) references(spec hyperv1.HostedClusterSpec) []reference {
-	f, names := c.flags, c.flags.cluster.Names()
+	f, names := c.flags, manifest.NamesOf(c.flags.cluster.Name)
 	s := f.cluster.Secrets
 	return []reference{
 		{flag: "pull-secret", file: f.pullSecret, field: "pullSecret", name: spec.PullSecret.Name, ours: names.PullSecret, kind: "Secret", key: hyperv1.PullSecretKey, content: s.PullSecret},
@@ -153,7 +153,7 @@ func (c *clusterCreator) missing(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := f.cluster.Names()
+	names := manifest.NamesOf(f.cluster.Name)
 	named := map[string]bool{spec.PullSecret.Name: true, spec.SSHKey.Name: true, nameOf(spec.ServiceAccountSigningKey): true, nameOf(spec.AdditionalTrustBundle): true,
 		names.CloudCredentials: true}
 	if e := spec.SecretEncryption; e != nil && e.AESCBC != nil {

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -108,7 +104,7 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	if err := o.learn(hc); err != nil {
 		return err
 	}
-	o.Show = showAdopted(cmd)
+	o.Show, o.Warn = showAdopted(cmd), func(sentence string) { say("warning: %s", sentence) }
 	return withPlan(cmd, &o.azureFlags,
 		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return o.plan(ctx, s, hc) },
 		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
@@ -156,7 +152,7 @@ func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command,
 		}
 		say("warning: --force lets go of the HostedCluster all the same")
 	}
-	if err := deleteClusterSecrets(ctx, c, o.namespace, o.InfraID, keep); err != nil {
+	if err := deleteClusterSecrets(ctx, c, key, o.InfraID, keep); err != nil {
 		return nil, errors.Join(infraErr, err)
 	}
 	if err := dropDestroyFinalizer(ctx, c, key); err != nil {
@@ -181,9 +177,11 @@ func (o *destroyClusterOptions) connect() (client.Client, error) {
 
 // progressLine prints a sentence with the elapsed time.
 func progressLine(cmd *cobra.Command) func(format string, args ...any) {
-	begin := time.Now()
+	begin, sofar := time.Now(), journeyOf(cmd.Context())
 	return func(format string, args ...any) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%6.1fs  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+		sentence := fmt.Sprintf(format, args...)
+		sofar.said(sentence)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%6.1fs  %s\n", time.Since(begin).Seconds(), sentence)
 	}
 }
 
@@ -215,7 +213,8 @@ func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
 		}
 	}
 	if o.InfraID == "" {
-		return errors.New("required inputs are missing: the HostedCluster is gone, there is no inventory beside it, and neither --infra-id nor --from is given; one of them must name the resources to destroy")
+		return fmt.Errorf("there is no HostedCluster %s in namespace %s, and no record of one; check --name and --namespace with `kubectl get hostedclusters -A`. "+
+			"To destroy what a HostedCluster has left that is gone, required inputs are missing: give --infra-id ID, or --from with its hand-off file", o.Name, o.namespace)
 	}
 	return nil
 }
@@ -235,6 +234,7 @@ func (o *destroyClusterOptions) learnFromCluster(hc *hyperv1.HostedCluster) erro
 	}
 	o.location = platform.Location
 	if zone, err := azure.ParseID(hc.Spec.DNS.PublicZoneID); err == nil {
+		o.PublicZoneID = hc.Spec.DNS.PublicZoneID
 		orElse(&o.DNSZoneGroup, zone.ResourceGroup)
 	}
 	if platform.Topology != "" && platform.Topology != hyperv1.AzureTopologyPublic && o.gracePeriod == defaultGrace {
@@ -265,63 +265,6 @@ func (o *destroyClusterOptions) deleteHostedCluster(ctx context.Context, c clien
 		}
 	}
 	return o.waitForOperator(ctx, c, key, say)
-}
-
-// waitForOperator waits until only this command's finalizer is left, and says what the operator waits for.
-func (o *destroyClusterOptions) waitForOperator(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
-	last := ""
-	err := wait.PollUntilContextTimeout(ctx, time.Second, o.gracePeriod, true, func(ctx context.Context) (bool, error) {
-		hc, err := getHostedCluster(ctx, c, key)
-		if isTransient(err) {
-			return false, nil
-		}
-		if err != nil || hc == nil {
-			return err == nil, err
-		}
-		others := slices.DeleteFunc(slices.Clone(hc.Finalizers), func(f string) bool { return f == hyperv1.DestroyFinalizer })
-		if now := deletionMessage(hc); now != last && now != "" {
-			say("%s", now)
-			last = now
-		}
-		return len(others) == 0, nil
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		if o.force {
-			say("the management cluster has not finished within %s; taking the finalizers off", o.gracePeriod)
-			return o.forceFinalization(ctx, c, key, say)
-		}
-		return fmt.Errorf("HostedCluster %s wasn't finalized within %s (%s); see `kubectl -n %s describe hostedcluster %s`, then run the command again",
-			key, o.gracePeriod, last, key.Namespace, key.Name)
-	}
-	return err
-}
-
-func deletionMessage(hc *hyperv1.HostedCluster) string {
-	for _, c := range hc.Status.Conditions {
-		if strings.Contains(c.Type, "Deletion") || strings.Contains(c.Type, "Destroyed") {
-			return c.Message
-		}
-	}
-	return ""
-}
-
-// deleteClusterSecrets removes the Secrets that create cluster made for this infrastructure, but the one to keep.
-func deleteClusterSecrets(ctx context.Context, c client.Client, namespace, infraID, keep string) error {
-	made := &metav1.PartialObjectMetadataList{}
-	made.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := c.List(ctx, made, client.InNamespace(namespace), client.MatchingLabels{hyperv1.AutoInfraLabel: infraID}); err != nil {
-		return fmt.Errorf("cannot list the cluster's Secrets in %s: %w", namespace, err)
-	}
-	for _, m := range made.Items {
-		if m.Name == keep {
-			continue
-		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: m.Name}}
-		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("cannot delete the cluster's Secret %s: %w", client.ObjectKeyFromObject(secret), err)
-		}
-	}
-	return nil
 }
 
 func dropDestroyFinalizer(ctx context.Context, c client.Client, key client.ObjectKey) error {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -35,7 +34,7 @@ const namespaceGrace = time.Minute
 
 // forceFinalization takes off, from the bottom up, every finalizer that the hosted cluster waits for: what they guard is either
 // removed with the infrastructure or lost. The HostedCluster keeps the finalizer of this command.
-func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
+func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	namespace := key.Namespace + "-" + key.Name
 	for _, kind := range forced {
 		if err := stripKind(ctx, c, kind, namespace); err != nil {
@@ -59,10 +58,6 @@ func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.
 	hc := &hyperv1.HostedCluster{}
 	if err := c.Get(ctx, key, hc); err != nil {
 		return client.IgnoreNotFound(err)
-	}
-	if zone := hc.Spec.DNS.PublicZoneID; zone != "" {
-		say("warning: the control plane cannot take back its ingress record any more; if zone %s still has one named *.apps.%s, "+
-			"delete it, for its address may become somebody else's", zone, key.Name)
 	}
 	return strip(ctx, c, hc, hyperv1.DestroyFinalizer)
 }
@@ -112,11 +107,14 @@ func forceNamespace(ctx context.Context, c client.Client, name string) error {
 	if err := c.Delete(ctx, ns); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, time.Second, namespaceGrace, true, func(ctx context.Context) (bool, error) {
+	err := within(ctx, time.Second, namespaceGrace, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKey{Name: name}, ns)
+		if isTransient(err) {
+			return false, nil
+		}
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
-	if err == nil || ctx.Err() != nil {
+	if !errors.Is(err, errTimeUp) {
 		return err
 	}
 	if err := strip(ctx, c, ns); err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -230,14 +229,5 @@ func TestInventoryIsJoined(t *testing.T) {
 	busy := apierrors.NewServiceUnavailable("etcd")
 	if _, err := inventory(unreadable(busy, secret(text))); !errors.Is(err, busy) {
 		t.Errorf("error %v; a record that cannot be read is replaced", err)
-	}
-}
-
-func TestForceNamesTheRecordThatItLeaves(t *testing.T) {
-	said := ""
-	err := (&destroyClusterOptions{}).forceFinalization(context.Background(), stuck(t), client.ObjectKey{Namespace: "clusters", Name: "demo"},
-		func(format string, args ...any) { said += fmt.Sprintf(format, args...) })
-	if err != nil || !strings.Contains(said, testZone) || !strings.Contains(said, "*.apps.demo") {
-		t.Errorf("%v, said: %s", err, said)
 	}
 }

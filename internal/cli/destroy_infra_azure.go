@@ -32,7 +32,8 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 				return err
 			}
 			handoff.complete(cmd, &flags, nil, nil)
-			o.Show = showAdopted(cmd)
+			say := progressLine(cmd)
+			o.Show, o.Warn = showAdopted(cmd), func(sentence string) { say("warning: %s", sentence) }
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					if err := handoff.isOf(s, &flags, o.Name, o.InfraID); err != nil {

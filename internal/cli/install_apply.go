@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/install"
@@ -87,7 +86,7 @@ func dropWebhook(ctx context.Context, c client.Client, name string) (bool, error
 
 func (i *installer) waitForCRDs(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	pending := ""
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, i.patience, true, func(ctx context.Context) (bool, error) {
+	err := within(ctx, 100*time.Millisecond, i.patience, func(ctx context.Context) (bool, error) {
 		for _, crd := range crds {
 			live := &apiextensionsv1.CustomResourceDefinition{}
 			if err := i.client.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
@@ -100,8 +99,8 @@ func (i *installer) waitForCRDs(ctx context.Context, crds []*apiextensionsv1.Cus
 		}
 		return true, nil
 	})
-	if err != nil && pending != "" {
-		return fmt.Errorf("waiting for definition %s to be established: %w; see `kubectl describe crd %s`", pending, err, pending)
+	if errors.Is(err, errTimeUp) && pending != "" {
+		return fmt.Errorf("definition %s was not established within %s; see `kubectl describe crd %s`", pending, i.patience, pending)
 	}
 	return err
 }

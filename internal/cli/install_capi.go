@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,7 +10,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/install"
@@ -38,17 +38,17 @@ func (i *installer) claimCRDs(ctx context.Context, crds []*apiextensionsv1.Custo
 		return err
 	}
 	i.applied("applied", claim)
-	err = wait.PollUntilContextTimeout(ctx, 2*time.Second, i.patience, true, func(ctx context.Context) (bool, error) {
+	err = within(ctx, 2*time.Second, i.patience, func(ctx context.Context) (bool, error) {
 		live := claim.DeepCopy()
 		if err := i.client.Get(ctx, client.ObjectKeyFromObject(claim), live); err != nil {
 			return false, fmt.Errorf("cannot read ClusterAPI %q: %w", claim.GetName(), err)
 		}
 		return agreed(live), nil
 	})
-	if err != nil {
-		return fmt.Errorf("the platform's Cluster API operator did not hand its definitions over: %w; see `kubectl describe clusterapi cluster`", err)
+	if errors.Is(err, errTimeUp) {
+		return fmt.Errorf("the platform's Cluster API operator did not hand its definitions over within %s; see `kubectl describe clusterapi cluster`", i.patience)
 	}
-	return nil
+	return err
 }
 
 // agreed tells whether the platform acted on what was applied.

@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -52,7 +51,7 @@ func (i *installer) waitForDeployment(ctx context.Context, name string) error {
 	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: name}
 	i.say("waiting for Deployment %s", key)
 	last := ""
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, i.patience, true, func(ctx context.Context) (bool, error) {
+	err := within(ctx, 500*time.Millisecond, i.patience, func(ctx context.Context) (bool, error) {
 		d := &appsv1.Deployment{}
 		err := i.client.Get(ctx, key, d)
 		if isTransient(err) {
@@ -81,7 +80,7 @@ func (i *installer) waitForDeployment(ctx context.Context, name string) error {
 	case err == nil:
 		i.say("the %s is available", name)
 		return nil
-	case ctx.Err() == nil && (wait.Interrupted(err) || errors.Is(err, errStuck)):
+	case errors.Is(err, errTimeUp), errors.Is(err, errStuck):
 		return fmt.Errorf("the %s did not become available within %s: %s; see `kubectl -n %s describe pods -l name=%s`", name, i.patience, last, key.Namespace, name)
 	}
 	return err

@@ -21,7 +21,7 @@ import (
 // errHelp ends a command that was given no subcommand: help was printed, and nothing was done.
 var errHelp = errors.New("a subcommand is needed")
 
-// Main runs the command line and returns the exit status.
+// Main runs the command line and returns the exit status; it is 130 after an interrupt.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -33,14 +33,15 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	ctx, sofar := withJourney(ctx, args)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errHelp):
 	case ctx.Err() != nil:
-		// What the error adds may be how to go on.
-		fmt.Fprintln(stderr, "aborted: "+oneLine(err))
+		sofar.reportInterrupt(stderr, err)
+		return interruptedStatus
 	default:
 		fmt.Fprintln(stderr, "error: "+oneLine(err))
 	}

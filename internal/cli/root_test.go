@@ -94,10 +94,10 @@ func TestInterrupt(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", kubeconfig)
 	var out, messages bytes.Buffer
-	if status := Main([]string{"create", "kubeconfig", "--name", "demo"}, &out, &messages); status != 1 {
-		t.Errorf("status %d, want 1", status)
+	if status := Main([]string{"create", "kubeconfig", "--name", "demo"}, &out, &messages); status != 130 {
+		t.Errorf("status %d, want 130", status)
 	}
-	if !strings.HasPrefix(messages.String(), "aborted") {
+	if !strings.HasPrefix(messages.String(), "aborted") || !strings.Contains(messages.String(), "type the same command again: hypershift create kubeconfig --name demo\n") {
 		t.Errorf("stderr is %q", messages.String())
 	}
 }

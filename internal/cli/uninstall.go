@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/install"
@@ -228,7 +227,7 @@ func (u *uninstaller) delete(ctx context.Context, found []*metav1.PartialObjectM
 // waitUntilGone says what is left when it changes: a namespace ends with its last pod, a definition with its last object.
 func (u *uninstaller) waitUntilGone(ctx context.Context, found []*metav1.PartialObjectMetadata) error {
 	left := ""
-	err := wait.PollUntilContextTimeout(ctx, time.Second/2, u.patience, true, func(ctx context.Context) (bool, error) {
+	err := within(ctx, time.Second/2, u.patience, func(ctx context.Context) (bool, error) {
 		var names []string
 		for _, obj := range found {
 			live := &metav1.PartialObjectMetadata{}
@@ -248,7 +247,7 @@ func (u *uninstaller) waitUntilGone(ctx context.Context, found []*metav1.Partial
 		}
 		return len(names) == 0, nil
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
+	if errors.Is(err, errTimeUp) {
 		return fmt.Errorf("after %s these are still there: %s; run uninstall again, or look at their finalizers", u.patience, left)
 	}
 	return err

@@ -20,15 +20,20 @@ func signingKeyName(cluster string) string       { return cluster + "sa-token-is
 func etcdEncryptionName(cluster string) string   { return cluster + "-etcd-encryption-key" }
 func cloudCredentialsName(cluster string) string { return cluster + "-cloud-credentials" }
 
-// Names are those of the Secrets beside the HostedCluster.
+// Names are those of the Secrets beside a HostedCluster.
 type Names struct {
 	PullSecret, SSHKey, SigningKey, EtcdEncryption, CloudCredentials string
 }
 
-// Names tells how the Secrets are named.
-func (c *Cluster) Names() Names {
-	return Names{PullSecret: pullSecretName(c.Name), SSHKey: sshKeyName(c.Name), SigningKey: signingKeyName(c.Name),
-		EtcdEncryption: etcdEncryptionName(c.Name), CloudCredentials: cloudCredentialsName(c.Name)}
+// NamesOf tells how Objects names the Secrets of a hosted cluster.
+func NamesOf(cluster string) Names {
+	return Names{PullSecret: pullSecretName(cluster), SSHKey: sshKeyName(cluster), SigningKey: signingKeyName(cluster),
+		EtcdEncryption: etcdEncryptionName(cluster), CloudCredentials: cloudCredentialsName(cluster)}
+}
+
+// All of the names.
+func (n Names) All() []string {
+	return []string{n.PullSecret, n.SSHKey, n.SigningKey, n.EtcdEncryption, n.CloudCredentials}
 }
 
 // Objects returns what makes the hosted cluster, in the order in which it is applied and rendered.

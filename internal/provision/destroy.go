@@ -19,11 +19,13 @@ type DestroyOptions struct {
 	DeleteResourceGroup   bool   // delete the main group even where it is not ours
 	Adopt                 bool   // take untagged things that have this cluster's names for ours
 	DNSZoneGroup          string
+	PublicZoneID          string // "" looks into all zones of DNSZoneGroup
 	VNetID, NSGID         string
 	PrivateZoneID         string
 	Brought               []string       // ids on record as the user's own: whatever their names, they are never adopted
 	Inventory             []string       // ids on record as ours, where a hand-off has them
 	Show                  func(Adoption) // told what an adoption deletes, before it does; nil is silent
+	Warn                  func(string)   // told what cannot be looked at and may be left; nil is silent
 }
 
 // DestroyInfra removes role assignments first, then the resources; absent things are success. A group that neither carries the mark
@@ -156,7 +158,8 @@ type demolition struct {
 	found    map[string]bool // lower-cased ids of what goes, groups among it
 	children map[string]bool // lower-cased ids of what is inside something adopted, and goes with it
 	stages   [][]*stack.Node
-	left     []string // groups of our name that are not marked as ours
+	records  []*stack.Node // of DNS, which nothing waits for
+	left     []string      // groups of our name that are not marked as ours
 	adopted  []Adoption
 }
 
@@ -177,7 +180,7 @@ func (d *demolition) find(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return d.addRecords(ctx)
 }
 
 // addForeignLink finds our link in a private zone that the user has brought: it stays when its groups go.
@@ -304,7 +307,7 @@ func (d *demolition) leftError() error {
 
 // nodes chains the stages: Destroy runs dependents first, so what goes later is what the earlier one depends on.
 func (d *demolition) nodes() []*stack.Node {
-	var all []*stack.Node
+	all := slices.Clone(d.records)
 	for k, nodes := range d.stages {
 		for _, n := range nodes {
 			if k+1 < len(d.stages) {

@@ -87,6 +87,7 @@ func (h *Handoff) Demolish(o *DestroyOptions) {
 		orElse(&o.VNetID, from.VNetID)
 		orElse(&o.NSGID, from.SecurityGroupID)
 		orElse(&o.PrivateZoneID, from.PrivateZoneID)
+		orElse(&o.PublicZoneID, from.PublicZoneID)
 	}
 	if b := h.Brought; b != nil {
 		orElse(&o.PrivateZoneID, b.PrivateZoneID)

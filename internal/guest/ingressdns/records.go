@@ -14,8 +14,6 @@ import (
 
 const (
 	ttl = 30
-	// metadataKey tells people whose record it is.
-	metadataKey = "hypershift_infra_id"
 
 	apiPublic, apiPrivate = "2018-05-01", "2020-06-01"
 )
@@ -129,7 +127,7 @@ func (r record) body(infraID string, addresses []string) azure.Resource {
 	for _, address := range addresses {
 		list = append(list, map[string]any{"ipv4Address": address})
 	}
-	return azure.Resource{Properties: map[string]any{ttlKey: ttl, listKey: list, "metadata": map[string]any{metadataKey: infraID}}}
+	return azure.Resource{Properties: map[string]any{ttlKey: ttl, listKey: list, "metadata": map[string]any{hyperv1.IngressRecordMetadata: infraID}}}
 }
 
 // erase deletes the record if it is as it was left; what somebody changed since is not ours to delete.

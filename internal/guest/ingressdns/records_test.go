@@ -183,7 +183,7 @@ func (w *world) want(status metav1.ConditionStatus, address string) metav1.Condi
 func TestRecordsFollowTheRouter(t *testing.T) {
 	w := newWorld(t)
 	w.want(metav1.ConditionTrue, "20.0.0.1")
-	if set := w.zones.sets[publicID]; set.Properties["TTL"] != ttl || set.Properties["metadata"].(map[string]any)[metadataKey] != "demo-x1" {
+	if set := w.zones.sets[publicID]; set.Properties["TTL"] != ttl || set.Properties["metadata"].(map[string]any)[hyperv1.IngressRecordMetadata] != "demo-x1" {
 		t.Errorf("record %v", set)
 	}
 	calls := w.zones.calls
