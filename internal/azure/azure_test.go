@@ -179,6 +179,17 @@ func TestSignInWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A sign-in service that cannot answer now says nothing of the credentials.
+func TestSignInThatIsBusy(t *testing.T) {
+	for status, kind := range map[int]Kind{http.StatusTooManyRequests: Waiting, http.StatusServiceUnavailable: Transient, http.StatusUnauthorized: Terminal} {
+		request, _ := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/x", nil)
+		err := Wrap("sign in", "x", &azidentity.AuthenticationFailedError{RawResponse: &http.Response{StatusCode: status, Request: request, Body: io.NopCloser(strings.NewReader("{}"))}})
+		if KindOf(err) != kind || strings.Contains(err.Error(), "credentials file") != (kind == Terminal) {
+			t.Errorf("%d: %s: %v", status, KindOf(err), err)
+		}
+	}
+}
+
 func TestSentence(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"code":"X","message":"a \"quoted\"\nword"}}`:                  `a "quoted" word`,

@@ -14,7 +14,9 @@ const (
 	fieldIssuer   = "the issuer of the federated credential against the token's claim iss"
 	fieldSubject  = "the subject of the federated credential against the token's claim sub"
 	fieldAudience = "the audience of the federated credential against the token's claim aud"
-	checkPolicy   = "ask the owner of the policy for an exemption, or change what the policy names"
+	// passingFailure is Azure's own mishap: an operation that it accepted has failed, and may succeed the next time.
+	passingFailure = "it is tried again by itself; if it lasts, run the command again later"
+	checkPolicy    = "ask the owner of the policy for an exemption, or change what the policy names"
 )
 
 // dictionary holds the codes that users of this field meet.
@@ -58,7 +60,13 @@ var dictionary = map[string]entry{
 	"ConcurrentFederatedIdentityCredentialsWrites": {"another write on the same identity is under way", "federated credentials of the identity: expected one writer, found several",
 		"it is tried again by itself; if it lasts, another program is writing credentials of this identity", Waiting},
 	"AnotherOperationInProgress": {"another operation on the resource is under way", "", "it is tried again by itself", Waiting},
-	"RetryableError":             {"", "", "it is tried again by itself", Transient},
+	"RetryableError":             {"", "", passingFailure, Transient},
+	"InternalExecutionError":     {"", "", passingFailure, Transient},
+	"InternalServerError":        {"", "", passingFailure, Transient},
+	"InternalOperationError":     {"", "", passingFailure, Transient},
+	"InternalError":              {"", "", passingFailure, Transient},
+	"OperationTimedOut":          {"", "", passingFailure, Transient},
+	"ServiceUnavailable":         {"", "", passingFailure, Transient},
 	"TooManyRequests":            {"Azure is throttling this subscription", "", "it goes on by itself after the time that Azure asks for", Waiting},
 
 	"ResourceGroupNotFound": {"the resource group does not exist", "name of the resource group or subscriptionId of the credentials file",

@@ -199,6 +199,12 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 
+// IsParentMissing tells whether Azure said that what the thing is to be made in does not exist.
+func IsParentMissing(err error) bool {
+	code := CodeOf(err)
+	return IsNotFound(err) && (code == "ResourceGroupNotFound" || code == "ParentResourceNotFound" || code == "ResourceNotFound")
+}
+
 // IsRefused tells whether Azure's answer to the very PUT of this resource was that it will not be, so that nothing was made. A lost answer,
 // a throttled, slow or conflicting call, and whatever went wrong after the PUT leave that open.
 func IsRefused(err error, id string) bool {

@@ -37,7 +37,13 @@ func options(progress stack.Progress) stack.Options {
 // waits for Azure, throttling as well, has the engine's full patience.
 const transientTries = 5
 
-func judge(err error, try int) stack.Verdict {
+// freshTries bounds the wait for a group or parent that this run has made to be known everywhere: about half a minute.
+const freshTries = 10
+
+func judge(err error, try int, fresh bool) stack.Verdict {
+	if fresh && azure.IsParentMissing(err) && try < freshTries {
+		return stack.Again
+	}
 	switch azure.KindOf(err) {
 	case azure.Waiting:
 		return stack.Again
@@ -78,11 +84,17 @@ func (r resource) observe(ctx context.Context) (stack.State, error) {
 	if err != nil {
 		return stack.Missing, err
 	}
-	if r.current != nil && !r.current(got) {
+	if unfinished(got) || r.current != nil && !r.current(got) {
 		return stack.Drifted, nil
 	}
 	r.note(got)
 	return stack.Current, nil
+}
+
+// unfinished is what an operation has left that failed: Azure shows it, and it does not work until it is written again.
+func unfinished(got *azure.Resource) bool {
+	state := got.Property("provisioningState")
+	return state == "Failed" || state == "Canceled"
 }
 
 func (r resource) apply(ctx context.Context) error {

@@ -58,6 +58,15 @@ func TestIAMMakesEveryIdentityAndCredential(t *testing.T) {
 	}
 }
 
+// What a failed operation has left is written again.
+func TestUnfinishedIsDrifted(t *testing.T) {
+	for state, want := range map[string]bool{"Failed": true, "Canceled": true, "Succeeded": false, "Updating": false, "": false} {
+		if got := unfinished(&azure.Resource{Properties: map[string]any{"provisioningState": state}}); got != want {
+			t.Errorf("%s: %v", state, got)
+		}
+	}
+}
+
 func TestIdentitiesFile(t *testing.T) {
 	raw, err := json.MarshalIndent(identities(), "", "  ")
 	if err != nil {

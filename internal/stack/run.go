@@ -159,7 +159,11 @@ func (p *pass) repeat(ctx context.Context, n *Node, work func(*pass, context.Con
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil || try >= p.Tries || p.Judge(err, try) == Stop {
+		again := ctx.Err() == nil && p.Judge(err, try, p.fresh(n)) == Again
+		if again && try >= p.Tries {
+			again, err = false, fmt.Errorf("still so after %d tries in %s, run the command again later: %w", try, time.Since(begin).Round(time.Second), err)
+		}
+		if !again {
 			p.Progress(Event{Node: n, Phase: Failed, Elapsed: time.Since(begin), Err: err})
 			return err
 		}
@@ -168,6 +172,14 @@ func (p *pass) repeat(ctx context.Context, n *Node, work func(*pass, context.Con
 			return err
 		}
 	}
+}
+
+// fresh tells whether this run has made something that the node depends on.
+func (p *pass) fresh(n *Node) bool {
+	return slices.ContainsFunc(n.DependsOn, func(id string) bool {
+		_, made := p.made.Load(id)
+		return made
+	})
 }
 
 func (p *pass) create(ctx context.Context, n *Node, try int) error {

@@ -79,8 +79,10 @@ type Progress func(Event)
 
 // Options of a run. The zero value works.
 type Options struct {
-	Parallel int                              // at most so many nodes at once; 0 is 32
-	Judge    func(err error, try int) Verdict // nil stops at every error
+	Parallel int // at most so many nodes at once; 0 is 32
+	// Judge decides after an error, at the try of this number; nil stops at every error. Fresh is a node of which this run has made
+	// something that it depends on: the cloud may not know that everywhere yet.
+	Judge    func(err error, try int, fresh bool) Verdict
 	Pause    func(try int) time.Duration
 	Tries    int // per node; 0 is 40
 	Progress Progress
@@ -92,7 +94,7 @@ func (o Options) withDefaults() Options {
 		o.Parallel = 32
 	}
 	if o.Judge == nil {
-		o.Judge = func(error, int) Verdict { return Stop }
+		o.Judge = func(error, int, bool) Verdict { return Stop }
 	}
 	if o.Pause == nil {
 		o.Pause = func(try int) time.Duration { return min(time.Duration(try)*500*time.Millisecond, 5*time.Second) }
