@@ -68,6 +68,14 @@ func (f *azureFlags) printPlan(w io.Writer, steps []stack.Step) error {
 	return table.Flush()
 }
 
+// printNothing is the result of a command that had nothing to do: an empty list, for a program.
+func (f *azureFlags) printNothing(w io.Writer) error {
+	if f.output == "" {
+		return nil
+	}
+	return printObject(w, f.output, []stack.Step{})
+}
+
 // printObject writes v as json or yaml.
 func printObject(w io.Writer, format string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")

@@ -21,6 +21,7 @@ func newDestroyDNSAzureCommand() *cobra.Command {
 	var o provision.DNSOptions
 	var handoff handoffFile
 	var force bool
+	var guard useGuard
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Delete ExternalDNS's identity, the delegation and the zone",
@@ -35,11 +36,22 @@ the zone go the names of the clusters that use it.`,
 			handoff.complete(cmd, &flags, nil, nil)
 			completeDNS(&o, handoff.KnownDNS())
 			o.CredentialsPath = handoff.locate(o.CredentialsPath)
+			if o.Zone == "" && handoff.path != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "nothing to do: %s records no DNS zone; give --dns-zone-name to destroy one\n", handoff.path)
+				return flags.printNothing(cmd.OutOrStdout())
+			}
+			what := "the DNS zone " + o.Zone
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					if err := guard.allow(cmd, what, true, ofZone(o.Zone)); err != nil {
+						return nil, err
+					}
 					return provision.PlanDestroyDNS(ctx, s, o, force)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					if err := guard.allow(cmd, what, false, ofZone(o.Zone)); err != nil {
+						return nil, err
+					}
 					return destroyDNS(ctx, cmd, s, &flags, o, force, &handoff)
 				}, nil)
 		},
@@ -48,6 +60,7 @@ the zone go the names of the clusters that use it.`,
 	flags.addPlan(cmd)
 	addDNSFlags(cmd, &o)
 	cmd.Flags().BoolVar(&force, "force", false, "delete the zone even where it is not ours or has records")
+	guard.add(cmd)
 	handoff.addRead(cmd)
 	return cmd
 }

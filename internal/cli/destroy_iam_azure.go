@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 	var flags azureFlags
 	var o provision.IAMOptions
 	var handoff handoffFile
+	var guard useGuard
 	var identities, dnsGroup string
 	cmd := &cobra.Command{
 		Use:   "azure",
@@ -29,8 +31,10 @@ func newDestroyIAMAzureCommand() *cobra.Command {
   hypershift destroy iam azure --from demo.yaml --azure-creds azure-credentials.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var clients *provision.WorkloadIdentities
 			if identities != "" {
-				if _, err := provision.ReadWorkloadIdentities(identities); err != nil {
+				var err error
+				if clients, err = provision.ReadWorkloadIdentities(identities); err != nil {
 					return err
 				}
 			}
@@ -40,20 +44,28 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 			handoff.complete(cmd, &flags, &o.Name, &o.InfraID)
 			if from := handoff.Identities; from != nil {
 				orElse(&o.ResourceGroup, from.ResourceGroup)
+				if clients == nil {
+					clients = from.Clients
+				}
 			}
 			if dnsGroup != "" {
 				o.Roles = &provision.RoleScopes{ResourceGroup: provision.MainGroup(o.Name, o.InfraID), DNSZoneGroup: dnsGroup}
 			}
-			for flag, value := range map[string]string{"name": o.Name, "infra-id": o.InfraID, "resource-group-name": o.ResourceGroup} {
-				if value == "" {
-					return fmt.Errorf("--%s is required, or a --from file that has it", flag)
-				}
+			if err := requireIAM(o); err != nil {
+				return err
 			}
+			what, used := "the identities of infrastructure id "+o.InfraID, ofIdentities(o.InfraID, clients)
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					if err := guard.allow(cmd, what, true, used); err != nil {
+						return nil, err
+					}
 					return provision.PlanDestroyIAM(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					if err := guard.allow(cmd, what, false, used); err != nil {
+						return nil, err
+					}
 					return destroyIAM(ctx, cmd, s, &flags, o, &handoff)
 				}, nil)
 		},
@@ -66,8 +78,26 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "resource group of the identities")
 	f.StringVar(&identities, "workload-identities-file", "", "identities file; checked, not used to choose what goes")
 	f.StringVar(&dnsGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role; found by itself where the subscription may be listed")
+	guard.add(cmd)
 	handoff.addRead(cmd)
 	return cmd
+}
+
+// requireIAM names all that is missing, in one order.
+func requireIAM(o provision.IAMOptions) error {
+	var missing []string
+	for _, f := range []struct{ flag, value string }{{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--resource-group-name", o.ResourceGroup}} {
+		if f.value == "" {
+			missing = append(missing, f.flag)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s is required, or a --from file that has it", missing[0])
+	}
+	return fmt.Errorf("%s are required, or a --from file that has them", strings.Join(missing, ", "))
 }
 
 func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, h *handoffFile) ([]stack.Step, error) {

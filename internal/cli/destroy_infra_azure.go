@@ -19,6 +19,7 @@ func newDestroyInfraAzureCommand() *cobra.Command {
 	var flags azureFlags
 	var o provision.DestroyOptions
 	var handoff handoffFile
+	var guard useGuard
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Delete role assignments and the cluster's resource groups",
@@ -40,6 +41,9 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 						return nil, err
 					}
 					handoff.Demolish(&o)
+					if err := guard.allow(cmd, "the infrastructure "+o.InfraID, true, ofInfra(o.Name, o.InfraID)); err != nil {
+						return nil, err
+					}
 					return provision.PlanDestroyInfra(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
@@ -47,6 +51,10 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 						return nil, err
 					}
 					handoff.Demolish(&o)
+					if err := guard.allow(cmd, "the infrastructure "+o.InfraID, false, ofInfra(o.Name, o.InfraID)); err != nil {
+						handoff.release()
+						return nil, err
+					}
 					return destroyInfra(ctx, cmd, s, o, &handoff)
 				}, nil)
 		},
@@ -60,6 +68,7 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 	f.BoolVar(&o.PreserveResourceGroup, "preserve-resource-group", false, "keep the main group and delete only the cluster's resources in it")
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role")
 	addDestroyFlags(f, &o)
+	guard.add(cmd)
 	handoff.addRead(cmd)
 	return cmd
 }

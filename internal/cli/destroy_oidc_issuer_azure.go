@@ -21,6 +21,7 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 	var flags azureFlags
 	var o provision.IssuerOptions
 	var handoff handoffFile
+	var guard useGuard
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Delete the issuer's container, and the storage account when it is ours and empty; key files stay",
@@ -35,9 +36,15 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 			completeIssuer(&o, handoff.Issuer)
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
+					if err := guard.allow(cmd, "the issuer of "+o.Name, true, ofIssuer(issuerURL(s, o, handoff.Issuer))); err != nil {
+						return nil, err
+					}
 					return provision.PlanDestroyIssuer(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
+					if err := guard.allow(cmd, "the issuer of "+o.Name, false, ofIssuer(issuerURL(s, o, handoff.Issuer))); err != nil {
+						return provision.Issuer{}, err
+					}
 					if err := handoff.claim(s, &flags, o.Name, ""); err != nil {
 						return provision.Issuer{}, err
 					}
@@ -58,8 +65,20 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 	flags.add(cmd)
 	flags.addPlan(cmd)
 	addIssuerFlags(cmd, &o)
+	guard.add(cmd)
 	handoff.addRead(cmd)
 	return cmd
+}
+
+// issuerURL is what tokens name; the hand-off file knows one that is published elsewhere.
+func issuerURL(s *azure.Session, o provision.IssuerOptions, from *provision.IssuerHandoff) string {
+	if from != nil {
+		return from.URL
+	}
+	if o.Validate() != nil {
+		return ""
+	}
+	return o.Resolve(s).URL
 }
 
 // completeIssuer takes the place of the issuer from the hand-off.

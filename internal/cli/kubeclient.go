@@ -33,6 +33,12 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
+// kubeconfigAtHand tells whether anything says where the management cluster is.
+func kubeconfigAtHand() bool {
+	_, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	return !clientcmd.IsEmptyConfig(err)
+}
+
 // newKubeClient connects to the management cluster and knows our kinds.
 func newKubeClient(kubeconfig string) (client.Client, error) {
 	config, err := restConfig(kubeconfig)

@@ -82,8 +82,8 @@ func newCreateCommand() *cobra.Command {
 }
 
 func newDestroyCommand() *cobra.Command {
-	return parent("destroy", "Destroy clusters, infrastructure, DNS, identities and issuers",
-		newDestroyClusterCommand(), newDestroyInfraCommand(), newDestroyDNSCommand(), newDestroyIAMCommand(), newDestroyOIDCIssuerCommand())
+	return parent("destroy", "Destroy clusters, node pools, infrastructure, DNS, identities and issuers",
+		newDestroyClusterCommand(), newDestroyNodePoolCommand(), newDestroyInfraCommand(), newDestroyDNSCommand(), newDestroyIAMCommand(), newDestroyOIDCIssuerCommand())
 }
 
 // parent is a command that only leads to others; its examples are the first one of each.

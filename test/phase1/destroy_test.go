@@ -174,3 +174,73 @@ func (w *watched) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// TestDestroyBeneathALiveCluster: what a hosted cluster lives on goes only when that is meant, and nothing waits for a terminal.
+func TestDestroyBeneathALiveCluster(t *testing.T) {
+	h := newHeld(t)
+	for what, args := range map[string][]string{
+		"the infrastructure demo-1":                  {"destroy", "infra", "azure", "--from", "demo.yaml"},
+		"the identities of infrastructure id demo-1": {"destroy", "iam", "azure", "--name", "demo", "--infra-id", "demo-1", "--resource-group-name", "common"},
+		"the issuer of demo":                         {"destroy", "oidc-issuer", "azure", "--name", "demo", "--resource-group-name", "common"},
+		"the DNS zone example.com":                   {"destroy", "dns", "azure", "--dns-zone-name", "example.com", "--resource-group-name", "parent", "--force"},
+	} {
+		command := append(append([]string{"hypershift"}, args...), "--azure-creds", h.credentials)
+		_, messages, err := h.try(command...)
+		for _, want := range []string{"nothing was destroyed: " + what + " is in use by HostedCluster clusters/demo", "hypershift destroy cluster azure --name demo --namespace clusters", "--yes"} {
+			if err == nil || !strings.Contains(messages, want) {
+				t.Errorf("%s: %v, no %q in %s", what, err, want, messages)
+			}
+		}
+		if _, messages := h.run(append(command, "--dry-run")...); !strings.Contains(messages, "warning: "+what+" is in use") {
+			t.Errorf("the plan of %s does not warn: %s", what, messages)
+		}
+	}
+	// A management cluster that does not answer leaves it open.
+	alone := h.shell
+	alone.env = append(alone.env, "KUBECONFIG="+filepath.Join(h.dir, "dead.kubeconfig"))
+	must(t, os.WriteFile(filepath.Join(h.dir, "dead.kubeconfig"), []byte(deadKubeconfig), 0o600))
+	infra := []string{"hypershift", "destroy", "infra", "azure", "--from", "demo.yaml", "--azure-creds", h.credentials}
+	if _, messages, err := alone.try(infra...); err == nil || !strings.Contains(messages, "cannot tell whether a hosted cluster uses the infrastructure demo-1") {
+		t.Errorf("%v: %s", err, messages)
+	}
+	if _, messages := h.run(append(infra, "--yes")...); !strings.Contains(messages, "warning: the infrastructure demo-1 is in use") {
+		t.Errorf("--yes: %s", messages)
+	}
+	h.nothingLeft(t, "demo", "demo-1")
+	// Nobody uses these.
+	h.run("hypershift", "destroy", "iam", "azure", "--name", "other", "--infra-id", "other-1", "--resource-group-name", "common", "--azure-creds", h.credentials)
+}
+
+const deadKubeconfig = `{"apiVersion": "v1", "kind": "Config", "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "x"}}],
+  "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:1"}}]}`
+
+// TestDestroyByName: a name that is not there is said to be none, and a node pool is destroyed by its name.
+func TestDestroyByName(t *testing.T) {
+	h := newHeld(t)
+	_, messages, err := h.try("hypershift", "destroy", "cluster", "azure", "--name", "typo", "--azure-creds", h.credentials)
+	for _, want := range []string{"there is no HostedCluster typo in namespace clusters", "--infra-id", "--from"} {
+		if err == nil || !strings.Contains(messages, want) {
+			t.Errorf("%v, no %q in %s", err, want, messages)
+		}
+	}
+	if _, messages := h.run("hypershift", "destroy", "nodepool", "--name", "typo"); !strings.Contains(messages, "NodePool clusters/typo is gone already, or never was; the namespace has: demo") {
+		t.Errorf("a mistyped node pool: %s", messages)
+	}
+	destroy := []string{"hypershift", "destroy", "nodepool", "azure", "--name", "demo"}
+	if plan, _ := h.run(append(destroy, "--dry-run")...); !strings.Contains(plan, "NodePool") || !strings.Contains(plan, "clusters/demo") {
+		t.Errorf("the plan is %s", plan)
+	}
+	if _, messages, err := h.try(append(destroy, "--timeout", "2s")...); err == nil || !strings.Contains(messages, "NodePool clusters/demo is not gone after 2s") {
+		t.Errorf("a pool that is held: %v, %s", err, messages)
+	}
+	pool := &hyperv1.NodePool{}
+	must(t, h.Get(t.Context(), demoKey, pool))
+	pool.Finalizers = nil
+	must(t, h.Update(t.Context(), pool))
+	if messages, _ := h.run(destroy...); messages != "" {
+		t.Errorf("a pool that is gone: %s", messages)
+	}
+	if err := h.Get(t.Context(), demoKey, &hyperv1.HostedCluster{}); err != nil {
+		t.Errorf("the hosted cluster went with its node pool: %v", err)
+	}
+}
