@@ -32,7 +32,7 @@ func newInstallCommand() *cobra.Command {
 				return err
 			}
 			i.opts, i.patience, i.out, i.say = &flags.Options, installWait, cmd.OutOrStdout(), progressLine(cmd)
-			i.architectures = i.imageArchitectures
+			i.architectures, i.given = i.imageArchitectures, cmd.Flags().Changed
 			return i.run(cmd.Context())
 		},
 	}
@@ -40,6 +40,7 @@ func newInstallCommand() *cobra.Command {
 	cmd.Flags().StringVar(&i.scope, "install-scope", "all", "all, crds or resources")
 	cmd.Flags().BoolVar(&i.waitAvailable, "wait-until-available", false, "wait until the definitions are established and the operator runs")
 	cmd.Flags().BoolVar(&i.waitEstablished, "wait-until-crds-established", false, "wait until the definitions are established")
+	cmd.Flags().BoolVar(&i.removeExternalDNS, "remove-external-dns", false, "remove ExternalDNS of an earlier installation, with its credentials; without this it stays")
 	cmd.AddCommand(newInstallRenderCommand(&flags), newInstallHelmCommand(&flags))
 	return cmd
 }
@@ -49,6 +50,8 @@ type installer struct {
 	opts                           *install.Options
 	scope                          string
 	waitAvailable, waitEstablished bool
+	removeExternalDNS              bool
+	given                          func(flag string) bool // nil: none
 
 	client        client.Client
 	architectures architectures
@@ -76,6 +79,12 @@ func (i *installer) run(ctx context.Context) error {
 		}
 		i.client = c
 	}
+	if err := i.requireAdmin(ctx); err != nil {
+		return err
+	}
+	if err := i.keepFormer(ctx); err != nil {
+		return err
+	}
 	if err := i.completeFromCluster(ctx); err != nil {
 		return err
 	}
@@ -92,7 +101,7 @@ func (i *installer) run(ctx context.Context) error {
 	if i.scope == "crds" {
 		return nil
 	}
-	if err := i.applyObjects(ctx); err != nil {
+	if err := errors.Join(i.applyObjects(ctx), i.dropExternalDNS(ctx)); err != nil {
 		return err
 	}
 	if !i.waitAvailable || i.opts.Development {

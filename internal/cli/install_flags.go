@@ -76,7 +76,7 @@ func (f *installFlags) addExternalDNS(flags *pflag.FlagSet) {
 type unservedFlag struct{ name, why string }
 
 // addUnserved registers them, so that a script that gives one is told why instead of that the flag is unknown. Those whose default
-// is what this version does anyway may be repeated.
+// is what this version does anyway may be repeated. Help does not list them: nobody is to learn of them there.
 func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 	const (
 		private   = "private endpoints are not served by this version"
@@ -101,6 +101,7 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 	}
 	for _, flag := range f.unserved {
 		flags.String(flag.name, "", "refused: "+flag.why)
+		_ = flags.MarkHidden(flag.name)
 	}
 	switches := []unservedFlag{
 		{"enable-defaulting-webhook", admission}, {"enable-validating-webhook", admission},
@@ -110,10 +111,12 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 	}
 	for _, flag := range switches {
 		flags.Bool(flag.name, false, "refused: "+flag.why)
+		_ = flags.MarkHidden(flag.name)
 	}
 	f.unserved = append(f.unserved, switches...)
 	for _, name := range []string{"enable-dedicated-request-serving-isolation", "enable-etcd-recovery"} {
 		flags.Bool(name, true, "accepted for scripts; changes nothing")
+		_ = flags.MarkHidden(name)
 	}
 }
 

@@ -58,6 +58,15 @@ type ExternalDNS struct {
 
 func (e ExternalDNS) interval() string { return cmp.Or(e.Interval, "1m") }
 
+// recordsCache is how long ExternalDNS believes what it has read. Whoever loses the zone and makes it anew wants its records back at the
+// next look; Azure's lists cost one call for a hundred records. The other providers throttle lists.
+func (e ExternalDNS) recordsCache() string {
+	if e.Provider == "azure" {
+		return "30s"
+	}
+	return "1h"
+}
+
 func (e ExternalDNS) mountedSecret() string {
 	return cmp.Or(e.mounted, e.SecretName, externalDNSSecretName)
 }
@@ -245,7 +254,7 @@ func (e ExternalDNS) container() corev1.Container {
 		Args: []string{
 			"--source=service", "--source=openshift-route", "--domain-filter=" + e.DomainFilter, "--provider=" + e.Provider,
 			"--registry=txt", "--txt-suffix=-external-dns", "--txt-owner-id=" + e.TXTOwnerID,
-			"--label-filter=hypershift.openshift.io/route-visibility!=private", "--interval=" + e.interval(), "--txt-cache-interval=1h",
+			"--label-filter=hypershift.openshift.io/route-visibility!=private", "--interval=" + e.interval(), "--txt-cache-interval=" + e.recordsCache(),
 		},
 		Ports: []corev1.ContainerPort{{Name: "metrics", ContainerPort: 7979, Protocol: corev1.ProtocolTCP}},
 		LivenessProbe: &corev1.Probe{
