@@ -49,7 +49,7 @@ func writeEnv(c cluster.Config, images *payload.Result) error {
 	if images != nil {
 		variables = append(variables, Variable{"KUBECONFIG", c.Kubeconfig()}, Variable{"PULL_SECRET", c.PullSecretFile()},
 			Variable{"TOOLS_IMAGE", images.Components["tools"]}, Variable{"EXTERNAL_DNS_IMAGE", images.ExternalDNSImage},
-			Variable{"MANAGEMENT_ISSUER_URL", cluster.IssuerURL})
+			Variable{"MANAGEMENT_ISSUER_URL", cluster.IssuerURL}, Variable{"HYPERSHIFT_DNS_RESOLVER", cluster.EdgeIP + ":53"})
 	}
 	text, err := json.MarshalIndent(variables, "", "  ")
 	if err != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
@@ -59,11 +61,18 @@ credentials file is missing, a new secret takes the place of the one before.`,
 	f := cmd.Flags()
 	f.StringVar(&o.ManagementURL, "management-issuer-url", "", "issuer of the management cluster's tokens: ExternalDNS by workload identity")
 	f.StringVar(&o.CredentialsPath, "external-dns-credentials", "", "file to write for `hypershift install --external-dns-credentials` (mode 0600)")
-	f.StringVar(&o.Resolver, "dns-resolver", "", "HOST:PORT of the DNS server to ask; the system's when empty")
+	addResolver(f, &o.Resolver)
 	f.DurationVar(&o.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
 	f.StringToStringVar(&o.Tags, "tags", nil, "tags of the zone and of the identity")
 	handoff.addWritten(cmd)
 	return cmd
+}
+
+// resolverVariable names the DNS server where the system's sees another world, as on a machine with a sandbox.
+const resolverVariable = "HYPERSHIFT_DNS_RESOLVER"
+
+func addResolver(f *pflag.FlagSet, into *string) {
+	f.StringVar(into, "dns-resolver", os.Getenv(resolverVariable), "HOST:PORT of the DNS server to ask; the system's when empty; $"+resolverVariable+" is the default")
 }
 
 // addDNSFlags are those that say where a zone is.

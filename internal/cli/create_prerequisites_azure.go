@@ -80,7 +80,7 @@ func addPrerequisitesFlags(cmd *cobra.Command, o *provision.PrerequisitesOptions
 	f.StringVar(&o.DNS.ManagementURL, "management-issuer-url", "", "issuer of the management cluster's tokens: ExternalDNS by workload identity")
 	f.StringVar(&o.DNS.ServicePrincipal, "service-principal-name", "", "application to make: ExternalDNS by service principal")
 	f.StringVar(&o.DNS.CredentialsPath, "external-dns-credentials", "", "file to write for `hypershift install --external-dns-credentials` (mode 0600)")
-	f.StringVar(&o.DNS.Resolver, "dns-resolver", "", "HOST:PORT of the DNS server to ask; the system's when empty")
+	addResolver(f, &o.DNS.Resolver)
 	f.DurationVar(&o.DNS.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
 	f.StringVar(&o.Infra.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
 	addBroughtFlags(f, &o.Infra)

@@ -49,7 +49,7 @@ With the signing key it mints a token for each service account and has Azure exc
 	flags.StringVar(&f.infraJSON, "infra-json", "", "output of `create infra azure`")
 	flags.StringVar(&f.zone, "dns-zone-name", "", "DNS zone of the hosted clusters' endpoints")
 	flags.StringVar(&f.zoneGroup, "dns-zone-rg-name", "", "resource group of --dns-zone-name")
-	flags.StringVar(&f.Resolver, "dns-resolver", "", "HOST:PORT of the DNS server to ask; the system's when empty")
+	addResolver(flags, &f.Resolver)
 	f.handoff.addRead(cmd)
 	return cmd
 }
