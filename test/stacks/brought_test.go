@@ -69,9 +69,7 @@ func (w *world) adoptAround(o provision.InfraOptions, theirs ...string) {
 	var shown []string
 	_, err := w.process(0, false, func(ctx context.Context, s *azure.Session) error {
 		h := &provision.Handoff{Name: cluster, InfraID: infraID}
-		if err := h.BeginInfra(s, o); err != nil {
-			return err
-		}
+		h.BeginInfra(s, o)
 		out, err := provision.CreateInfra(ctx, s, o, nil)
 		if err != nil {
 			return err
