@@ -182,7 +182,7 @@ func (s *simulation) create(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// machines rolls a MachineDeployment out: its Machines are there and have healthy nodes.
+// machines rolls a MachineDeployment out: its Machines are there and have healthy nodes, and former ones are not.
 func (s *simulation) machines(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	deployment := object(clusterAPI, "MachineDeployment", request.Namespace, request.Name)
 	if err := s.Get(ctx, request.NamespacedName, deployment); err != nil {
@@ -196,10 +196,16 @@ func (s *simulation) machines(ctx context.Context, request reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	present := map[string]bool{}
 	for i := range replicas {
-		if err := s.create(ctx, machine(deployment, i)); err != nil {
+		m := machine(deployment, i)
+		present[m.GetName()] = true
+		if err := errors.Join(s.create(ctx, azureMachine(deployment, m.GetName())), s.create(ctx, m)); err != nil {
 			return reconcile.Result{}, err
 		}
+	}
+	if err := s.removeFormer(ctx, deployment, present); err != nil {
+		return reconcile.Result{}, err
 	}
 	deployment.Object["status"] = map[string]any{
 		"observedGeneration": deployment.GetGeneration(), "replicas": replicas, "availableReplicas": replicas, "upToDateReplicas": replicas,
@@ -208,14 +214,46 @@ func (s *simulation) machines(ctx context.Context, request reconcile.Request) (r
 	return reconcile.Result{}, s.Status().Update(ctx, deployment)
 }
 
+func (s *simulation) removeFormer(ctx context.Context, deployment *unstructured.Unstructured, present map[string]bool) error {
+	machines := &unstructured.UnstructuredList{}
+	machines.SetAPIVersion(clusterAPI)
+	machines.SetKind("MachineList")
+	if err := s.List(ctx, machines, client.InNamespace(deployment.GetNamespace())); err != nil {
+		return err
+	}
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		if present[m.GetName()] || m.GetAnnotations()[hyperv1.NodePoolAnnotation] != deployment.GetAnnotations()[hyperv1.NodePoolAnnotation] {
+			continue
+		}
+		if err := s.Delete(ctx, m); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// azureMachine is what a Machine of the deployment refers to; it tells the template that it was made of.
+func azureMachine(deployment *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	m := object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureMachine", deployment.GetNamespace(), name)
+	template, _, _ := unstructured.NestedString(deployment.Object, "spec", "template", "spec", "infrastructureRef", "name")
+	m.SetAnnotations(map[string]string{"cluster.x-k8s.io/cloned-from-name": template})
+	m.Object["spec"] = map[string]any{"vmSize": "Standard_D4s_v3", "osDisk": map[string]any{"osType": "Linux"}, "sshPublicKey": ""}
+	return m
+}
+
+// machine is named after all that makes another one of it.
 func machine(deployment *unstructured.Unstructured, index int64) *unstructured.Unstructured {
-	m := object(clusterAPI, "Machine", deployment.GetNamespace(), fmt.Sprintf("%s-%d", deployment.GetName(), index))
+	data, _, _ := unstructured.NestedString(deployment.Object, "spec", "template", "spec", "bootstrap", "dataSecretName")
+	from, _, _ := unstructured.NestedString(deployment.Object, "spec", "template", "spec", "infrastructureRef", "name")
+	m := object(clusterAPI, "Machine", deployment.GetNamespace(), fmt.Sprintf("%s-%s-%s-%d", deployment.GetName(), data[max(0, len(data)-8):], from[max(0, len(from)-8):], index))
 	labels, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "template", "metadata", "labels")
 	annotations, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "template", "metadata", "annotations")
 	m.SetLabels(labels)
 	m.SetAnnotations(annotations)
 	template, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
 	_ = unstructured.SetNestedField(template, "AzureMachine", "infrastructureRef", "kind")
+	_ = unstructured.SetNestedField(template, m.GetName(), "infrastructureRef", "name")
 	m.Object["spec"] = template
 	m.Object["status"] = map[string]any{
 		"phase": "Running", "nodeRef": map[string]any{"name": m.GetName()},
