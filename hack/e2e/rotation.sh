@@ -67,13 +67,18 @@ carried() { # every agent shows the present certificate
     guest -n kube-system rollout status daemonset/konnectivity-agent --timeout=2s
 }
 settled() { rolled && carried; }
+# Since when the conditions are True that tell of an outage: a condition that was False in between has another time.
+serving() {
+  kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{range .status.conditions[?(@.status=="True")]}{.type} {.lastTransitionTime}{"\n"}{end}' |
+    grep -E '^(Available|KubeAPIServerAvailable|EtcdAvailable) '
+}
 leaves="kas-server-crt konnectivity-cluster konnectivity-agent kube-controller-manager kube-scheduler-client system-admin-client ignition-server"
 of() { local name; for name in $1; do digest "$name" "$2"; done; }
 changed() { ! grep -qxF "$3" <<<"$(of "$1" "$2")"; }
 
 # A certificate becomes due when less than a part of its life is left: a part of which 15 s are still to pass.
 steadies="etcd ignition-server"
-before=$(of "$leaves" tls.crt) steady=$(for app in $steadies; do pods $app; done) passed=$(agents)
+before=$(of "$leaves" tls.crt) steady=$(for app in $steadies; do pods $app; done) passed=$(agents) served=$(serving)
 left=$(($(date -d "$(field kas-server-crt tls.crt | openssl x509 -noout -enddate | cut -d= -f2)" +%s) - $(date +%s)))
 hosted "hypershift.openshift.io/certificate-renewal=$(awk -v left="$left" 'BEGIN{printf "%.9f", (left-15)/(365*86400)}')"
 renewed() { changed "$leaves" tls.crt "$before"; }
@@ -139,6 +144,8 @@ old get --raw /version >/dev/null || fail "another former authority is distruste
 echo "[$(elapsed)s] what the former authority signed is refused"
 
 until_ok 240 settled
+[ "$(serving)" = "$served" ] || { diff <(echo "$served") <(serving) >&2 || true; fail "an outage was reported that was none"; }
+echo "[$(elapsed)s] no outage was reported: $(awk '{print $1}' <<<"$served" | paste -sd ' ')"
 clean; trap - EXIT
 for name in get watch exec logs; do echo "  $name: $(wc -l <"$DIR/$name.ok") requests"; done
 ended=$(comm -23 <(sort -u <<<"$passed") <(agents | sort -u) | grep -c .)

@@ -58,8 +58,8 @@ type Reconciler struct {
 	Now        func() time.Time
 	// Guest makes a client of the hosted API server out of a kubeconfig.
 	Guest func(kubeconfig []byte) (client.Client, error)
-	// Probe asks whether the published API server answers; nil means by HTTPS.
-	Probe func(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) error
+	// Probe asks whether the published API server answers, and can be trusted by these authorities; nil means by HTTPS.
+	Probe func(ctx context.Context, endpoint publish.Endpoint, trusted []byte) error
 
 	// OpenVault reaches a key of a key vault; nil asks none.
 	OpenVault func(azure.VaultKey, Assertion) (Vault, error)

@@ -19,6 +19,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 const (
@@ -98,13 +99,14 @@ func (p *pass) probeAPI(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	p.probed = probe(ctx, p.endpoints.APIServer, p.secrets["root-ca"]["ca.crt"])
+	// As clients do: while the authority is being replaced, the API server still shows what the former one signed.
+	p.probed = probe(ctx, p.endpoints.APIServer, pki.Trusted(p.secrets, pki.RootCA))
 	p.reachable = p.probed == nil
 }
 
-func probeHTTPS(ctx context.Context, endpoint publish.Endpoint, rootCA []byte) error {
+func probeHTTPS(ctx context.Context, endpoint publish.Endpoint, trusted []byte) error {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(rootCA)
+	roots.AppendCertsFromPEM(trusted)
 	transport := &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		DisableKeepAlives: true,
