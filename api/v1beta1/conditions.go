@@ -5,7 +5,7 @@ type ConditionType = string
 
 // Conditions of HostedCluster and HostedControlPlane.
 const (
-	HostedClusterAvailable               ConditionType = "Available"                             // healthy True: the control plane serves; copied from the HostedControlPlane
+	HostedClusterAvailable               ConditionType = "Available"                             // healthy True: the control plane serves; copied from the HostedControlPlane, unless the management cluster shows otherwise
 	HostedClusterProgressing             ConditionType = "Progressing"                           // healthy False: a version is being rolled out, or cannot be
 	HostedClusterDegraded                ConditionType = "Degraded"                              // healthy False: a Deployment or StatefulSet of the control plane lacks replicas
 	ReconciliationActive                 ConditionType = "ReconciliationActive"                  // healthy True: spec.pausedUntil does not stop the controllers
@@ -15,11 +15,11 @@ const (
 	ValidReleaseImage                    ConditionType = "ValidReleaseImage"                     // healthy True: the payload can be pulled, fits the architecture and its version may be installed
 	ValidReleaseInfo                     ConditionType = "ValidReleaseInfo"                      // healthy True: the payload has every required image
 	ValidHostedControlPlaneConfig        ConditionType = "ValidHostedControlPlaneConfiguration"  // healthy True: the configuration suits the management cluster
-	PlatformCredentialsFound             ConditionType = "PlatformCredentialsFound"              // healthy True: the identities of the platform are complete
+	PlatformCredentialsFound             ConditionType = "PlatformCredentialsFound"              // healthy True: the identities of the platform are complete, and those that act for the control plane can sign in
 	InfrastructureReady                  ConditionType = "InfrastructureReady"                   // healthy True: the published services of the control plane have addresses
 	EtcdAvailable                        ConditionType = "EtcdAvailable"                         // healthy True: etcd has its quorum
 	UnmanagedEtcdAvailable               ConditionType = "UnmanagedEtcdAvailable"                // healthy True with unmanaged etcd: the Secret with the client certificate is complete
-	KubeAPIServerAvailable               ConditionType = "KubeAPIServerAvailable"                // healthy True: the API server's Deployment is rolled out and its endpoint answers
+	KubeAPIServerAvailable               ConditionType = "KubeAPIServerAvailable"                // healthy True: the API server has ready pods, and an etcd to answer from
 	IgnitionEndpointAvailable            ConditionType = "IgnitionEndpointAvailable"             // healthy True: the ignition server is rolled out
 	ExternalDNSReachable                 ConditionType = "ExternalDNSReachable"                  // healthy True, or Unknown without an external host name: the API server's name resolves
 	IngressDNSReady                      ConditionType = "IngressDNSReady"                       // healthy True, or absent with an ingress operator of the payload: the domain of the applications leads to the default router

@@ -11,14 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -80,8 +78,7 @@ func run(ctx context.Context, c config) error {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{c.namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
-			// Of all pods only the API servers matter: a change of the encryption key waits for the last one with the old key.
-			ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labels.SelectorFromSet(labels.Set{component.LabelApp: component.APIServer})}},
+			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: controlplane.WatchedPods()}},
 		},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})
@@ -92,7 +89,7 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(reconciler.Setup(manager), manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	if err := errors.Join(reconciler.Setup(manager), manager.AddHealthzCheck("passes", reconciler.Alive), manager.AddReadyzCheck("passes", reconciler.Alive)); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
@@ -136,6 +133,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 		MetricsSet:    set,
 		Now:           time.Now,
 		OpenVault:     controlplane.OpenVault,
+		SignIn:        controlplane.SignIn,
 		Guest: func(kubeconfig []byte) (client.Client, error) {
 			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/defrag"
@@ -34,6 +35,11 @@ func main() {
 	)
 	if err := root.ExecuteContext(ctrl.LoggerInto(ctrl.SetupSignalHandler(), ctrl.Log)); err != nil {
 		fmt.Fprintln(os.Stderr, "etcd-helper:", err)
+		// The kubelet shows it on the pod, from where it reaches the conditions; outside of a pod there is no such file.
+		if log, openErr := os.OpenFile(corev1.TerminationMessagePathDefault, os.O_WRONLY|os.O_TRUNC, 0); openErr == nil {
+			_, _ = fmt.Fprint(log, err)
+			_ = log.Close()
+		}
 		os.Exit(1)
 	}
 }

@@ -2,9 +2,12 @@ package azure
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
@@ -45,4 +48,32 @@ func (s *Session) with(clientID string, credential azcore.TokenCredential) (*Ses
 func (s *Session) SignIn(ctx context.Context) error {
 	_, err := s.credential.GetToken(ctx, s.managerToken())
 	return Wrap(signInAs, s.ClientID, err)
+}
+
+// Federation is an identity that is taken on with federated tokens, and nothing else.
+type Federation struct {
+	// Cloud is AzurePublicCloud when empty.
+	Cloud              string
+	TenantID, ClientID string
+}
+
+// SignIn asks for an access token that nobody uses, and says why there is none. A nil client reaches Azure as the environment says.
+func (f Federation) SignIn(ctx context.Context, client *http.Client, assertion func(context.Context) (string, error)) error {
+	configuration, _, err := cloudByName(f.Cloud)
+	if err != nil {
+		return err
+	}
+	if client == nil {
+		client = http.DefaultClient
+	}
+	credential, err := azidentity.NewClientAssertionCredential(f.TenantID, f.ClientID, assertion, &azidentity.ClientAssertionCredentialOptions{
+		ClientOptions: policy.ClientOptions{Cloud: configuration, Telemetry: policy.TelemetryOptions{ApplicationID: "hypershift"}, Transport: client},
+		// Another request to Entra, for what the cloud's name says already.
+		DisableInstanceDiscovery: true,
+	})
+	if err != nil {
+		return Wrap(signInAs, f.ClientID, err)
+	}
+	_, err = credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{configuration.Services[cloud.ResourceManager].Audience + "/.default"}})
+	return Wrap(signInAs, f.ClientID, err)
 }

@@ -64,9 +64,14 @@ type Reconciler struct {
 	// OpenVault reaches a key of a key vault; nil asks none.
 	OpenVault func(azure.VaultKey, Assertion) (Vault, error)
 
+	// SignIn takes on an identity with an assertion; nil tries none.
+	SignIn func(context.Context, azure.Federation, Assertion) error
+
 	granted grants
 	vaults  vaultChecks
+	signIns signIns
 	keeper  kube.Keeper
+	pulse   pulse
 }
 
 // errBehind means the cache has not seen our own last write yet; the next pass does.
@@ -135,6 +140,13 @@ func byCluster(_ context.Context, obj client.Object) []reconcile.Request {
 // Reconcile leaves alone what another release's operator owns and what is paused, lets go of what is deleted, takes the steps of the
 // plan, and writes one status from what they learned.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	r.pulse.begins(r.Now())
+	result, err := r.once(ctx, request)
+	r.pulse.ends(r.Now(), result, err)
+	return result, err
+}
+
+func (r *Reconciler) once(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	hcp := &hyperv1.HostedControlPlane{}
 	if err := r.Client.Get(ctx, request.NamespacedName, hcp); err != nil {
 		plan.Forget(request.String())
@@ -172,7 +184,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: behindPeriod}, nil
 	case err != nil:
 		return ctrl.Result{}, err
-	case hcp.Status.Ready && p.vaults.get(hcp.UID).err != nil:
+	case hcp.Status.Ready && (p.vaults.get(hcp.UID).err != nil || p.signIns.refused()):
 		return ctrl.Result{RequeueAfter: vaultRetryPeriod}, nil
 	case hcp.Status.Ready:
 		return ctrl.Result{RequeueAfter: p.untilRenewal(steadyPeriod)}, nil

@@ -23,7 +23,7 @@ const (
 	// vaultRetryPeriod is how soon a vault that refuses is asked again.
 	vaultRetryPeriod = 10 * time.Second
 	vaultTimeout     = 8 * time.Second
-	vaultTokenLife   = 10 * time.Minute
+	assertionLife    = 10 * time.Minute
 )
 
 // Vault encrypts with a key of a key vault.
@@ -85,8 +85,7 @@ func activeVaultKey(hcp *hyperv1.HostedControlPlane) (azure.VaultKey, bool) {
 // its provider cannot reach the vault, and that is when somebody has to be told why.
 func (p *pass) checkVault(ctx context.Context) {
 	key, configured := activeVaultKey(p.hcp)
-	signingKey := p.secrets["sa-signing-key"]["service-account.key"]
-	if !configured || key.ClientID == "" || len(signingKey) == 0 || p.OpenVault == nil {
+	if !configured || key.ClientID == "" || len(p.signingKey()) == 0 || p.OpenVault == nil {
 		return
 	}
 	last := p.vaults.get(p.hcp.UID)
@@ -99,16 +98,22 @@ func (p *pass) checkVault(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, vaultTimeout)
 	defer cancel()
-	account := apiserver.KMSAccount
-	vault, err := p.OpenVault(key, func(context.Context) (string, error) {
-		return pki.ServiceAccountToken(signingKey, jwt.Claims{
-			Issuer: p.hcp.Spec.IssuerURL, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
-			Audience: jwt.Audience{component.CloudAudience}}, p.Now(), vaultTokenLife)
-	})
+	vault, err := p.OpenVault(key, p.assertionOf(apiserver.KMSAccount))
 	if err == nil {
 		_, err = vault.Encrypt(ctx, []byte("hypershift"))
 	}
 	p.vaults.put(p.hcp.UID, vaultCheck{key, p.Now(), err})
+}
+
+func (p *pass) signingKey() []byte { return p.secrets[pki.ServiceAccountSecret]["service-account.key"] }
+
+// assertionOf signs tokens of an account of the guest, which the API server need not serve for.
+func (p *pass) assertionOf(account component.Token) Assertion {
+	return func(context.Context) (string, error) {
+		return pki.ServiceAccountToken(p.signingKey(), jwt.Claims{
+			Issuer: p.hcp.Spec.IssuerURL, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
+			Audience: jwt.Audience{component.CloudAudience}}, p.Now(), assertionLife)
+	}
 }
 
 // setVault repeats what the vault answered last.

@@ -36,6 +36,8 @@ type pass struct {
 	// lock is for results: components run at the same time.
 	lock    sync.Mutex
 	results []component.Result
+	// trouble of a workload is what keeps its pods from serving.
+	trouble map[string]string
 	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
 	reachable bool
 	probed    error

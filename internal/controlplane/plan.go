@@ -26,6 +26,7 @@ const (
 	keepMonitors     steps.ID = "monitors"
 	observeRest      steps.ID = "components that were left out"
 	checkKeyVault    steps.ID = "key vault"
+	checkIdentities  steps.ID = "identities"
 	probeEndpoint    steps.ID = "published API server"
 )
 
@@ -52,6 +53,7 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 		{ID: keepMonitors, Needs: []steps.ID{certifyAll}, After: []steps.ID{grantAccess}, Run: (*pass).monitorComponents},
 		{ID: observeRest, After: append(componentIDs(), keepMonitors), Run: (*pass).observeRest},
 		{ID: checkKeyVault, After: []steps.ID{observeRest}, Run: always((*pass).checkVault)},
+		{ID: checkIdentities, After: []steps.ID{checkKeyVault}, Run: always((*pass).checkIdentities)},
 		{ID: probeEndpoint, After: []steps.ID{observeRest}, Run: always((*pass).probeAPI)},
 	},
 )...).Concurrent()

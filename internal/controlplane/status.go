@@ -35,6 +35,7 @@ func (p *pass) setStatus(ctx context.Context, failed error) {
 	if p.endpoints.APIServer.Known() {
 		status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: p.endpoints.APIServer.Host, Port: p.endpoints.APIServer.Port}
 	}
+	p.findTrouble(ctx)
 	p.setKubeconfigs()
 	p.setVersions()
 	p.setConditions(ctx, failed)
@@ -58,6 +59,7 @@ func (p *pass) setConditions(ctx context.Context, failed error) {
 	p.setReleaseInfo(set)
 	p.setEtcd(set)
 	p.setVault(set)
+	p.setIdentities(set)
 	p.setRestored(set)
 	p.setEncryption(set)
 	p.setAPIServer(set)
@@ -109,7 +111,7 @@ func (p *pass) setEtcd(set kube.ConditionSetter) {
 	case available.Reason == hyperv1.NotFoundReason || available.Type == "":
 		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdStatefulSetNotFoundReason, "the etcd StatefulSet is not there yet")
 	default:
-		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, available.Message)
+		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, p.withTrouble(etcd.Name, available.Message))
 	}
 }
 
@@ -125,7 +127,7 @@ func (p *pass) setRestored(set kube.ConditionSetter) {
 		return
 	}
 	set.False(hyperv1.HostedClusterRestoredFromBackup, hyperv1.EtcdWaitingForQuorumReason,
-		"etcd waits for its data from "+name+"; container restore-snapshot of its pods says how far it is: "+available.Message)
+		p.withTrouble(etcd.Name, "etcd waits for its data from "+name+"; container restore-snapshot of its pods says how far it is: "+available.Message))
 }
 
 func (p *pass) setAPIServer(set kube.ConditionSetter) {
@@ -134,7 +136,7 @@ func (p *pass) setAPIServer(set kube.ConditionSetter) {
 	case available.Type == "" || available.Reason == hyperv1.NotFoundReason:
 		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.NotFoundReason, "the kube-apiserver Deployment is not there yet")
 	case available.Status != metav1.ConditionTrue:
-		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, available.Message)
+		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, p.withTrouble(component.APIServer, available.Message))
 	default:
 		set.True(hyperv1.KubeAPIServerAvailable, hyperv1.AsExpectedReason, "")
 	}

@@ -50,6 +50,8 @@ func TestTell(t *testing.T) {
 		"valid from the beginning":      {clusterTransitions, having(), having("ValidConfiguration=True/AsExpected"), ""},
 		"repaired":                      {clusterTransitions, having("ValidConfiguration=False/X"), having("ValidConfiguration=True/AsExpected: good"), "Normal ValidConfiguration good"},
 		"unknown is neither":            {clusterTransitions, having("ValidAzureKMSConfig=True/A"), having("ValidAzureKMSConfig=Unknown/B"), ""},
+		"nobody knows any more":         {clusterTransitions, having("Available=True/A"), having("Available=Unknown/B: the operator is away"), "Warning AvailabilityUnknown the operator is away"},
+		"somebody knows again":          {clusterTransitions, having("Available=Unknown/B"), having("Available=True/A: It serves."), "Normal Available It serves."},
 		"a condition goes away":         {clusterTransitions, having("Available=True/AsExpected"), having(), ""},
 		"paused":                        {clusterTransitions, having("ReconciliationActive=True/A"), having("ReconciliationActive=False/ReconciliationPaused: until then"), "Normal Paused until then"},
 		"resumed":                       {clusterTransitions, having("ReconciliationActive=False/P"), having("ReconciliationActive=True/A: on"), "Normal Resumed on"},

@@ -33,6 +33,8 @@ type transition struct {
 	healthy metav1.ConditionStatus
 	// bad and good are the reasons of the events; an empty one is not told.
 	bad, good string
+	// unknown is the reason of the event when a healthy one is nobody's word any more; empty where that is not told.
+	unknown string
 	// loss: only a healthy one that gets bad is told, and every one that gets healthy. Otherwise it begins unknown: every one that gets
 	// bad, or bad for another reason, is told, and only those get healthy again.
 	loss bool
@@ -45,7 +47,7 @@ type transition struct {
 }
 
 var clusterTransitions = []transition{
-	{condition: hyperv1.HostedClusterAvailable, healthy: metav1.ConditionTrue, bad: "Unavailable", good: "Available", loss: true},
+	{condition: hyperv1.HostedClusterAvailable, healthy: metav1.ConditionTrue, bad: "Unavailable", good: "Available", unknown: "AvailabilityUnknown", loss: true},
 	{condition: hyperv1.HostedClusterProgressing, healthy: metav1.ConditionFalse, bad: "UpgradeBlocked", only: hyperv1.BlockedReason},
 	{condition: hyperv1.HostedClusterDegraded, healthy: metav1.ConditionFalse, bad: "Degraded", good: "Recovered", loss: true},
 	{condition: hyperv1.ReconciliationActive, healthy: metav1.ConditionTrue, bad: "Paused", good: "Resumed"},
@@ -125,6 +127,9 @@ func (t transition) tell(was, is *metav1.Condition) *event {
 		return t.event(kind, t.bad, is)
 	}
 	wasHealthy := was != nil && was.Status == t.healthy
+	if wasHealthy && is.Status == metav1.ConditionUnknown && t.unknown != "" {
+		return t.event(corev1.EventTypeWarning, t.unknown, is)
+	}
 	if is.Status != t.healthy || wasHealthy || t.good == "" || (!t.loss && !t.isBad(was)) {
 		return nil
 	}

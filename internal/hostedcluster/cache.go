@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,10 @@ func CacheOptions() map[client.Object]ctrlcache.ByObject {
 	return map[client.Object]ctrlcache.ByObject{
 		&corev1.Secret{}:     {Transform: slim(slimSecret)},
 		&appsv1.Deployment{}: {Transform: slim(slimDeployment)},
+		// Of all StatefulSets only those are read that hold control planes' data.
+		&appsv1.StatefulSet{}: {
+			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, etcdName), Transform: slim(slimStatefulSet),
+		},
 	}
 }
 
@@ -56,4 +61,10 @@ func slimSecret(secret *corev1.Secret) {
 	}
 }
 
-func slimDeployment(deployment *appsv1.Deployment) { deployment.Spec = appsv1.DeploymentSpec{} }
+func slimDeployment(deployment *appsv1.Deployment) {
+	deployment.Spec = appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas}
+}
+
+func slimStatefulSet(set *appsv1.StatefulSet) {
+	set.Spec = appsv1.StatefulSetSpec{Replicas: set.Spec.Replicas}
+}

@@ -69,16 +69,16 @@ func TestCacheHasNoPrivateKeysOfControlPlanes(t *testing.T) {
 func TestCacheKeepsOnlyTheStateOfForeignDeployments(t *testing.T) {
 	deployment := func() *appsv1.Deployment {
 		made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "ignition-server"}}
-		made.Spec.Replicas = ptr.To[int32](3)
+		made.Spec.Replicas, made.Spec.Selector = ptr.To[int32](3), &metav1.LabelSelector{}
 		made.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue}}
 		return made
 	}
 	foreign := deployment()
 	component.Own(&hyperv1.HostedControlPlane{}, foreign)
-	if got := cached(t, foreign); got.Spec.Replicas != nil || len(got.Status.Conditions) != 1 {
+	if got := cached(t, foreign); got.Spec.Selector != nil || ptr.Deref(got.Spec.Replicas, 0) != 3 || len(got.Status.Conditions) != 1 {
 		t.Errorf("a control plane's Deployment is cached as %+v", got)
 	}
-	if got := cached(t, deployment()); got.Spec.Replicas == nil {
+	if got := cached(t, deployment()); got.Spec.Selector == nil {
 		t.Error("the operator's own Deployment lost its spec")
 	}
 }

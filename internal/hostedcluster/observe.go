@@ -2,8 +2,10 @@ package hostedcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,10 +63,12 @@ var reportedIfKnown = []hyperv1.ConditionType{
 func (p *pass) observe(ctx context.Context) error {
 	status := &p.hc.Status
 	p.observeConditions()
+	health := p.observeWorkloads(ctx)
+	p.observeIdentities()
 	p.observeExposure()
 	p.observeVersion()
-	p.tellBlocked()
-	if err := p.observeIgnition(ctx); err != nil || p.hcp == nil {
+	p.tellStopped()
+	if err := errors.Join(health, p.observeIgnition(ctx)); err != nil || p.hcp == nil {
 		return err
 	}
 	status.ControlPlaneEndpoint = p.hcp.Status.ControlPlaneEndpoint
@@ -88,9 +92,12 @@ func (p *pass) observeConditions() {
 	conditions := p.conditions()
 	var known []metav1.Condition
 	missing := "The hosted control plane does not exist yet."
-	if p.hcp != nil {
+	switch {
+	case p.hcp != nil:
 		known = p.hcp.Status.Conditions
 		missing = "The hosted control plane has not reported it yet."
+	case !p.hc.DeletionTimestamp.IsZero():
+		missing = "The hosted control plane is gone."
 	}
 	for _, kind := range reported {
 		if kind == hyperv1.ValidReleaseInfo && p.missingImages {
@@ -104,6 +111,17 @@ func (p *pass) observeConditions() {
 		} else if p.hcp != nil {
 			conditions.Remove(kind)
 		}
+	}
+}
+
+// observeIdentities: the credentials are in place when this operator has written them, and found when Azure takes them too, which only
+// the control plane can try.
+func (p *pass) observeIdentities() {
+	if p.hcp == nil {
+		return
+	}
+	if tried := kube.Find(p.hcp.Status.Conditions, hyperv1.PlatformCredentialsFound); tried != nil && tried.Status == metav1.ConditionFalse {
+		p.conditions().False(tried.Type, tried.Reason, tried.Message)
 	}
 }
 
@@ -179,12 +197,28 @@ func (p *pass) observeProgress() {
 	}
 }
 
-// tellBlocked repeats on the condition that everybody looks at why an upgrade does not begin.
-func (p *pass) tellBlocked() {
+// stopping are the conditions that, being False, keep what the user wants from being done.
+var stopping = []hyperv1.ConditionType{
+	hyperv1.ReconciliationActive,
+	hyperv1.SupportedHostedCluster,
+	hyperv1.ValidHostedClusterConfiguration,
+	hyperv1.ValidReleaseImage,
+	hyperv1.ValidProxyConfiguration,
+	hyperv1.UnmanagedEtcdAvailable,
+	hyperv1.PlatformCredentialsFound,
+}
+
+// tellStopped repeats on the condition that everybody looks at what keeps the user's wishes from being done, or an upgrade from beginning.
+func (p *pass) tellStopped() {
 	available := kube.Find(p.hc.Status.Conditions, hyperv1.HostedClusterAvailable)
-	if p.blockedUpgrade != "" && available != nil {
-		p.conditions().Set(available.Type, available.Status, available.Reason, strings.TrimSpace(available.Message+" "+p.blockedUpgrade))
+	told := []string{available.Message}
+	for _, kind := range stopping {
+		if c := kube.Find(p.hc.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			told = append(told, c.Message)
+		}
 	}
+	told = slices.DeleteFunc(append(told, p.blockedUpgrade), func(text string) bool { return text == "" })
+	p.conditions().Set(available.Type, available.Status, available.Reason, strings.Join(told, " "))
 }
 
 func (p *pass) strategyOf(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {

@@ -53,18 +53,19 @@ func (p *pass) ensureControlPlaneOperator(ctx context.Context) error {
 }
 
 func (p *pass) controlPlaneOperatorDeployment() *appsv1.Deployment {
-	probe := func(path string) *corev1.Probe {
-		return &corev1.Probe{PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 6, ProbeHandler: corev1.ProbeHandler{
+	probe := func(path string, period, timeout, failures int32) *corev1.Probe {
+		return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(operatorHealthPort)}}}
 	}
 	operator := corev1.Container{
 		Name: controlPlaneOperatorName, Image: p.helperImage,
-		Command:        []string{component.Binary, "run"},
-		Args:           p.controlPlaneOperatorArgs(),
-		Env:            p.controlPlaneOperatorEnv(),
-		Ports:          []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080}, {Name: "healthz", ContainerPort: operatorHealthPort}},
-		LivenessProbe:  probe("/healthz"),
-		ReadinessProbe: probe("/readyz"),
+		Command:       []string{component.Binary, "run"},
+		Args:          p.controlPlaneOperatorArgs(),
+		Env:           p.controlPlaneOperatorEnv(),
+		Ports:         []corev1.ContainerPort{{Name: "metrics", ContainerPort: 8080}, {Name: "healthz", ContainerPort: operatorHealthPort}},
+		LivenessProbe: probe("/healthz", 10, 5, 6),
+		// It serves nobody: being ready is the heartbeat by which its word counts, so a hang shows soon.
+		ReadinessProbe: probe("/readyz", 5, 3, 2),
 		Resources:      component.Requests("10m", "80Mi"),
 	}
 	return p.deployment(controlPlaneOperatorName, corev1.PodSpec{Containers: []corev1.Container{operator}})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +56,9 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byNodePool), builder.WithPredicates(goneOrNew)).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(ignitionServer))).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace),
+			builder.WithPredicates(predicate.Or(named(component.APIServer), named(controlPlaneOperatorName)), countChanged)).
+		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(etcdName), countChanged)).
 		Watches(newObject(clusterKind, "", "", nil), handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(gone)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(byAnnotation)).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byObject(secretKind))).
@@ -86,6 +90,21 @@ var goneOrNew = predicate.Or[client.Object](predicate.GenerationChangedPredicate
 var gone = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(event.UpdateEvent) bool { return false },
+}
+
+// countChanged passes what tells whether a workload serves, and no step of its rollouts.
+var countChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return countsOf(e.ObjectOld) != countsOf(e.ObjectNew) }}
+
+type counts struct{ ready, wanted int32 }
+
+func countsOf(obj client.Object) counts {
+	switch w := obj.(type) {
+	case *appsv1.Deployment:
+		return counts{w.Status.ReadyReplicas, ptr.Deref(w.Spec.Replicas, 1)}
+	case *appsv1.StatefulSet:
+		return counts{w.Status.ReadyReplicas, ptr.Deref(w.Spec.Replicas, 1)}
+	}
+	return counts{}
 }
 
 func named(name string) predicate.Predicate {

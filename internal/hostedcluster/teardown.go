@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,17 +79,31 @@ func (p *pass) tearDown(ctx context.Context) error {
 			return err
 		}
 		if waitingFor != "" {
-			p.observeConditions()
-			p.reportTeardown(s, waitingFor)
-			p.setReconciliation(nil)
 			if p.again == 0 {
 				p.requeue(teardownPoll)
 			}
-			return nil
+			p.observeConditions()
+			refused, err := p.refusals(ctx, s)
+			err = errors.Join(err, p.observeWorkloads(ctx))
+			p.reportTeardown(s, waitingFor+refused)
+			p.setReconciliation(err)
+			return err
 		}
 	}
 	p.event(corev1.EventTypeNormal, deletedReason, "Everything of the hosted cluster is gone.")
 	return kube.RemoveFinalizer(ctx, p.Client, p.hc, hyperv1.Finalizer)
+}
+
+// refusals are Azure's own words, where a step waits for what is in Azure.
+func (p *pass) refusals(ctx context.Context, s teardownStep) (string, error) {
+	if s.reason != hyperv1.DeletingNodePoolsReason && s.reason != hyperv1.DeletingMachinesReason {
+		return "", nil
+	}
+	refused, err := p.machineRefusals(ctx)
+	if err != nil || refused == "" {
+		return "", err
+	}
+	return ", whose deletion Azure refuses: " + refused, nil
 }
 
 // reportTeardown says what is waited for, since when, and what to do about it. The time of the condition is that at which this
@@ -153,6 +168,8 @@ func (p *pass) deleteNodePools(ctx context.Context) (string, error) {
 	if len(remaining) == 0 {
 		return "", nil
 	}
+	// A list has no order that stays.
+	slices.Sort(remaining)
 	return "NodePools " + strings.Join(remaining, ", "), p.releaseUnborn(ctx)
 }
 

@@ -277,6 +277,37 @@ func TestUnbornMachines(t *testing.T) {
 	}
 }
 
+// TestRefusedDeletionIsTold: what Azure says to the deletion of a machine stands where people look at a deletion that takes long.
+func TestRefusedDeletionIsTold(t *testing.T) {
+	f := newFixture(t, "refused")
+	pool := f.pool(f.cluster().Namespace, f.name)
+	pool.Finalizers = []string{hyperv1.Finalizer}
+	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster(), pool)
+	f.reconcile(t)
+	machine := newObject(azureMachineKind, f.namespace, "m", object{"vmSize": "Standard_D4s_v3", "sshPublicKey": "", "osDisk": object{"osType": "Linux"}})
+	answer := `virtualmachine failed to delete. err: failed to begin operation: DELETE https://management.azure.com/subscriptions/x/virtualMachines/m
+--------------------------------------------------------------------------------
+RESPONSE 409: 409 Conflict
+ERROR CODE: ScopeLocked
+--------------------------------------------------------------------------------
+{
+  "error": {
+    "code": "ScopeLocked",
+    "message": "The scope 'm' cannot perform delete operation because following scope(s) are locked: 'rg'."
+  }
+}`
+	condition := func(kind, message string) object {
+		return object{"type": kind, "status": "False", "severity": "Error", "reason": deletionFailed, "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z"}
+	}
+	machine.Object["status"] = object{"conditions": []any{condition("Ready", "1 of 2 completed"), condition("VMRunning", answer)}}
+	f.create(t, machine)
+	if err := f.client.Delete(t.Context(), f.get(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.says(t, hyperv1.HostedClusterDestroyed, metav1.ConditionFalse, "NodePools refused-pool, whose deletion Azure refuses: "+
+		"AzureMachine m: ScopeLocked: The scope 'm' cannot perform delete operation because following scope(s) are locked: 'rg'.")
+}
+
 func (f *fixture) isGone(t *testing.T, obj client.Object) bool {
 	t.Helper()
 	err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -247,6 +248,11 @@ func (w *world) playPlane(ctx context.Context, hcp *hyperv1.HostedControlPlane) 
 	}
 	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", component.AdminKubeconfigSecret: "kubeconfig"} {
 		_ = w.client.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: hcp.Namespace}, Data: map[string][]byte{key: []byte(name)}})
+	}
+	operator := &appsv1.Deployment{}
+	if w.client.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: controlPlaneOperatorName}, operator) == nil && operator.Status.ReadyReplicas == 0 {
+		operator.Status.Replicas, operator.Status.ReadyReplicas = 1, 1
+		_ = w.client.Status().Update(ctx, operator)
 	}
 	status := availableStatus(hcp.Spec.ReleaseImage)
 	if !equality.Semantic.DeepEqual(hcp.Status, status) {

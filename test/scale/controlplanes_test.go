@@ -73,8 +73,24 @@ func (s *simulation) controlPlane(ctx context.Context, request reconcile.Request
 			return reconcile.Result{}, err
 		}
 	}
+	if err := s.runOperator(ctx, hcp.Namespace); err != nil {
+		return reconcile.Result{}, err
+	}
 	hcp.Status = s.available()
 	return reconcile.Result{}, s.Status().Update(ctx, hcp)
+}
+
+// runOperator lets the pod be ready whose word the simulation speaks.
+func (s *simulation) runOperator(ctx context.Context, namespace string) error {
+	operator := &appsv1.Deployment{}
+	if err := s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "control-plane-operator"}, operator); err != nil {
+		return fmt.Errorf("the control-plane-operator is not there yet: %w", err)
+	}
+	operator.Status.Replicas, operator.Status.ReadyReplicas = 1, 1
+	if err := s.Status().Update(ctx, operator); err != nil {
+		return fmt.Errorf("report the control-plane-operator: %w", err)
+	}
+	return nil
 }
 
 func (s *simulation) available() hyperv1.HostedControlPlaneStatus {
@@ -112,10 +128,14 @@ func inside(namespace string) ([]client.Object, error) {
 	}}}
 	server := deployment(at("ignition-server"), "serve")
 	server.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "Simulated"}}
+	apiServer := deployment(at("kube-apiserver"), "serve")
+	apiServer.Status.Replicas, apiServer.Status.ReadyReplicas = 1, 1
+	etcd := &appsv1.StatefulSet{ObjectMeta: at("etcd"), Spec: appsv1.StatefulSetSpec{Selector: apiServer.Spec.Selector, Template: apiServer.Spec.Template}}
+	etcd.Status.Replicas, etcd.Status.ReadyReplicas = 1, 1
 	objects := []client.Object{
 		&corev1.Secret{ObjectMeta: at("admin-kubeconfig"), Data: map[string][]byte{"kubeconfig": []byte("simulated")}},
 		&corev1.Secret{ObjectMeta: at("ignition-server-ca-cert"), Data: map[string][]byte{corev1.TLSCertKey: []byte("simulated")}},
-		route, server,
+		route, server, apiServer, etcd,
 	}
 	core, err := ignition.CoreConfigMaps(namespace, "ssh-ed25519 AAAA")
 	if err != nil {
@@ -168,7 +188,11 @@ func (s *simulation) create(ctx context.Context, obj client.Object) error {
 	if err != nil {
 		return fmt.Errorf("create %T %s: %w", obj, obj.GetName(), err)
 	}
-	_, hasStatus := obj.(*appsv1.Deployment)
+	hasStatus := false
+	switch obj.(type) {
+	case *appsv1.Deployment, *appsv1.StatefulSet:
+		hasStatus = true
+	}
 	if u, ok := reported.(*unstructured.Unstructured); ok {
 		_, hasStatus = u.Object["status"]
 	}

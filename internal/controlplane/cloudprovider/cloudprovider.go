@@ -22,8 +22,8 @@ const (
 	kubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
 )
 
-// token is the guest service account that the cloudProvider identity is federated with.
-var token = component.Token{Namespace: "kube-system", ServiceAccount: guest.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
+// Account is the guest service account that the cloudProvider identity is federated with.
+var Account = component.Token{Namespace: "kube-system", ServiceAccount: guest.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
 
 // Component is the cloud-controller-manager of platform Azure.
 func Component() component.Component {
@@ -78,7 +78,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 			},
 		}}},
 	}
-	component.AddTokenMinter(&d.Spec.Template.Spec, ctx.Settings.Image, token)
+	component.AddTokenMinter(&d.Spec.Template.Spec, ctx.Settings.Image, Account)
 	return d
 }
 

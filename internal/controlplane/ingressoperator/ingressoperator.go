@@ -23,8 +23,8 @@ const (
 	operatorImage = "cluster-ingress-operator"
 )
 
-// token is the guest service account that the ingress identity is federated with.
-var token = component.Token{Namespace: "openshift-ingress-operator", ServiceAccount: "ingress-operator", Kubeconfig: component.AdminKubeconfigSecret}
+// Account is the guest service account that the ingress identity is federated with.
+var Account = component.Token{Namespace: "openshift-ingress-operator", ServiceAccount: "ingress-operator", Kubeconfig: component.AdminKubeconfigSecret}
 
 // Component is the ingress operator of the control-plane-operator's image.
 func Component() component.Component {
@@ -66,7 +66,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", component.AdminKubeconfigSecret)},
 		}}},
 	}
-	component.AddTokenMinter(&d.Spec.Template.Spec, ctx.Settings.Image, token)
+	component.AddTokenMinter(&d.Spec.Template.Spec, ctx.Settings.Image, Account)
 	// What the operator wrote is its own; the object is there so that it needs no right to make any.
 	return append(access, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ingressdns.StateConfigMap}}, d), nil
 }
