@@ -25,6 +25,8 @@ type operatorRow struct {
 	components []string
 	namespace  string
 	workloads  []string
+	// notes are conditions of its own; where it is available their messages are its message.
+	notes func(*Facts) []configv1.ClusterOperatorStatusCondition
 }
 
 // operatorRows has OpenShift's names for what a Kubernetes payload runs. OpenShift's operators that have no like in such a payload
@@ -38,7 +40,8 @@ var operatorRows = []operatorRow{
 	{name: "kube-controller-manager", components: []string{"kube-controller-manager"}, namespace: "openshift-kube-controller-manager"},
 	{name: "kube-scheduler", components: []string{"kube-scheduler"}, namespace: "openshift-kube-scheduler"},
 	{name: "machine-approver", components: []string{"machine-approver"}, namespace: "openshift-cluster-machine-approver"},
-	{name: "network", workloads: []string{"kube-system/" + proxyName, "kube-system/" + flannelName, "kube-system/" + konnectivityAgentName}},
+	{name: "network", workloads: []string{"kube-system/" + proxyName, "kube-system/" + flannelName, "kube-system/" + konnectivityAgentName},
+		notes: networkNotes},
 }
 
 const (
@@ -65,6 +68,7 @@ type operatorState struct {
 	name    string
 	version string
 	parts   []part
+	notes   []configv1.ClusterOperatorStatusCondition
 }
 
 func (o operatorState) current() bool {
@@ -94,6 +98,14 @@ func (o operatorState) lacking() string {
 	return strings.Join(out, "; ")
 }
 
+func (o operatorState) noted() string {
+	var out []string
+	for _, note := range o.notes {
+		out = append(out, note.Message)
+	}
+	return strings.Join(out, "; ")
+}
+
 // status turns the state into the ClusterOperator's, keeping the times of conditions that did not change.
 func (o operatorState) status(before configv1.ClusterOperatorStatus, now time.Time) configv1.ClusterOperatorStatus {
 	after := configv1.ClusterOperatorStatus{Versions: before.Versions, Conditions: slices.Clone(before.Conditions), Extension: before.Extension}
@@ -105,7 +117,9 @@ func (o operatorState) status(before configv1.ClusterOperatorStatus, now time.Ti
 		after.RelatedObjects = append(after.RelatedObjects, p.object)
 	}
 	available, lacking := o.available(), o.lacking()
+	told := map[configv1.ClusterStatusConditionType]bool{}
 	set := func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) {
+		told[kind] = true
 		setClusterCondition(&after.Conditions, configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: reason, Message: message}, now)
 	}
 	switch {
@@ -114,7 +128,7 @@ func (o operatorState) status(before configv1.ClusterOperatorStatus, now time.Ti
 	case available == configv1.ConditionFalse:
 		set(configv1.OperatorAvailable, available, "NotAvailable", lacking)
 	default:
-		set(configv1.OperatorAvailable, available, hyperv1.AsExpectedReason, "")
+		set(configv1.OperatorAvailable, available, hyperv1.AsExpectedReason, o.noted())
 	}
 	if o.current() {
 		set(configv1.OperatorProgressing, configv1.ConditionFalse, hyperv1.AsExpectedReason, "")
@@ -134,6 +148,10 @@ func (o operatorState) status(before configv1.ClusterOperatorStatus, now time.Ti
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, hyperv1.AsExpectedReason, "")
 	}
 	set(configv1.OperatorUpgradeable, configv1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	for _, note := range o.notes {
+		set(note.Type, note.Status, note.Reason, note.Message)
+	}
+	after.Conditions = slices.DeleteFunc(after.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return !told[c.Type] })
 	return after
 }
 

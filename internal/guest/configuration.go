@@ -28,7 +28,11 @@ var configuration = []func(*Facts) []*unstructured.Unstructured{
 	clusterVersion,
 	singletons,
 	guards,
+	policyNotices,
 }
+
+// wholeKinds have a status that is written with the specification: their definitions know no other way to write it.
+var wholeKinds = map[schema.GroupVersionKind]bool{networkKind: true}
 
 // Configuration is every object of OpenShift's configuration that the operator keeps in the guest; their statuses, where they have
 // one, are applied too.
@@ -120,7 +124,7 @@ func reconcileOnce() handler.EventHandler {
 // ensureStatus applies the status an object was given, unless it is as this process left it.
 func (r *resourceReconciler) ensureStatus(ctx context.Context, obj *unstructured.Unstructured) error {
 	status, ok := obj.Object["status"]
-	if !ok {
+	if !ok || wholeKinds[obj.GroupVersionKind()] {
 		return nil
 	}
 	hash, err := hashOf(status)

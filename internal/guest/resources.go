@@ -18,7 +18,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -211,6 +213,9 @@ func (r *resourceReconciler) ensure(ctx context.Context, obj client.Object) erro
 	desired, err := kube.ToApply(r.guest.Scheme(), obj)
 	if err != nil {
 		return err
+	}
+	if given, ok := obj.(*unstructured.Unstructured); ok && wholeKinds[desired.GroupVersionKind()] && given.Object["status"] != nil {
+		desired.Object["status"] = runtime.DeepCopyJSONValue(given.Object["status"])
 	}
 	hash, err := hashOf(desired.Object)
 	if err != nil {

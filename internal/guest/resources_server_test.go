@@ -145,6 +145,7 @@ func TestGuestConfiguration(t *testing.T) {
 	s.checkTable(guestNone)
 	s.repairs()
 	s.guarded()
+	s.warnsOfPolicies()
 	s.webhooksOfTheControlPlane()
 	s.takesBack()
 }

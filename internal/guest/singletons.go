@@ -41,7 +41,7 @@ func singletons(facts *Facts) []*unstructured.Unstructured {
 		infrastructure(hcp),
 		configObject("DNS", clusterSingleton, dnsSpec(hcp), nil),
 		configObject("Ingress", clusterSingleton, ingress, nil),
-		configObject("Network", clusterSingleton, networkSpec(hcp, userSpec(configuration.Network)), nil),
+		network(facts, userSpec(configuration.Network)),
 		proxy(hcp, configuration),
 		configObject("Authentication", clusterSingleton, authentication, nil),
 		configObject("APIServer", clusterSingleton, userSpec(configuration.APIServer), nil),

@@ -174,6 +174,9 @@ func (r *versionReconciler) look(ctx context.Context, hcp *hyperv1.HostedControl
 		if len(state.parts) == 0 {
 			continue
 		}
+		if row.notes != nil {
+			state.notes = row.notes(facts)
+		}
 		states = append(states, state)
 		if !state.current() || state.available() == configv1.ConditionFalse {
 			waiting = append(waiting, state.name)
