@@ -15,7 +15,6 @@ const auditWebhookKubeconfig = "webhook-kubeconfig"
 // auditRule is a rule of audit.k8s.io/v1; the first that matches a request decides.
 type auditRule struct {
 	Level           string          `json:"level"`
-	Users           []string        `json:"users,omitempty"`
 	UserGroups      []string        `json:"userGroups,omitempty"`
 	Verbs           []string        `json:"verbs,omitempty"`
 	Resources       []auditResource `json:"resources,omitempty"`
@@ -32,10 +31,7 @@ var (
 
 	// noise is what no profile logs.
 	noise = []auditRule{
-		{Level: "None", Resources: []auditResource{{Resources: []string{"events"}}}},
 		{Level: "None", Resources: []auditResource{{Group: "apiserver.openshift.io", Resources: []string{"apirequestcounts", "apirequestcounts/*"}}}},
-		{Level: "None", Users: []string{"system:kube-proxy"}, Verbs: []string{"watch"},
-			Resources: []auditResource{{Resources: []string{"endpoints", "services", "services/status"}}}},
 		{Level: "None", UserGroups: []string{"system:authenticated", "system:unauthenticated"},
 			NonResourceURLs: []string{"/api*", "/version", "/healthz", "/readyz", "/livez"}},
 	}
@@ -92,7 +88,9 @@ func auditPolicy(audit clusterconfig.Audit) (string, error) {
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
 		"omitStages": []string{"RequestReceived"},
-		"rules":      append(rules, last...),
+		// Who owns which field of a body is several times the body.
+		"omitManagedFields": true,
+		"rules":             append(rules, last...),
 	})
 	if err != nil {
 		return "", fmt.Errorf("render the audit policy: %w", err)
