@@ -98,6 +98,7 @@ const (
 	ClusterNodeLabel               = "hypershift.openshift.io/cluster"
 	InternalRouteLabel             = "hypershift.openshift.io/internal-route"
 	RouteVisibilityLabel           = "hypershift.openshift.io/route-visibility"
+	KubeconfigScopeLabel           = "hypershift.openshift.io/kubeconfig" // on kubeconfig Secrets of a control plane: external, local or bootstrap
 	RouteStatusWriterAnnotation    = "hypershift.openshift.io/route-status-writer"
 	AutoInfraLabel                 = "hypershift.openshift.io/auto-created-for-infra"
 	DeleteWithClusterLabel         = "hypershift.openshift.io/safe-to-delete-with-cluster"

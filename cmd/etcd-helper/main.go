@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/defrag"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/expose"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/rejoin"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/snapshot"
 )
@@ -25,6 +26,7 @@ func main() {
 	var begin snapshot.Options
 	var member rejoin.Options
 	var waste defrag.Options
+	var shown expose.Options
 	root.AddCommand(
 		helper("restore-snapshot", "Begin an etcd with a snapshot", begin.AddFlags,
 			func(ctx context.Context) error { return snapshot.Run(ctx, begin) }),
@@ -32,6 +34,8 @@ func main() {
 			func(ctx context.Context) error { return rejoin.Run(ctx, member) }),
 		helper(defrag.LeaseName, "Give back the space that etcd has freed inside its files", waste.AddFlags,
 			func(ctx context.Context) error { return defrag.Run(ctx, waste) }),
+		helper(expose.Name, "Show health or metrics of an etcd to who is no client of it", shown.AddFlags,
+			func(ctx context.Context) error { return expose.Run(ctx, shown) }),
 	)
 	if err := root.ExecuteContext(ctrl.LoggerInto(ctrl.SetupSignalHandler(), ctrl.Log)); err != nil {
 		fmt.Fprintln(os.Stderr, "etcd-helper:", err)

@@ -36,6 +36,9 @@ const (
 	// annotationResources on a workload is what this operator itself wanted of its containers' resources.
 	annotationResources = "component.hypershift.openshift.io/desired-resources"
 
+	// annotationSafeToEvict, of the cluster autoscaler, names the volumes of a pod that may be lost.
+	annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+
 	annotationRequestOverride = hyperv1.ResourceRequestOverridePrefix + "/"
 )
 

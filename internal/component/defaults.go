@@ -58,6 +58,7 @@ func Stamp(hcp *hyperv1.HostedControlPlane, settings Settings, name string, trai
 	if traits.ReachesCloud && settings.Cloud != nil {
 		settings.Cloud(template)
 	}
+	stampEviction(template)
 	return stampRequests(hcp, name, &template.Spec)
 }
 
@@ -242,6 +243,20 @@ func addVolumes(spec *corev1.PodSpec, volumes ...corev1.Volume) {
 		if !slices.ContainsFunc(spec.Volumes, func(have corev1.Volume) bool { return have.Name == v.Name }) {
 			spec.Volumes = append(spec.Volumes, v)
 		}
+	}
+}
+
+// stampEviction tells an autoscaler of the management cluster that nothing is lost with what the pod keeps on its node: it moves the
+// pod to a node that stays, where it would otherwise leave the emptiest node alone.
+func stampEviction(t *corev1.PodTemplateSpec) {
+	var local []string
+	for _, v := range t.Spec.Volumes {
+		if v.EmptyDir != nil || v.HostPath != nil {
+			local = append(local, v.Name)
+		}
+	}
+	if len(local) > 0 {
+		t.Annotations[annotationSafeToEvict] = strings.Join(local, ",")
 	}
 }
 

@@ -29,6 +29,9 @@ const (
 	// EtcdClientSecret and EtcdCAConfigMap are what an etcd client needs.
 	EtcdClientSecret = "etcd-client-tls"
 	EtcdCAConfigMap  = "etcd-ca"
+	// EtcdMetricsClientSecret is who may ask etcd for its metrics, by EtcdMetricsCAConfigMap.
+	EtcdMetricsClientSecret = "etcd-metrics-client-tls"
+	EtcdMetricsCAConfigMap  = "etcd-metrics-ca"
 
 	// CloudTokenDir holds the token that Azure clients exchange; its file name is CloudTokenFile.
 	CloudTokenDir  = "/var/run/secrets/openshift/serviceaccount"

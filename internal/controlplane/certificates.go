@@ -40,7 +40,7 @@ func (p *pass) readSecrets(ctx context.Context) error {
 // scope selects certificates by what is waiting for them.
 type scope func(pki.Leaf) bool
 
-func forEtcd(l pki.Leaf) bool { return l.Signer == pki.EtcdSigner }
+func forEtcd(l pki.Leaf) bool { return l.Signer == pki.EtcdSigner || l.Signer == pki.EtcdMetricsSigner }
 
 func forAPIServer(l pki.Leaf) bool {
 	return forEtcd(l) || slices.Contains(apiserver.Certificates, l.Secret)
@@ -248,13 +248,13 @@ func (p *pass) applyEach(ctx context.Context, objects []client.Object) error {
 
 func (p *pass) kubeconfigSecret(config pki.Kubeconfig, text []byte) *corev1.Secret {
 	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: config.Secret, Namespace: p.hcp.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: config.Secret, Namespace: p.hcp.Namespace, Labels: map[string]string{hyperv1.KubeconfigScopeLabel: config.Scope()}},
 		Data:       map[string][]byte{config.KeyName(): text},
 	}
 	if config.KeyName() == "value" {
 		// What Cluster API looks for.
 		s.Type = "cluster.x-k8s.io/secret"
-		s.Labels = map[string]string{"cluster.x-k8s.io/cluster-name": p.hcp.Spec.InfraID}
+		s.Labels["cluster.x-k8s.io/cluster-name"] = p.hcp.Spec.InfraID
 	}
 	return s
 }

@@ -2,7 +2,9 @@ package controlplane
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,12 +107,17 @@ func (f *fixture) checkMonitors() {
 		relabelings := endpoint["relabelings"].([]any)[0].(map[string]any)
 		f.same("label of "+name, relabelings["targetLabel"], "_id")
 		f.same("cluster of "+name, relabelings["replacement"], clusterID)
+		series := endpoint["metricRelabelings"].([]any)
+		last := series[len(series)-1].(map[string]any)
+		f.same("label of series of "+name, last["targetLabel"].(string)+"="+last["replacement"].(string), "_id="+clusterID)
 	}
 	secure, _, _ := unstructured.NestedString(monitors["kube-scheduler"], "tlsConfig", "cert", "secret", "name")
 	f.same("client certificate", secure, "metrics-client")
 	host, _, _ := unstructured.NestedString(monitors["kube-apiserver"], "tlsConfig", "serverName")
 	f.same("server name", host, "kube-apiserver")
 	f.get(&corev1.Secret{}, monitor.ClientSecret)
+	f.same("how etcd is asked", fmt.Sprint(monitors["etcd"]["scheme"], monitors["etcd"]["tlsConfig"]), "httpsmap[ca:map[configMap:map[key:ca.crt name:etcd-ca]] "+
+		"cert:map[secret:map[key:tls.crt name:etcd-metrics-client-tls]] keySecret:map[key:tls.key name:etcd-metrics-client-tls] serverName:etcd-client]")
 	bound := &rbacv1.RoleBinding{}
 	f.get(bound, "prometheus")
 	f.same("platform's Prometheus", bound.Subjects[0].Namespace+"/"+bound.Subjects[0].Name, "openshift-monitoring/prometheus-k8s")
@@ -139,7 +146,7 @@ func (f *fixture) checkMetricsSets() {
 	f.Helper()
 	kept := func() string {
 		rules, _, _ := unstructured.NestedSlice(f.monitors()["etcd"], "metricRelabelings")
-		if len(rules) == 0 {
+		if len(rules) == 1 { // the cluster's label
 			return ""
 		}
 		return rules[0].(map[string]any)["regex"].(string)
@@ -162,6 +169,31 @@ func (f *fixture) checkMetricsSets() {
 	}
 	f.pass()
 	f.same("what the cluster itself asks for", kept(), "")
+	rules := f.monitors()["kube-apiserver"]["metricRelabelings"].([]any)
+	for series, dropped := range map[string]bool{
+		"etcd_disk_wal_fsync_duration_seconds_bucket": true, "apiserver_admission_step_admission_duration_seconds_sum": true,
+		"apiserver_request_duration_seconds_bucket;0.35": true, "apiserver_request_duration_seconds_bucket;3.0": true,
+		"apiserver_request_duration_seconds_bucket;1": false, "apiserver_request_duration_seconds_bucket;30": false,
+		"apiserver_request_duration_seconds_bucket;0.05": false, "apiserver_request_total": false, "etcd_requests_total": false,
+	} {
+		f.same("All drops "+series, drops(rules, series), dropped)
+	}
+}
+
+// drops tells what becomes of a series, written name;le.
+func drops(rules []any, series string) bool {
+	name, _, _ := strings.Cut(series, ";")
+	return slices.ContainsFunc(rules, func(rule any) bool {
+		r := rule.(map[string]any)
+		if r["action"] != "drop" {
+			return false
+		}
+		value := name
+		if len(r["sourceLabels"].([]any)) == 2 {
+			value = series
+		}
+		return regexp.MustCompile("^(?:" + r["regex"].(string) + ")$").MatchString(value)
+	})
 }
 
 // What was available once stays monitored while it is not.

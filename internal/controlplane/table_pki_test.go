@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 )
 
@@ -193,10 +194,18 @@ func sansOf(c *x509.Certificate) []string {
 	return names
 }
 
+func (f *fixture) labelsOf(secret string) map[string]string {
+	f.Helper()
+	s := &corev1.Secret{}
+	f.get(s, secret)
+	return s.Labels
+}
+
 func (f *fixture) checkKubeconfigs(rows *table.Table) {
 	f.Helper()
 	secrets, known := f.secrets(), map[string]bool{}
-	servers := map[string]string{"service": "https://kube-apiserver:6443", "localhost": "https://localhost:6443", "external": "https://" + loadBalancerAddress + ":7443"}
+	servers := map[string]string{"service": "https://kube-apiserver:6443", "localhost": "https://localhost:6443", "external": "https://" + loadBalancerAddress + ":7443",
+		"custom": "https://" + customName + ":7443"}
 	for _, row := range rows.Kubeconfigs {
 		name := f.fill(row.Secret)
 		known[name] = true
@@ -205,6 +214,7 @@ func (f *fixture) checkKubeconfigs(rows *table.Table) {
 		if !made || row.Absent != "" {
 			continue
 		}
+		f.same("scope of kubeconfig "+name, f.labelsOf(name)[hyperv1.KubeconfigScopeLabel], row.Scope)
 		config, err := clientcmd.Load(data[orElse(row.Key, "kubeconfig")])
 		if err != nil {
 			f.Errorf("kubeconfig %s: %v", name, err)

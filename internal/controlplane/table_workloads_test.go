@@ -18,6 +18,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 )
 
+// customName is the user's name for the API server.
+const customName = "api.mine.example.com"
+
 func loadTable(t *testing.T) *table.Table {
 	t.Helper()
 	loaded, err := table.Load()
@@ -55,6 +58,7 @@ func TestTable(t *testing.T) {
 	f := newFixture(t)
 	f.hcp = inNamespace(planeHA)
 	f.hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
+	f.hcp.Spec.KubeAPIServerDNSName = customName
 	f.withPayload("cluster-autoscaler")
 	f.begin()
 	f.publishedPasses()
@@ -132,11 +136,12 @@ func (f *fixture) checkWorkload(plane string, row table.Workload, w workload) {
 	f.Helper()
 	spec := w.template.Spec
 	wanted := map[string][2]any{
-		"replicas":              {w.replicas, f.replicasOf(row)},
-		"priority":              {spec.PriorityClassName, orElse(row.Priority, "hypershift-control-plane")},
-		"service account token": {*spec.AutomountServiceAccountToken, row.Token},
-		"anti-affinity":         {spec.Affinity.PodAntiAffinity != nil, w.replicas > 1},
-		"waits":                 {waitsFor(spec, row.Waits), true},
+		"replicas":                 {w.replicas, f.replicasOf(row)},
+		"priority":                 {spec.PriorityClassName, orElse(row.Priority, "hypershift-control-plane")},
+		"service account token":    {*spec.AutomountServiceAccountToken, row.Token},
+		"anti-affinity":            {spec.Affinity.PodAntiAffinity != nil, w.replicas > 1},
+		"waits":                    {waitsFor(spec, row.Waits), true},
+		"volumes that may be lost": {w.template.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"], localVolumes(spec)},
 	}
 	if row.Grace != 0 {
 		wanted["grace"] = [2]any{*spec.TerminationGracePeriodSeconds, row.Grace}
@@ -250,6 +255,17 @@ func waitsFor(spec corev1.PodSpec, target string) bool {
 		}
 	}
 	return target == ""
+}
+
+// localVolumes keep a pod on its node, in the eyes of an autoscaler that is not told otherwise.
+func localVolumes(spec corev1.PodSpec) string {
+	var names []string
+	for _, v := range spec.Volumes {
+		if v.EmptyDir != nil || v.HostPath != nil {
+			names = append(names, v.Name)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 func mountsOf(spec corev1.PodSpec) []string {

@@ -16,7 +16,7 @@ var (
 		networkCredentials, "azure-cloud-config", "azure-disk-csi-config", "azure-file-csi-config", "kubeadmin-password", "custom-admin-kubeconfig",
 	}
 	reservedConfigMaps = []string{
-		userCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, "etcd-metrics-ca", "konnectivity-ca-bundle",
+		userCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, "konnectivity-ca-bundle",
 		"aggregator-client-ca", "client-ca", "kubelet-client-ca", "kube-root-ca.crt", "openshift-service-ca.crt", "kas-config", "auth-config",
 		"kas-audit-config", "kas-egress-selector-config", "kcm-config", "kube-scheduler", "azure-cloud-config", "feature-gate", "oauth-metadata",
 	}

@@ -52,6 +52,7 @@ func Authorities() []Authority {
 	return []Authority{
 		openshift("root-ca", RootCA),
 		openshift("etcd-signer", EtcdSigner),
+		openshift("etcd-metrics-signer", EtcdMetricsSigner),
 		konnectivity,
 		openshift("aggregator-signer", AggregatorSigner),
 		openshift("kube-control-plane-signer", ControlPlaneSigner),
@@ -67,6 +68,7 @@ func Authorities() []Authority {
 const (
 	RootCA              = "root-ca"
 	EtcdSigner          = "etcd-signer"
+	EtcdMetricsSigner   = "etcd-metrics-signer"
 	KonnectivitySigner  = "konnectivity-signer"
 	AggregatorSigner    = "kas-aggregator-client-signer"
 	ControlPlaneSigner  = "kube-control-plane-signer"

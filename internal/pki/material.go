@@ -19,6 +19,7 @@ import (
 var bundles = map[string][]string{
 	"root-ca":                {RootCA},
 	"etcd-ca":                {EtcdSigner},
+	"etcd-metrics-ca":        {EtcdMetricsSigner},
 	"konnectivity-ca-bundle": {KonnectivitySigner},
 	"aggregator-client-ca":   {AggregatorSigner},
 	clientCA:                 {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner},
@@ -66,6 +67,14 @@ func Trusted(have Secrets, authority string) []byte {
 	return nil
 }
 
+// Addresses of the API server inside the control plane.
+const (
+	serviceURL = "https://kube-apiserver:6443"
+	localURL   = "https://localhost:6443"
+
+	bootstrapKubeconfig = "bootstrap-kubeconfig"
+)
+
 // Kubeconfig is one Secret with a kubeconfig.
 type Kubeconfig struct {
 	Secret string
@@ -78,6 +87,17 @@ type Kubeconfig struct {
 	ServerCA []byte
 }
 
+// Scope is from where the kubeconfig works: from everywhere, from the control plane, or for machines that join.
+func (k Kubeconfig) Scope() string {
+	switch {
+	case k.Secret == bootstrapKubeconfig:
+		return "bootstrap"
+	case k.Server == serviceURL || k.Server == localURL:
+		return "local"
+	}
+	return "external"
+}
+
 // KeyName is the Secret's key of the kubeconfig.
 func (k Kubeconfig) KeyName() string {
 	if k.Key == "" {
@@ -88,21 +108,20 @@ func (k Kubeconfig) KeyName() string {
 
 // Kubeconfigs is HyperShift's table of kubeconfigs. externalURL is empty until the endpoint is published.
 func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
-	const service = "https://kube-apiserver:6443"
 	list := []Kubeconfig{
-		{Secret: "service-network-admin-kubeconfig", Server: service, Client: "system-admin-client"},
-		{Secret: "localhost-kubeconfig", Server: "https://localhost:6443", Client: "system-admin-client"},
-		{Secret: "hcco-kubeconfig", Server: service, Client: "hcco-client"},
-		{Secret: "kube-scheduler-kubeconfig", Server: service, Client: "kube-scheduler-client"},
-		{Secret: "kube-controller-manager-kubeconfig", Server: service, Client: "kube-controller-manager"},
-		{Secret: WebhookKubeconfig, Server: "https://localhost:6443", Client: WebhookClient},
-		{Secret: infraID + "-kubeconfig", Key: "value", Server: service, Client: "system-admin-client"},
+		{Secret: "service-network-admin-kubeconfig", Server: serviceURL, Client: "system-admin-client"},
+		{Secret: "localhost-kubeconfig", Server: localURL, Client: "system-admin-client"},
+		{Secret: "hcco-kubeconfig", Server: serviceURL, Client: "hcco-client"},
+		{Secret: "kube-scheduler-kubeconfig", Server: serviceURL, Client: "kube-scheduler-client"},
+		{Secret: "kube-controller-manager-kubeconfig", Server: serviceURL, Client: "kube-controller-manager"},
+		{Secret: WebhookKubeconfig, Server: localURL, Client: WebhookClient},
+		{Secret: infraID + "-kubeconfig", Key: "value", Server: serviceURL, Client: "system-admin-client"},
 	}
-	list = append(list, identityKubeconfigs(service)...)
+	list = append(list, identityKubeconfigs(serviceURL)...)
 	if externalURL != "" {
 		list = append(list,
 			Kubeconfig{Secret: "admin-kubeconfig", Server: externalURL, Client: "system-admin-client"},
-			Kubeconfig{Secret: "bootstrap-kubeconfig", Server: externalURL, Client: "kas-bootstrap-client"})
+			Kubeconfig{Secret: bootstrapKubeconfig, Server: externalURL, Client: "kas-bootstrap-client"})
 	}
 	return list
 }

@@ -150,7 +150,7 @@ func testRenewal(t *testing.T, have Secrets) {
 		t.Errorf("another API host changes %v", got)
 	}
 	other := maps.Clone(have)
-	other[IgnitionCA] = must[map[string][]byte](t)(Authorities()[9].make(DefaultPolicy(), start, nil))
+	other[IgnitionCA] = must[map[string][]byte](t)(Authorities()[10].make(DefaultPolicy(), start, nil))
 	if got := ensure(other, leaves, start); !slices.Equal(got, []string{"ignition-server"}) {
 		t.Errorf("another ignition authority changes %v", got)
 	}

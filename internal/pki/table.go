@@ -59,6 +59,7 @@ func clientLeaves() []Leaf {
 	}
 	etcdClient := kubernetes("etcd-client-tls", EtcdSigner, "etcd-client")
 	etcdClient.CertKey, etcdClient.KeyKey = "etcd-client.crt", "etcd-client.key"
+	etcdMetrics := kubernetes("etcd-metrics-client-tls", EtcdMetricsSigner, "etcd-metrics-client")
 	metrics := kubernetes("metrics-client", CSRSigner, "system:serviceaccount:hypershift:prometheus")
 	admin := kubernetes("system-admin-client", AdminSigner, "system:admin")
 	admin.Orgs = []string{"system:masters"}
@@ -67,7 +68,7 @@ func clientLeaves() []Leaf {
 	bootstrap := kubernetes("kas-bootstrap-client", CSRSigner, "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper")
 	bootstrap.Orgs = []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}
 	return []Leaf{
-		etcdClient, metrics, admin, hcco, bootstrap,
+		etcdClient, etcdMetrics, metrics, admin, hcco, bootstrap,
 		kubernetes("kas-kubelet-client-crt", KubeletClientSigner, "system:kube-apiserver"),
 		kubernetes("kas-aggregator-crt", AggregatorSigner, "system:openshift-aggregator"),
 		kubernetes("kube-scheduler-client", ControlPlaneSigner, "system:kube-scheduler"),

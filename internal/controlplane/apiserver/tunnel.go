@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -15,6 +16,7 @@ const (
 	tunnelClientVolume = "konnectivity-client"
 	tunnelCAVolume     = "konnectivity-ca"
 	proberTunnelDir    = "/etc/availability-prober/tunnel"
+	tunnelHealthPort   = 2041
 )
 
 // addTunnel puts the konnectivity server beside the API server: a side-car, so that it is there before the API server, whose first
@@ -34,6 +36,11 @@ func addTunnel(ctx *component.Context, pod *corev1.PodSpec) {
 		component.Mount(tunnelCAVolume+":"+proberTunnelDir+"/ca"), component.Mount(tunnelClientVolume+":"+proberTunnelDir+"/client"))
 }
 
+func tunnelProbe(period, timeout, failures int32) *corev1.Probe {
+	return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(tunnelHealthPort), Scheme: corev1.URISchemeHTTP}}}
+}
+
 func konnectivityServer(ctx *component.Context) corev1.Container {
 	image := ctx.HCP.Annotations[hyperv1.KonnectivityServerImageAnnotation]
 	if image == "" {
@@ -45,7 +52,7 @@ func konnectivityServer(ctx *component.Context) corev1.Container {
 		Command: []string{"/bin/proxy-server",
 			"--mode=http-connect",
 			fmt.Sprintf("--server-port=%d", publish.KonnectivityLocalPort), fmt.Sprintf("--agent-port=%d", publish.KonnectivityPort),
-			"--health-port=2041", "--admin-port=8093",
+			fmt.Sprintf("--health-port=%d", tunnelHealthPort), "--admin-port=8093",
 			"--server-cert=/etc/konnectivity/server/tls.crt", "--server-key=/etc/konnectivity/server/tls.key",
 			"--server-ca-cert=/etc/konnectivity/ca/ca.crt",
 			"--cluster-cert=/etc/konnectivity/cluster/tls.crt", "--cluster-key=/etc/konnectivity/cluster/tls.key",
@@ -60,7 +67,11 @@ func konnectivityServer(ctx *component.Context) corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: "server", ContainerPort: publish.KonnectivityLocalPort, Protocol: corev1.ProtocolTCP},
 			{Name: "agent", ContainerPort: publish.KonnectivityPort, Protocol: corev1.ProtocolTCP},
+			{Name: "tunnel-health", ContainerPort: tunnelHealthPort, Protocol: corev1.ProtocolTCP},
 		},
+		// The API server starts once the server listens. Ready means to it that an agent is connected, which it must not wait for: no
+		// agent comes before the API server and the first node.
+		StartupProbe: tunnelProbe(1, 5, 60), LivenessProbe: tunnelProbe(30, 30, 3),
 		Resources: component.Requests("10m", "50Mi"),
 		VolumeMounts: []corev1.VolumeMount{
 			component.Mount("konnectivity-server:/etc/konnectivity/server"), component.Mount("konnectivity-cluster:/etc/konnectivity/cluster"),

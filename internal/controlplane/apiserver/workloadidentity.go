@@ -47,8 +47,8 @@ func workloadIdentityWebhook(ctx *component.Context) corev1.Container {
 			{Name: "webhook-metrics", ContainerPort: webhookMetricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources: component.Requests("10m", "25Mi"),
-		// Until it serves, pods would pass without their identity: the configuration lets them. Afterwards the API does not depend on it.
-		StartupProbe: probe("/readyz", 1, 120), LivenessProbe: probe("/healthz", 10, 6),
+		// While it does not serve, pods would pass without their identity: the configuration lets them. Another API server takes their requests.
+		StartupProbe: probe("/readyz", 1, 120), LivenessProbe: probe("/healthz", 10, 6), ReadinessProbe: probe("/readyz", 10, 3),
 		VolumeMounts: []corev1.VolumeMount{
 			component.Mount("webhook-server:/etc/kubernetes/webhook/server"), component.Mount("webhook-kubeconfig:/etc/kubernetes/webhook/kubeconfig"),
 		},

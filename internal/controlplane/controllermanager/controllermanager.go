@@ -46,7 +46,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				Ports:          []corev1.ContainerPort{{Name: "client", ContainerPort: port, Protocol: corev1.ProtocolTCP}},
 				Resources:      component.Requests("100m", "600Mi"),
 				StartupProbe:   component.HTTPSProbe("/healthz", port, 1, 10, 120),
-				LivenessProbe:  component.HTTPSProbe("/healthz", port, 60, 10, 5),
+				LivenessProbe:  component.HTTPSProbe("/healthz", port, 10, 10, 3),
 				ReadinessProbe: component.HTTPSProbe("/healthz", port, 10, 10, 3),
 				VolumeMounts: []corev1.VolumeMount{
 					component.Mount("kubeconfig:/etc/kubernetes/kubeconfig"), component.Mount("server:/etc/kubernetes/certs/server"),

@@ -26,7 +26,10 @@ const (
 
 	clientPort  = 2379
 	peerPort    = 2380
-	metricsPort = 2382
+	metricsPort = 2381
+	healthPort  = 9980
+	// ownPort is where etcd tells its clients of itself.
+	ownPort = 2382
 
 	dataDir = "/var/lib/data"
 
@@ -55,10 +58,18 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	more = append(more, addDefrag(ctx, &set.Spec.Template)...)
 	more = append(more, addRestore(ctx, &set.Spec.Template.Spec)...)
 	return append(more,
-		service(clientService, false, clientPort),
+		exposed(service(clientService, false, clientPort, metricsPort)),
 		service(discoveryService, true, clientPort, peerPort),
 		set,
 	), nil
+}
+
+var portNames = map[int32]string{clientPort: "client", peerPort: "peer", metricsPort: metricsName}
+
+// exposed marks a Service for who looks for etcd's metrics by label.
+func exposed(s *corev1.Service) *corev1.Service {
+	s.Labels = map[string]string{component.LabelApp: Name}
+	return s
 }
 
 func service(name string, headless bool, ports ...int32) *corev1.Service {
@@ -69,11 +80,7 @@ func service(name string, headless bool, ports ...int32) *corev1.Service {
 		s.Spec.PublishNotReadyAddresses = true
 	}
 	for _, port := range ports {
-		portName := "client"
-		if port == peerPort {
-			portName = "peer"
-		}
-		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: portName, Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)})
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: portNames[port], Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)})
 	}
 	return s
 }
@@ -86,11 +93,12 @@ func statefulSet(ctx *component.Context) *appsv1.StatefulSet {
 			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim(ctx.HCP)},
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Containers: []corev1.Container{container(ctx)},
+				Containers: append([]corev1.Container{container(ctx)}, exposers(ctx)...),
 				Volumes: []corev1.Volume{
 					component.SecretVolume("server-tls", "etcd-server-tls"),
 					component.SecretVolume("peer-tls", "etcd-peer-tls"),
 					component.ConfigMapVolume("ca", component.EtcdCAConfigMap),
+					component.ConfigMapVolume(metricsCAVolume, component.EtcdMetricsCAConfigMap),
 				},
 			}},
 		},
@@ -119,10 +127,6 @@ func claim(hcp *hyperv1.HostedControlPlane) corev1.PersistentVolumeClaim {
 }
 
 func container(ctx *component.Context) corev1.Container {
-	probe := func(path string, period, timeout, failures int32) *corev1.Probe {
-		return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
-			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(metricsPort), Scheme: corev1.URISchemeHTTP}}}
-	}
 	return corev1.Container{
 		Name: Name, Image: ctx.Image("etcd"),
 		Command: append([]string{"/bin/etcd"}, Args(ctx)...),
@@ -130,12 +134,11 @@ func container(ctx *component.Context) corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: "client", ContainerPort: clientPort, Protocol: corev1.ProtocolTCP},
 			{Name: "peer", ContainerPort: peerPort, Protocol: corev1.ProtocolTCP},
-			{Name: "metrics", ContainerPort: metricsPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:      component.Requests("300m", "600Mi"),
-		StartupProbe:   probe("/readyz", 1, 10, 180),
-		LivenessProbe:  probe("/livez", 5, 30, 5),
-		ReadinessProbe: probe("/readyz", 5, 10, 15),
+		StartupProbe:   component.HTTPSProbe(readyPath, healthPort, 1, 10, 180),
+		LivenessProbe:  component.HTTPSProbe(livePath, healthPort, 5, 30, 5),
+		ReadinessProbe: component.HTTPSProbe(readyPath, healthPort, 5, 10, 15),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "data", MountPath: dataDir},
 			component.Mount("server-tls:/etc/etcd/tls/server"), component.Mount("peer-tls:/etc/etcd/tls/peer"), component.Mount("ca:/etc/etcd/tls/ca"),
@@ -173,7 +176,7 @@ func Args(ctx *component.Context) []string {
 		advertiseArg(),
 		listenPeersArg(),
 		"--initial-cluster-state=new",
-		"--listen-metrics-urls="+fmt.Sprintf("http://0.0.0.0:%d", metricsPort),
+		"--listen-metrics-urls="+fmt.Sprintf("https://0.0.0.0:%d", ownPort),
 		"--metrics=extensive",
 		quotaArg,
 		"--snapshot-count=10000",

@@ -75,7 +75,7 @@ func TestManagementToken(t *testing.T) {
 func TestSingleMember(t *testing.T) {
 	all, set := objectsOf(t, hyperv1.SingleReplica, true)
 	pod := set.Spec.Template.Spec
-	if len(pod.InitContainers) != 0 || len(pod.Containers) != 1 || set.Spec.Template.Labels[component.LabelManagementAccess] != "" {
+	if len(pod.InitContainers) != 0 || len(pod.Containers) != 3 || set.Spec.Template.Labels[component.LabelManagementAccess] != "" {
 		t.Errorf("a single member has %d init containers and %d containers", len(pod.InitContainers), len(pod.Containers))
 	}
 	if _, ok := find[*rbacv1.Role](all, Name); ok {

@@ -84,7 +84,7 @@ func restorer(ctx *component.Context) corev1.Container {
 // reloads: etcd reads its certificates for every connection, and its authorities once, which authorityAnnotation stands for. What a
 // restore needs is over when etcd runs.
 func reloads(*component.Context) []string {
-	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, snapshotSecret, userCABundle, proxyenv.TrustBundleName, begunConfigMap}
+	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, snapshotSecret, userCABundle, proxyenv.TrustBundleName, begunConfigMap}
 }
 
 // authorityAnnotation on the pods restarts them when the authorities they have read do not accept the present certificates any more, or

@@ -3,6 +3,8 @@
 package monitor
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,12 +34,19 @@ type target struct {
 	port string
 	// secure programs serve HTTPS, with a certificate for their name, and ask for one of the client.
 	secure bool
-	// telemetry is what the smallest set keeps, sre what the next one keeps besides.
+	// telemetry is what the smallest set keeps, sre what the next one keeps besides; drops are what even the largest does without.
 	telemetry, sre []string
+	drops          []any
+	// tls is how a secure program is asked; nil is the usual way.
+	tls *tlsNames
 }
 
+// tlsNames are the objects and the server's name by which a program is asked.
+type tlsNames struct{ authority, client, server string }
+
 var targets = []target{
-	{name: "etcd", port: "metrics",
+	// etcd's metrics have an authority of their own: who may read them is no client of the database.
+	{name: "etcd", port: "metrics", secure: true, tls: &tlsNames{component.EtcdCAConfigMap, component.EtcdMetricsClientSecret, "etcd-client"},
 		telemetry: []string{"etcd_server_has_leader", "etcd_server_leader_changes_seen_total", "etcd_mvcc_db_total_size_in_bytes",
 			"etcd_disk_wal_fsync_duration_seconds_bucket", "etcd_network_peer_round_trip_time_seconds_bucket"},
 		sre: []string{"etcd_mvcc_db_total_size_in_use_in_bytes", "etcd_server_quota_backend_bytes", "etcd_server_proposals_failed_total",
@@ -46,10 +55,11 @@ var targets = []target{
 		telemetry: []string{"apiserver_request_total", "apiserver_request_aborts_total", "apiserver_current_inflight_requests", "apiserver_storage_objects"},
 		sre: []string{"apiserver_request_duration_seconds_bucket", "apiserver_request_duration_seconds_count", "apiserver_request_terminations_total",
 			"apiserver_flowcontrol_rejected_requests_total", "apiserver_admission_webhook_admission_duration_seconds_bucket",
-			"apiserver_admission_webhook_rejection_count", "apiserver_storage_size_bytes", "apiserver_envelope_encryption_key_id_hash_total"}},
-	{name: "kube-controller-manager", port: "client", secure: true, telemetry: election,
+			"apiserver_admission_webhook_rejection_count", "apiserver_storage_size_bytes", "apiserver_envelope_encryption_key_id_hash_total"},
+		drops: []any{drop("etcd_(debugging|disk|server).*"), dropLatencies, dropBuckets}},
+	{name: "kube-controller-manager", port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
 		sre: []string{"workqueue_depth", "workqueue_adds_total", "workqueue_retries_total", "rest_client_requests_total", "node_collector_unhealthy_nodes_in_zone"}},
-	{name: "kube-scheduler", port: "client", secure: true, telemetry: election,
+	{name: "kube-scheduler", port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
 		sre: []string{"scheduler_pending_pods", "scheduler_schedule_attempts_total", "scheduler_scheduling_attempt_duration_seconds_bucket", "rest_client_requests_total"}},
 	{name: "cluster-autoscaler", port: "metrics", telemetry: []string{"cluster_autoscaler_nodes_count"},
 		sre: []string{"cluster_autoscaler_unschedulable_pods_count", "cluster_autoscaler_failed_scale_ups_total", "cluster_autoscaler_scaled_up_nodes_total",
@@ -84,23 +94,24 @@ func Objects(hcp *hyperv1.HostedControlPlane, set Set, sre map[string][]any, exi
 }
 
 func (t target) monitor(hcp *hyperv1.HostedControlPlane, relabelings []any) *unstructured.Unstructured {
+	// Every series names its hosted cluster, and what the program itself calls so does not.
+	id := map[string]any{"action": "replace", "targetLabel": "_id", "replacement": hcp.Spec.ClusterID}
 	endpoint := map[string]any{
-		"port": t.port, "scheme": "http",
-		// Every series names its hosted cluster.
-		"relabelings": []any{map[string]any{"action": "replace", "targetLabel": "_id", "replacement": hcp.Spec.ClusterID}},
+		"port": t.port, "scheme": "http", "relabelings": []any{id}, "metricRelabelings": append(slices.Clone(relabelings), id),
 	}
 	if t.secure {
 		key := func(name, key string) map[string]any { return map[string]any{"name": name, "key": key} }
+		names := tlsNames{component.RootCAConfigMap, ClientSecret, t.name}
+		if t.tls != nil {
+			names = *t.tls
+		}
 		endpoint["scheme"] = "https"
 		endpoint["tlsConfig"] = map[string]any{
-			"ca":         map[string]any{"configMap": key(component.RootCAConfigMap, "ca.crt")},
-			"cert":       map[string]any{"secret": key(ClientSecret, "tls.crt")},
-			"keySecret":  key(ClientSecret, "tls.key"),
-			"serverName": t.name,
+			"ca":         map[string]any{"configMap": key(names.authority, "ca.crt")},
+			"cert":       map[string]any{"secret": key(names.client, "tls.crt")},
+			"keySecret":  key(names.client, "tls.key"),
+			"serverName": names.server,
 		}
-	}
-	if len(relabelings) > 0 {
-		endpoint["metricRelabelings"] = relabelings
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"jobLabel":            component.LabelApp,

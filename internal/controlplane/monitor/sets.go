@@ -64,6 +64,19 @@ var (
 	election = []string{"leader_election_master_status"}
 )
 
+// drop leaves series out by name.
+func drop(names string) map[string]any {
+	return map[string]any{"action": "drop", "sourceLabels": []any{"__name__"}, "regex": names}
+}
+
+var (
+	// dropLatencies: histograms for every admission plugin and operation.
+	dropLatencies = drop("apiserver_admission_(controller|step)_admission_(duration|latencies)_seconds.*")
+	// dropBuckets leaves of the widest histogram what rules and dashboards ask for.
+	dropBuckets = map[string]any{"action": "drop", "sourceLabels": []any{"__name__", "le"},
+		"regex": `apiserver_request_duration_seconds_bucket;(0\.15|0\.25|0\.3|0\.35|0\.4|0\.45|0\.6|0\.7|0\.8|0\.9|1\.25|1\.5|1\.75|2\.5|3|3\.5|4\.5|6|7|8|9|15|25|50)(\.0)?`}
+)
+
 // relabelings keep what the set keeps of a target.
 func (t target) relabelings(set Set, sre map[string][]any) []any {
 	if own, ok := sre[t.name]; ok && set == SRE {
@@ -72,7 +85,7 @@ func (t target) relabelings(set Set, sre map[string][]any) []any {
 	names := slices.Clone(t.telemetry)
 	switch set {
 	case All:
-		return nil
+		return t.drops
 	case SRE:
 		names = slices.Concat(names, t.sre, process)
 	}

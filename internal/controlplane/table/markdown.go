@@ -183,9 +183,9 @@ func (t *Table) printCertificates(b *strings.Builder) {
 	for _, c := range t.Certificates {
 		line(b, code(c.Secret), c.Signer, code(c.CN), strings.Join(c.Orgs, ", "), c.Usage, code(strings.Join(c.SANs, ", ")), c.status())
 	}
-	section(b, "Kubeconfigs", "Secret", "Server", "Client", "There")
+	section(b, "Kubeconfigs", "Secret", "Server", "Scope", "Client", "There")
 	for _, k := range t.Kubeconfigs {
-		line(b, code(k.Secret), k.Server, k.Client, k.status())
+		line(b, code(k.Secret), k.Server, k.Scope, k.Client, k.status())
 	}
 }
 

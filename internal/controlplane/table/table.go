@@ -119,8 +119,10 @@ type Kubeconfig struct {
 	Row
 	Secret string `json:"secret"`
 	Key    string `json:"key,omitempty"`
-	// Server is service, localhost or external.
+	// Server is service, localhost, external or custom.
 	Server string `json:"server"`
+	// Scope is the label that tells from where it works.
+	Scope string `json:"scope"`
 	// Client is the Secret of its certificate.
 	Client string `json:"client"`
 }
@@ -134,7 +136,7 @@ type Endpoint struct {
 	Ports       []string          `json:"ports,omitempty"`
 	Host        string            `json:"host,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Labels of a Route, all of them.
+	// Labels of a Route, all of them; of a Service, some.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Sources are the ranges that a load balancer lets in.
 	Sources []string `json:"sources,omitempty"`
