@@ -38,8 +38,8 @@ const (
 	EtcdDataEncryptionUpToDate           ConditionType = "EtcdDataEncryptionUpToDate"            // healthy True: every Secret is encrypted with the active key
 	HostedClusterRestoredFromBackup      ConditionType = "HostedClusterRestoredFromBackup"       // informative, only where a backup is given: True once the cluster has begun with it
 	PublicEndpointExposed                ConditionType = "PublicEndpointExposed"                 // informative: the public endpoint follows the topology
-	CloudResourcesDestroyed              ConditionType = "CloudResourcesDestroyed"               // during deletion: what the hosted cluster made in the cloud is gone
-	CVOScaledDown                        ConditionType = "CVOScaledDown"                         // during deletion: nothing in the hosted cluster recreates what is removed
+	CloudResourcesDestroyed              ConditionType = "CloudResourcesDestroyed"               // during deletion: what the hosted cluster made in the cloud is gone; copied from the HostedControlPlane, where nothing sets it yet
+	CVOScaledDown                        ConditionType = "CVOScaledDown"                         // during deletion: nothing in the hosted cluster recreates what is removed; copied from the HostedControlPlane, where nothing sets it yet
 	HostedClusterDestroyed               ConditionType = "HostedClusterDestroyed"                // during deletion: everything is gone, the grace period runs
 	HostedControlPlaneAvailable          ConditionType = "Available"                             // of HostedControlPlane, healthy True: API server, etcd and infrastructure are available
 	HostedControlPlaneDegraded           ConditionType = "Degraded"                              // of HostedControlPlane, healthy False: a workload lacks replicas
@@ -69,7 +69,7 @@ const (
 	NodePoolUpdatingPlatformMachineTemplate ConditionType = "UpdatingPlatformMachineTemplate" // healthy False: machines are moving to another template
 	NodePoolAutorepairEnabled               ConditionType = "AutorepairEnabled"               // as configured: unhealthy machines are replaced
 	NodePoolReady                           ConditionType = "Ready"                           // healthy True: copied from the MachineDeployment
-	NodePoolValidTuningConfig               ConditionType = "ValidTuningConfig"               // healthy True: the configuration of spec.tuningConfig can be read
+	NodePoolValidTuningConfig               ConditionType = "ValidTuningConfig"               // healthy True: the configuration of spec.tuningConfig can be read; nothing sets it yet
 	NodePoolValidPlatformImage              ConditionType = "ValidPlatformImage"              // absent unless False: no image for the machines can be found
 )
 
