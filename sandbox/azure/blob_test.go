@@ -188,7 +188,7 @@ func TestBlobAuthorization(t *testing.T) {
 	must(t, err)
 	_, err = bearer.UploadBuffer(ctx, "con", "x", []byte("x"), nil)
 	wantCode(t, err, 403, "AuthorizationPermissionMismatch") // Contributor has no data actions
-	const blobDataContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+
 	must(t, s.assign("/subscriptions/"+subscription+"/resourceGroups/rg", blobDataContributor, clientID))
 	_, err = bearer.UploadBuffer(ctx, "con", "x", []byte("x"), nil)
 	must(t, err)

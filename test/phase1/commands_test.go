@@ -149,17 +149,19 @@ func line(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// client reaches the embedded Azure as programs do that know a proxy.
+func (w *world) client() *http.Client {
+	pool := x509.NewCertPool()
+	if ca, err := os.ReadFile(w.ca); err == nil {
+		pool.AppendCertsFromPEM(ca)
+	}
+	proxy := &url.URL{Scheme: "http", Host: w.server.ProxyAddr()}
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}}}
+}
+
 // signIn is a session of the user's service principal.
 func (w *world) signIn() (*azure.Session, error) {
-	ca, err := os.ReadFile(w.ca)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	proxy := &url.URL{Scheme: "http", Host: w.server.ProxyAddr()}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	return azure.NewSession(azure.Credentials{SubscriptionID: subscription, TenantID: tenant, ClientID: clientID, ClientSecret: secret}, "", azure.WithHTTPClient(client))
+	return azure.NewSession(azure.Credentials{SubscriptionID: subscription, TenantID: tenant, ClientID: clientID, ClientSecret: secret}, "", azure.WithHTTPClient(w.client()))
 }
 
 // shell runs commands in a folder, as a person does who has pointed his shell at the embedded Azure.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -110,7 +111,7 @@ func (l *Log) Wrap(plane string, h http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		var n notes
 		defer func() {
-			l.Write(Entry{Time: start.UTC(), Plane: plane, Method: r.Method, URL: "https://" + r.Host + r.URL.RequestURI(), Status: rec.status,
+			l.Write(Entry{Time: start.UTC(), Plane: plane, Method: r.Method, URL: "https://" + r.Host + secretless(r.URL), Status: rec.status,
 				UserAgent: r.UserAgent(), Principal: n.principal, Faults: n.faults, Millis: float64(time.Since(start).Microseconds()) / 1000})
 		}()
 		h.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), notesKey{}, &n)))
@@ -118,6 +119,18 @@ func (l *Log) Wrap(plane string, h http.Handler) http.Handler {
 			rec.status = http.StatusOK
 		}
 	})
+}
+
+// secretless is the path and query without the signature, by which anybody could read what it signs.
+func secretless(u *url.URL) string {
+	q := u.Query()
+	if !q.Has("sig") {
+		return u.RequestURI()
+	}
+	q.Set("sig", "REDACTED")
+	shown := *u
+	shown.RawQuery = q.Encode()
+	return shown.RequestURI()
 }
 
 type recorder struct {

@@ -67,6 +67,7 @@ func init() {
 	actions = map[string]func(c *call, r *Resource) (*reply, error){
 		"microsoft.storage/storageaccounts/listkeys":                    listStorageKeys,
 		"microsoft.storage/storageaccounts/regeneratekey":               regenerateStorageKey,
+		"microsoft.storage/storageaccounts/revokeuserdelegationkeys":    revokeDelegationKeys,
 		"microsoft.compute/virtualmachines/start":                       powerAction(wantRunning),
 		"microsoft.compute/virtualmachines/poweroff":                    powerAction(wantStopped),
 		"microsoft.compute/virtualmachines/deallocate":                  powerAction(wantDeallocated),

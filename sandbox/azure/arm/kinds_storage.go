@@ -64,11 +64,15 @@ func putStorageAccount(c *call, r *Resource, old Doc) error {
 		return nil
 	}
 	c.save(r.ID+"/blobServices/default", typeBlobService, Doc{"properties": Doc{}})
-	c.tx.Put(store.StorageKeys, key(r.ID), Doc{"key1": newStorageKey(), "key2": newStorageKey()})
+	c.tx.Put(store.StorageKeys, key(r.ID), Doc{"key1": NewStorageKey(), "key2": NewStorageKey()})
 	return nil
 }
 
-func newStorageKey() string {
+// DelegationSecret is where the keys of an account hold what user delegation keys are derived from.
+const DelegationSecret = "delegation"
+
+// NewStorageKey makes a key of the size that accounts have.
+func NewStorageKey() string {
 	b := make([]byte, 64)
 	_, _ = rand.Read(b) // never fails
 	return base64.StdEncoding.EncodeToString(b)
@@ -104,7 +108,9 @@ func putContainer(c *call, r *Resource, _ Doc) error {
 }
 
 func cleanupContainer(c *call, r *Resource) {
-	c.removeBlobs(segmentAfter(r.ID, "storageAccounts") + "/" + r.Name + "/")
+	at := segmentAfter(r.ID, "storageAccounts") + "/" + r.Name + "/"
+	c.removeBlobs(at)
+	c.removeBlobs("?" + at) // blocks of no blob yet
 }
 
 func listStorageKeys(c *call, r *Resource) (*reply, error) {
@@ -119,11 +125,17 @@ func listStorageKeys(c *call, r *Resource) (*reply, error) {
 func regenerateStorageKey(c *call, r *Resource) (*reply, error) {
 	keys := c.tx.Edit(store.StorageKeys, key(r.ID))
 	name := wire.Text(c.body, "keyName")
-	if keys == nil || keys[name] == nil {
+	if keys == nil || name != "key1" && name != "key2" {
 		return nil, badRequest("InvalidValuesForRequestParameters", "There is no key '%s'.", name)
 	}
-	keys[name] = newStorageKey()
+	keys[name] = NewStorageKey()
 	return listStorageKeys(c, r)
+}
+
+// revokeDelegationKeys makes every user delegation key of the account worthless, and what was signed with one.
+func revokeDelegationKeys(c *call, r *Resource) (*reply, error) {
+	delete(orEmpty(c.tx.Edit(store.StorageKeys, key(r.ID))), DelegationSecret)
+	return answer(http.StatusOK, nil), nil
 }
 
 func (c *call) storageNameAvailable() (*reply, error) {

@@ -1,14 +1,15 @@
 package blob
 
 import (
+	"cmp"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
@@ -23,12 +24,14 @@ const actionPrefix = "Microsoft.Storage/storageAccounts/blobServices/"
 func (c *call) authorize(h *handler) error {
 	header := c.req.Header.Get("Authorization")
 	switch {
+	case header == "" && c.req.URL.Query().Has("sig"):
+		return c.signature(h)
 	case header == "":
 		if !h.public {
 			return c.noAuthentication()
 		}
 		return c.anonymous(c.blob != "")
-	case strings.HasPrefix(header, "SharedKey "):
+	case strings.HasPrefix(header, "SharedKey ") && h != delegateKey:
 		return c.sharedKey(header)
 	}
 	raw, ok := wire.Bearer(c.req)
@@ -76,16 +79,13 @@ func (c *call) bearer(h *handler, raw string) error {
 		return err
 	}
 	access.SetPrincipal(c.req.Context(), caller.ClientID)
-	scope := wire.Text(c.account, "id")
-	if c.container != "" {
-		scope += "/blobServices/default/containers/" + c.container
-	}
+	c.caller = caller.ObjectID
 	plane := roles.Data
-	if strings.Count(h.action, "/") == 0 || strings.HasPrefix(h.action, "containers/") && strings.Count(h.action, "/") == 1 {
+	if h.management {
 		plane = roles.Management
 	}
-	if !c.allowed(plane, caller.ObjectID, actionPrefix+h.action, scope) {
-		return fail(http.StatusForbidden, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission.")
+	if !c.allowed(plane, caller.ObjectID, actionPrefix+h.action, c.scope()) {
+		return mismatch("permission")
 	}
 	return nil
 }
@@ -103,26 +103,40 @@ func (c *call) allowed(plane roles.Plane, principal, action, scope string) bool 
 	return false
 }
 
+func noKeys() *Error {
+	return fail(http.StatusForbidden, "KeyBasedAuthenticationNotPermitted", "Key based authentication is not permitted on this storage account.")
+}
+
+// sharedKeySkew is how far the time of a signed request may be from the service's.
+const sharedKeySkew = 15 * time.Minute
+
 func (c *call) sharedKey(header string) error {
 	if wire.Props(c.account)["allowSharedKeyAccess"] == false {
-		return fail(http.StatusForbidden, "KeyBasedAuthenticationNotPermitted", "Key based authentication is not permitted on this storage account.")
+		return noKeys()
 	}
-	keys := c.tx.Get(store.StorageKeys, strings.ToLower(wire.Text(c.account, "id")))
+	date := cmp.Or(c.req.Header.Get("x-ms-date"), c.req.Header.Get("Date"))
+	if at, err := http.ParseTime(date); err != nil || time.Since(at).Abs() > sharedKeySkew {
+		return forged("Request date header too old: '%s'", date)
+	}
 	text := stringToSign(c.req, c.name)
-	for _, name := range []string{"key1", "key2"} {
-		key, err := base64.StdEncoding.DecodeString(wire.Text(keys, name))
-		if err != nil || len(key) == 0 {
-			continue
-		}
-		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(text))
-		want := "SharedKey " + c.name + ":" + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-		if hmac.Equal([]byte(want), []byte(header)) {
+	for _, key := range c.accountKeys() {
+		if want := "SharedKey " + c.name + ":" + sign(key, text); hmac.Equal([]byte(want), []byte(header)) {
 			access.SetPrincipal(c.req.Context(), "key:"+c.name)
 			return nil
 		}
 	}
-	return fail(http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.")
+	return forged("The MAC signature found in the HTTP request is not the same as any computed signature. Server used following string to sign: '%s'.", text)
+}
+
+func (c *call) accountKeys() [][]byte {
+	keys := c.tx.Get(store.StorageKeys, strings.ToLower(wire.Text(c.account, "id")))
+	var out [][]byte
+	for _, name := range []string{"key1", "key2"} {
+		if key, err := base64.StdEncoding.DecodeString(wire.Text(keys, name)); err == nil && len(key) > 0 {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 // stringToSign is the Shared Key form of the blob service, version 2015-02-21 and later.

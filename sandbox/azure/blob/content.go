@@ -69,10 +69,24 @@ func (s *Service) serveContent(w http.ResponseWriter, r *http.Request, d Doc) {
 	}
 	defer f.Close()
 	blobHeaders(w.Header(), d)
+	overrideHeaders(w.Header(), r)
 	if own := r.Header.Get("x-ms-range"); own != "" { // wins over Range, says the service's reference
 		r.Header.Set("Range", own)
 	}
 	http.ServeContent(w, r, "", modified(d), f)
+}
+
+// overrideHeaders answers with the headers that a shared access signature asks for.
+func overrideHeaders(h http.Header, r *http.Request) {
+	q := r.URL.Query()
+	if !q.Has("sig") {
+		return
+	}
+	for name, header := range map[string]string{"rscc": "Cache-Control", "rscd": "Content-Disposition", "rsce": "Content-Encoding", "rscl": "Content-Language", "rsct": "Content-Type"} {
+		if v := q.Get(name); v != "" {
+			h.Set(header, v)
+		}
+	}
 }
 
 func blobHeaders(h http.Header, d Doc) {

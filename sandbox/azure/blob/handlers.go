@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -15,26 +16,37 @@ import (
 
 // handler of one operation. Action is the RBAC action after blobServices/.
 type handler struct {
-	action string
-	write  bool
-	public bool // the world may, where a container allows it
-	upload bool // the body is content
-	run    func(*call) (*result, error)
+	action     string
+	management bool // the action is one of the resource manager's, not of data
+	write      bool
+	public     bool   // the world may, where a container allows it
+	upload     bool   // the body is content
+	level      string // what a shared access signature must be for, "" for what none allows
+	letters    string // permissions of such a signature, one of which suffices
+	run        func(*call) (*result, error)
 }
 
+// Levels of operations, as shared access signatures of accounts name them.
+const (
+	levelService   = "s"
+	levelContainer = "c"
+	levelBlob      = "o"
+)
+
 var (
-	createContainer = &handler{action: "containers/write", write: true, run: (*call).createContainer}
-	deleteContainer = &handler{action: "containers/delete", write: true, run: (*call).deleteContainer}
-	getContainer    = &handler{action: "containers/read", public: true, run: (*call).getContainer}
-	setContainerACL = &handler{action: "containers/setAcl/action", write: true, run: (*call).setContainerACL}
-	listContainers  = &handler{action: "containers/read", run: (*call).listContainers}
-	listBlobs       = &handler{action: "containers/blobs/read", public: true, run: (*call).listBlobs}
-	accountInfo     = &handler{action: "containers/read", run: (*call).accountInfo}
-	putBlob         = &handler{action: "containers/blobs/write", write: true, upload: true, run: (*call).putBlob}
-	putBlock        = &handler{action: "containers/blobs/write", write: true, upload: true, run: (*call).putBlock}
-	putBlockList    = &handler{action: "containers/blobs/write", write: true, run: (*call).putBlockList}
-	getBlob         = &handler{action: "containers/blobs/read", public: true, run: (*call).getBlob}
-	deleteBlob      = &handler{action: "containers/blobs/delete", write: true, run: (*call).deleteBlob}
+	createContainer = &handler{action: "containers/write", management: true, write: true, level: levelContainer, letters: "cw", run: (*call).createContainer}
+	deleteContainer = &handler{action: "containers/delete", management: true, write: true, level: levelContainer, letters: "d", run: (*call).deleteContainer}
+	getContainer    = &handler{action: "containers/read", management: true, public: true, level: levelContainer, letters: "r", run: (*call).getContainer}
+	getContainerACL = &handler{action: "containers/getAcl/action", management: true, run: (*call).getContainer}
+	setContainerACL = &handler{action: "containers/setAcl/action", management: true, write: true, run: (*call).setContainerACL}
+	listContainers  = &handler{action: "containers/read", management: true, level: levelService, letters: "l", run: (*call).listContainers}
+	listBlobs       = &handler{action: "containers/blobs/read", public: true, level: levelContainer, letters: "l", run: (*call).listBlobs}
+	accountInfo     = &handler{action: "containers/read", management: true, level: levelService, letters: "rwdlac", run: (*call).accountInfo}
+	putBlob         = &handler{action: "containers/blobs/write", write: true, upload: true, level: levelBlob, letters: "w", run: (*call).putBlob}
+	putBlock        = &handler{action: "containers/blobs/write", write: true, upload: true, level: levelBlob, letters: "w", run: (*call).putBlock}
+	putBlockList    = &handler{action: "containers/blobs/write", write: true, level: levelBlob, letters: "w", run: (*call).putBlockList}
+	getBlob         = &handler{action: "containers/blobs/read", public: true, level: levelBlob, letters: "r", run: (*call).getBlob}
+	deleteBlob      = &handler{action: "containers/blobs/delete", write: true, level: levelBlob, letters: "d", run: (*call).deleteBlob}
 )
 
 func (c *call) route() (*handler, error) {
@@ -45,13 +57,15 @@ func (c *call) route() (*handler, error) {
 	switch {
 	case comp == "properties" && q.Get("restype") == "account":
 		h = accountInfo
+	case comp == "userdelegationkey" && q.Get("restype") == "service" && method == http.MethodPost:
+		h = delegateKey
 	case comp == "properties" && q.Get("restype") == "service":
 		h = map[string]*handler{http.MethodGet: getService, http.MethodPut: setService}[method]
 	case c.container == "" && comp == "list" && read:
 		h = listContainers
 	case q.Get("restype") == "container":
-		h = map[string]*handler{"PUT ": createContainer, "DELETE ": deleteContainer, "GET ": getContainer, "HEAD ": getContainer, "GET acl": getContainer,
-			"HEAD acl": getContainer, "PUT acl": setContainerACL, "GET list": listBlobs}[method+" "+comp]
+		h = map[string]*handler{"PUT ": createContainer, "DELETE ": deleteContainer, "GET ": getContainer, "HEAD ": getContainer, "GET acl": getContainerACL,
+			"HEAD acl": getContainerACL, "PUT acl": setContainerACL, "GET list": listBlobs}[method+" "+comp]
 	case c.blob != "":
 		h = map[string]*handler{"PUT ": putBlob, "PUT block": putBlock, "PUT blocklist": putBlockList, "GET ": getBlob, "HEAD ": getBlob, "DELETE ": deleteBlob}[method+" "+comp]
 	}
@@ -122,8 +136,10 @@ func (c *call) deleteContainer() (*result, error) {
 		return nil, err
 	}
 	c.tx.Delete(store.ARM, c.containerKey())
-	for _, b := range c.tx.Scan(store.Blobs, c.name+"/"+c.container+"/") {
-		c.tx.Delete(store.Blobs, b.Key)
+	for _, prefix := range []string{"", "?"} { // blobs, and blocks of none
+		for _, b := range c.tx.Scan(store.Blobs, prefix+c.name+"/"+c.container+"/") {
+			c.tx.Delete(store.Blobs, b.Key)
+		}
 	}
 	return &result{status: http.StatusAccepted}, nil
 }
@@ -152,6 +168,9 @@ func (c *call) setContainerACL() (*result, error) {
 	level, err := c.accessLevel()
 	if err != nil {
 		return nil, err
+	}
+	if bytes.Contains(c.document, []byte("<SignedIdentifier>")) {
+		return nil, fail(http.StatusNotImplemented, "NotImplemented", "The embedded Azure has no stored access policies: give the signature its own permissions and times.")
 	}
 	d := c.tx.Edit(store.ARM, c.containerKey())
 	wire.EnsureProps(d)["publicAccess"] = level

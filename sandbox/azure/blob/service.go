@@ -47,11 +47,14 @@ func New(dir, tenant string, s *store.Store, identity *entra.Service) (*Service,
 type Error struct {
 	Status        int
 	Code, Message string
+	Detail        string // why the caller is not proven
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-func fail(status int, code, message string) *Error { return &Error{status, code, message} }
+func fail(status int, code, message string) *Error {
+	return &Error{Status: status, Code: code, Message: message}
+}
 
 // call is one request to an account.
 type call struct {
@@ -61,6 +64,7 @@ type call struct {
 	req       *http.Request
 	account   Doc
 	name      string // of the account
+	caller    string // object id of who shows a token
 	container string
 	blob      string
 	received  *stored // content of an upload
@@ -162,7 +166,11 @@ func writeError(w http.ResponseWriter, err error) {
 	w.Header().Set("x-ms-error-code", e.Code)
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(e.Status)
-	fmt.Fprintf(w, `<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, e.Code, escape(e.Message))
+	detail := ""
+	if e.Detail != "" {
+		detail = "<AuthenticationErrorDetail>" + escape(e.Detail) + "</AuthenticationErrorDetail>"
+	}
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code><Message>%s</Message>%s</Error>`, e.Code, escape(e.Message), detail)
 }
 
 func escape(s string) string {

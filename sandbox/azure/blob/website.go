@@ -31,8 +31,8 @@ type staticWebsite struct {
 }
 
 var (
-	getService = &handler{action: "read", run: (*call).getServiceProperties}
-	setService = &handler{action: "write", write: true, run: (*call).setServiceProperties}
+	getService = &handler{action: "read", management: true, level: levelService, letters: "r", run: (*call).getServiceProperties}
+	setService = &handler{action: "write", management: true, write: true, level: levelService, letters: "w", run: (*call).setServiceProperties}
 )
 
 // websiteKey cannot clash with a blob: no account has a leading question mark.
