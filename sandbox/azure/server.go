@@ -203,6 +203,9 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 		"*" + blob.WebSuffix:  s.plane(fault.Blob, blobs.Website()),
 		"*" + keyvault.Suffix: s.plane(fault.Vault, keyvault.New(s.cfg.Tenant, s.store, identity)),
 	}}
+	for _, service := range []string{"queue", "file", "table", "dfs"} {
+		hosts.Local["*."+service+".core.windows.net"] = s.plane(fault.Blob, blob.Elsewhere(service))
+	}
 	resolver := dns.New(s.store, hosts.Known, s.cfg.edge)
 	s.proxy = proxy.New(proxy.Config{Hosts: hosts, Minter: minter, Resolve: resolver.Addresses, Tunnels: s.cfg.tunnels, Log: s.log})
 	if s.cfg.DNSAddr != "" {

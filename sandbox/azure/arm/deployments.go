@@ -95,8 +95,10 @@ func (c *call) deploy(res *template.Resource, body Doc) error {
 	req.Header.Del("If-Match")
 	req.Header.Del("If-None-Match")
 	one := call{Server: c.Server, tx: c.tx, req: req, path: path, body: body, caller: c.caller, injected: &fault.Operation{}}
-	if err := one.authorize(); err != nil {
-		return err
+	for _, allows := range []func(*call) error{(*call).served, (*call).authorize, (*call).registered, (*call).unlocked} {
+		if err := allows(&one); err != nil {
+			return err
+		}
 	}
 	_, err = one.put()
 	return err

@@ -41,6 +41,26 @@ func putBalancer(c *call, r *Resource, old Doc) error {
 			}
 		}
 	}
+	return checkOutbound(p)
+}
+
+// checkOutbound wants one rule to say how a frontend is used from the inside: a rule for what comes in does, unless it is told not to.
+func checkOutbound(p Doc) error {
+	for _, out := range wire.Docs(p, "outboundRules") {
+		q := wire.Props(out)
+		for _, in := range wire.Docs(p, "loadBalancingRules") {
+			rp := wire.Props(in)
+			if rp["disableOutboundSnat"] == true || !strings.EqualFold(wire.Ref(rp, "backendAddressPool"), wire.Ref(q, "backendAddressPool")) {
+				continue
+			}
+			for _, f := range wire.Docs(q, "frontendIPConfigurations") {
+				if strings.EqualFold(wire.Text(f, "id"), wire.Ref(rp, "frontendIPConfiguration")) {
+					return badRequest("LoadBalancingRuleMustDisableSNATSinceSameFrontendIPConfigurationIsReferencedByOutboundRule",
+						"SNAT must be disabled for load balancing rule %s since the same frontend IP configuration %s is referenced by outbound rule %s.", wire.Text(in, "id"), wire.Text(f, "id"), wire.Text(out, "id"))
+				}
+			}
+		}
+	}
 	return nil
 }
 
@@ -56,14 +76,7 @@ func putFrontend(c *call, r *Resource, old, d Doc) error {
 	dropDerived(d)
 	wire.Default(fp, "privateIPAllocationMethod", "Dynamic")
 	if id := wire.Ref(fp, "publicIPAddress"); id != "" {
-		if c.get(id) == nil {
-			return missingReference(id, r)
-		}
-		user := c.publicIPUser(id)
-		if user != "" && key(user) != key(wire.Text(d, "id")) {
-			return badRequest("PublicIPAddressInUse", "Resource %s is referencing public IP address %s that is already allocated to resource %s.", wire.Text(d, "id"), id, user)
-		}
-		return nil
+		return c.takePublicIP(r, wire.Text(d, "id"), id)
 	}
 	id := wire.Ref(fp, "subnet")
 	subnet := c.get(id)

@@ -21,7 +21,7 @@ const (
 var computeKinds = []*Kind{
 	{Type: typeVM, async: true, put: putVM, cleanup: cleanupVM, keep: []string{"vmId", "timeCreated"}},
 	{Type: typeVM + "/extensions", async: true},
-	{Type: typeDisk, async: true, createOK: true, put: putDisk, guard: guardDisk, keep: []string{"uniqueId", "timeCreated"}},
+	{Type: typeDisk, async: true, createOK: true, put: putDisk, guard: guardDisk, keep: []string{"uniqueId", "timeCreated", "diskState"}},
 	{Type: "Microsoft.Compute/snapshots", async: true, createOK: true},
 	{Type: "Microsoft.Compute/images", async: true},
 	{Type: "Microsoft.Compute/galleries", async: true},
@@ -29,7 +29,6 @@ var computeKinds = []*Kind{
 	{Type: "Microsoft.Compute/galleries/images/versions", async: true},
 	{Type: "Microsoft.Compute/diskEncryptionSets", async: true, createOK: true},
 	{Type: "Microsoft.Compute/availabilitySets", createOK: true},
-	{Type: "Microsoft.Compute/virtualMachineScaleSets", async: true},
 	{Type: typeAgreement, orphan: true, noState: true, createOK: true},
 }
 
@@ -60,7 +59,9 @@ func putVM(c *call, r *Resource, old Doc) error {
 	wire.Default(p, "vmId", uuid.NewString())
 	wire.Default(p, "timeCreated", time.Now().UTC().Format(time.RFC3339Nano))
 	c.hideUserData(r, p)
-	c.putDisks(r, p)
+	if err := c.putDisks(r, old); err != nil {
+		return err
+	}
 	if err := c.fillIdentity(r); err != nil {
 		return err
 	}
@@ -111,36 +112,6 @@ func orEmpty(d Doc) Doc {
 	return d
 }
 
-// putDisks makes the OS disk and new data disks.
-func (c *call) putDisks(r *Resource, p Doc) {
-	storage := wire.Sub(p, "storageProfile")
-	disks := wire.Docs(storage, "dataDisks")
-	if os, ok := storage["osDisk"].(Doc); ok {
-		wire.Default(os, "name", r.Name+"_OsDisk_1")
-		wire.Default(os, "osType", "Linux")
-		wire.Default(os, "diskSizeGB", 30)
-		disks = append(disks, os)
-	}
-	for _, d := range disks {
-		wire.Default(d, "managedDisk", Doc{})
-		managed := wire.Sub(d, "managedDisk")
-		wire.Default(managed, "storageAccountType", "Standard_LRS")
-		if wire.Text(managed, "id") == "" {
-			managed["id"] = resourceGroupOf(r.ID) + "/providers/" + typeDisk + "/" + wire.Text(d, "name")
-		}
-		disk := c.edit(wire.Text(managed, "id"))
-		if disk == nil {
-			disk = c.save(wire.Text(managed, "id"), typeDisk, Doc{
-				"location": r.Body["location"], "zones": r.Body["zones"], "tags": r.Body["tags"], "sku": Doc{"name": managed["storageAccountType"]},
-				"properties": Doc{"provisioningState": "Succeeded", "diskSizeGB": d["diskSizeGB"], "osType": d["osType"],
-					"creationData": Doc{"createOption": "FromImage"}, "uniqueId": uuid.NewString(), "timeCreated": time.Now().UTC().Format(time.RFC3339Nano)},
-			})
-		}
-		disk.Body["managedBy"] = r.ID
-		wire.EnsureProps(disk.Body)["diskState"] = "Attached"
-	}
-}
-
 // fillIdentity resolves the VM's identities as Azure shows them.
 func (c *call) fillIdentity(r *Resource) error {
 	identity := wire.Sub(r.Body, "identity")
@@ -175,31 +146,10 @@ func cleanupVM(c *call, r *Resource) {
 	}
 	storage := wire.Sub(p, "storageProfile")
 	for _, d := range append(wire.Docs(storage, "dataDisks"), wire.Sub(storage, "osDisk")) {
-		disk := c.edit(wire.Ref(d, "managedDisk"))
-		if disk == nil {
-			continue
-		}
-		delete(disk.Body, "managedBy")
-		wire.EnsureProps(disk.Body)["diskState"] = "Unattached"
-		if wire.Text(d, "deleteOption") == "Delete" {
+		if disk := c.detach(wire.Ref(d, "managedDisk")); disk != nil && wire.Text(d, "deleteOption") == "Delete" {
 			c.remove(disk.ID)
 		}
 	}
-}
-
-func putDisk(c *call, r *Resource, _ Doc) error {
-	p := wire.EnsureProps(r.Body)
-	wire.Default(p, "diskState", "Unattached")
-	wire.Default(p, "uniqueId", uuid.NewString())
-	wire.Default(p, "timeCreated", time.Now().UTC().Format(time.RFC3339Nano))
-	return nil
-}
-
-func guardDisk(c *call, r *Resource) error {
-	if vm := wire.Text(r.Body, "managedBy"); vm != "" && c.get(vm) != nil {
-		return conflict("OperationNotAllowed", "Disk %s is attached to VM %s.", r.Name, vm)
-	}
-	return nil
 }
 
 // expand adds the instance view where a request asks for it.

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -97,17 +98,65 @@ func putZoneLink(c *call, r *Resource, _ Doc) error {
 	return nil
 }
 
-func putRecords(_ *call, r *Resource, _ Doc) error {
+func putRecords(c *call, r *Resource, _ Doc) error {
 	p := wire.EnsureProps(r.Body)
 	zone := segmentAfter(r.ID, TypePublicZone[strings.LastIndex(TypePublicZone, "/")+1:])
 	if zone == "" {
 		zone = segmentAfter(r.ID, "privateDnsZones")
+	}
+	if err := checkRecords(p); err != nil {
+		return err
+	}
+	if err := c.aloneIfAlias(r); err != nil {
+		return err
 	}
 	p["fqdn"] = r.Name + "." + zone + "."
 	if r.Name == "@" {
 		p["fqdn"] = zone + "."
 	}
 	wire.Default(p, "targetResource", Doc{})
+	return nil
+}
+
+// aloneIfAlias keeps a CNAME off other records of its name, and off the apex, which always has some.
+func (c *call) aloneIfAlias(r *Resource) error {
+	typ := lastSegment(r.Type)
+	if typ == "CNAME" && r.Name == "@" {
+		return badRequest("BadRequest", "A CNAME record set cannot be created at the zone apex: its name '@' has the records SOA and NS.")
+	}
+	zone := r.ID[:strings.LastIndex(r.ID, "/"+typ+"/")]
+	for _, o := range c.records(zone) {
+		other := lastSegment(o.Type)
+		if !strings.EqualFold(o.Name, r.Name) || other == typ {
+			continue
+		}
+		if typ == "CNAME" {
+			return conflict("Conflict", "The CNAME record could not be created because another record with the same name already exists in this zone.")
+		}
+		if other == "CNAME" {
+			return conflict("Conflict", "The record could not be created because a CNAME record with the same name already exists in this zone.")
+		}
+	}
+	return nil
+}
+
+// checkRecords wants addresses to be addresses. Public and private zones spell their members differently.
+func checkRecords(p Doc) error {
+	for field, list := range p {
+		four := strings.EqualFold(field, "ARecords")
+		if _, isList := list.([]any); !isList || !four && !strings.EqualFold(field, "AAAARecords") {
+			continue
+		}
+		for _, d := range wire.Docs(p, field) {
+			text, family := wire.Text(d, "ipv4Address"), "IPv4"
+			if !four {
+				text, family = wire.Text(d, "ipv6Address"), "IPv6"
+			}
+			if ip, err := netip.ParseAddr(text); err != nil || ip.Zone() != "" || ip.Is4() != four {
+				return badRequest("BadRequest", "The value '%s' is not a valid %s address.", text, family)
+			}
+		}
+	}
 	return nil
 }
 

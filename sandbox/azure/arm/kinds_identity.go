@@ -20,6 +20,7 @@ const (
 
 var resourceKinds = []*Kind{
 	{Type: typeResourceGroup, asyncDelete: true, put: putResourceGroup},
+	{Type: typeLock, noState: true, put: putLock},
 	{Type: typeDeployment, async: true, started: "Accepted", put: putDeployment},
 	{Type: typeRoleDefinition, always201: true, deleteBody: true, noState: true, put: putRoleDefinition, guard: guardRoleDefinition},
 	{Type: roles.AssignmentType, deleteBody: true, noState: true, keep: []string{"createdOn"}, put: putRoleAssignment},

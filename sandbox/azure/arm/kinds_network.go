@@ -16,6 +16,7 @@ const (
 	typeSecurityRule = typeNSG + "/securityRules"
 	typeNIC          = "Microsoft.Network/networkInterfaces"
 	typePublicIP     = "Microsoft.Network/publicIPAddresses"
+	typeNAT          = "Microsoft.Network/natGateways"
 )
 
 var networkKinds = []*Kind{
@@ -27,7 +28,7 @@ var networkKinds = []*Kind{
 	{Type: typeSecurityRule, async: true, put: putSecurityRule},
 	{Type: "Microsoft.Network/routeTables", async: true, embed: []child{{"routes", "Microsoft.Network/routeTables/routes"}}},
 	{Type: "Microsoft.Network/routeTables/routes", async: true},
-	{Type: "Microsoft.Network/natGateways", async: true},
+	{Type: typeNAT, async: true, put: putNAT},
 	{Type: "Microsoft.Network/privateLinkServices", async: true},
 	{Type: "Microsoft.Network/privateEndpoints", async: true},
 	{Type: typePublicIP, async: true, put: putPublicIP, guard: guardPublicIP, view: viewPublicIP, keep: []string{"ipAddress", "resourceGuid"}},
@@ -180,25 +181,55 @@ func putPublicIP(c *call, r *Resource, _ Doc) error {
 	return nil
 }
 
-// publicIPUser finds the frontend or NIC configuration that uses an address.
-func (c *call) publicIPUser(id string) string {
+// publicIPUsers finds the frontends, NIC configurations and NAT gateways that use an address.
+func (c *call) publicIPUsers(id string) []string {
+	var out []string
 	for _, u := range []struct{ typ, field string }{{typeLoadBalancer, "frontendIPConfigurations"}, {typeNIC, "ipConfigurations"}} {
 		for _, r := range c.within("", u.typ) {
 			for _, d := range wire.Docs(wire.Props(r.Body), u.field) {
 				if strings.EqualFold(wire.Ref(wire.Props(d), "publicIPAddress"), id) {
-					return wire.Text(d, "id")
+					out = append(out, wire.Text(d, "id"))
 				}
 			}
 		}
 	}
-	for _, r := range c.within("", "Microsoft.Network/natGateways") {
+	for _, r := range c.within("", typeNAT) {
 		for _, d := range wire.Docs(wire.Props(r.Body), "publicIpAddresses") {
 			if strings.EqualFold(wire.Text(d, "id"), id) {
-				return r.ID
+				out = append(out, r.ID)
 			}
 		}
 	}
+	return out
+}
+
+func (c *call) publicIPUser(id string) string {
+	if users := c.publicIPUsers(id); len(users) > 0 {
+		return users[0]
+	}
 	return ""
+}
+
+// takePublicIP has each address serve one user.
+func (c *call) takePublicIP(by *Resource, user, id string) error {
+	if c.get(id) == nil {
+		return missingReference(id, by)
+	}
+	for _, other := range c.publicIPUsers(id) {
+		if key(other) != key(user) {
+			return badRequest("PublicIPAddressInUse", "Resource %s is referencing public IP address %s that is already allocated to resource %s.", user, id, other)
+		}
+	}
+	return nil
+}
+
+func putNAT(c *call, r *Resource, _ Doc) error {
+	for _, d := range wire.Docs(wire.Props(r.Body), "publicIpAddresses") {
+		if err := c.takePublicIP(r, r.ID, wire.Text(d, "id")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func viewPublicIP(c *call, r *Resource, d Doc) {
@@ -225,6 +256,11 @@ func putNIC(c *call, r *Resource, old Doc) error {
 		subnet := c.get(wire.Ref(ip, "subnet"))
 		if subnet == nil {
 			return missingReference(wire.Ref(ip, "subnet"), r)
+		}
+		if id := wire.Ref(ip, "publicIPAddress"); id != "" {
+			if err := c.takePublicIP(r, wire.Text(d, "id"), id); err != nil {
+				return err
+			}
 		}
 		for _, pool := range wire.Docs(ip, "loadBalancerBackendAddressPools") {
 			if pp, err := ParsePath(wire.Text(pool, "id")); err != nil || c.inlineChild(pp) == nil {

@@ -84,6 +84,9 @@ func (c *call) put() (*reply, error) {
 	if err := c.checkLocation(k); err != nil {
 		return nil, err
 	}
+	if err := c.stays(oldBody); err != nil {
+		return nil, err
+	}
 	r := c.save(c.canonicalID(c.path), k.typeName(c.path.Type), c.body)
 	props := wire.EnsureProps(c.body)
 	if !k.noState {
@@ -106,6 +109,16 @@ func (c *call) put() (*reply, error) {
 		props["provisioningState"] = "Failed"
 	}
 	return c.putReply(k, r, old == nil), nil
+}
+
+// stays refuses to move a resource. A group has words of its own, and what Azure keeps nowhere in particular is not asked for its place.
+func (c *call) stays(old Doc) error {
+	from, to := wire.Text(old, "location"), wire.Text(c.body, "location")
+	if from == "" || to == "" || from == to || from == "global" || strings.EqualFold(c.path.Type, typeResourceGroup) {
+		return nil
+	}
+	return conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in resource group '%s'. A resource with the same name cannot be created in location '%s'. Please select a new resource name.",
+		c.path.Name(), from, lastSegment(c.path.ResourceGroup()), to)
 }
 
 func (c *call) putReply(k *Kind, r *Resource, created bool) *reply {
@@ -152,6 +165,10 @@ func (c *call) patch() (*reply, error) {
 	}
 	for _, fixed := range []string{"id", "name", "type"} {
 		delete(c.body, fixed)
+	}
+	normalizeLocation(c.body)
+	if err := c.stays(r.Body); err != nil {
+		return nil, err
 	}
 	k := kindOf(r.Type)
 	before := c.view(r)

@@ -36,13 +36,21 @@ func powerAction(change func(Doc)) func(*call, *Resource) (*reply, error) {
 	}
 }
 
+// shownPower tells a stopped machine whose hardware is let go of from one that keeps it: the hypervisor reports both alike.
+func shownPower(wanted, reported string) string {
+	switch {
+	case reported == "", reported == feed.PowerStopped && wanted == feed.PowerDeallocated:
+		return wanted
+	case wanted == feed.PowerDeallocated:
+		return "deallocating"
+	}
+	return reported
+}
+
 // instanceView shows the reported power state, or the wanted one while nothing is reported.
 func (c *call) instanceView(r *Resource) Doc {
 	p := orEmpty(c.tx.Get(store.Power, key(r.ID)))
-	state := wire.Text(p, "reported")
-	if state == "" {
-		state = wire.Text(p, "wanted")
-	}
+	state := shownPower(wire.Text(p, "wanted"), wire.Text(p, "reported"))
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	provisioning := Doc{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded", "time": now}
 	if c.busy(r.ID) {

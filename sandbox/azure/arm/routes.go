@@ -2,8 +2,6 @@ package arm
 
 import (
 	"net/http"
-	"slices"
-	"sort"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -31,6 +29,7 @@ func init() {
 		{"GET", "subscriptions/*/providers", (*call).providers},
 		{"GET", "subscriptions/*/providers/*", (*call).provider},
 		{"POST", "subscriptions/*/providers/*/register", (*call).registerProvider},
+		{"POST", "subscriptions/*/providers/*/unregister", (*call).unregisterProvider},
 		{"GET", "subscriptions/*/resources", (*call).resources},
 		{"GET", "subscriptions/*/resourcegroups/*/resources", (*call).resources},
 		{"POST", "subscriptions/*/providers/microsoft.storage/checknameavailability", (*call).storageNameAvailable},
@@ -109,64 +108,6 @@ func (c *call) subscription() (*reply, error) {
 		return nil, failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", c.path.Name())
 	}
 	return answer(http.StatusOK, c.subscriptionDoc()), nil
-}
-
-// namespaces that have kinds of their own here.
-var namespaces = []string{"Microsoft.Authorization", "Microsoft.Compute", "Microsoft.KeyVault", "Microsoft.ManagedIdentity", "Microsoft.Network", "Microsoft.Resources", "Microsoft.Storage"}
-
-// foreignNamespaces are Azure's too; their documents are kept as they are.
-var foreignNamespaces = []string{"Microsoft.ContainerRegistry", "Microsoft.ContainerService", "Microsoft.Features", "Microsoft.GuestConfiguration", "Microsoft.Insights",
-	"Microsoft.MarketplaceOrdering", "Microsoft.NetApp", "Microsoft.OperationalInsights", "Microsoft.PolicyInsights", "Microsoft.Quota", "Microsoft.RedHatOpenShift", "Microsoft.Security"}
-
-func knownNamespace(name string) bool {
-	is := func(ns string) bool { return strings.EqualFold(ns, name) }
-	return slices.ContainsFunc(namespaces, is) || slices.ContainsFunc(foreignNamespaces, is)
-}
-
-func (c *call) providers() (*reply, error) {
-	var out []any
-	for _, ns := range namespaces {
-		out = append(out, c.providerDoc(ns))
-	}
-	return answer(http.StatusOK, Doc{"value": out}), nil
-}
-
-func (c *call) provider() (*reply, error) { return c.namedProvider(c.path.Name()) }
-
-func (c *call) registerProvider() (*reply, error) { return c.namedProvider(lastSegment(c.path.Up())) }
-
-func (c *call) namedProvider(name string) (*reply, error) {
-	for _, ns := range namespaces {
-		if strings.EqualFold(ns, name) {
-			return answer(http.StatusOK, c.providerDoc(ns)), nil
-		}
-	}
-	return nil, failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", name)
-}
-
-func (c *call) providerDoc(ns string) Doc {
-	var at []any
-	for _, name := range c.regionNames() {
-		at = append(at, displayName(name))
-	}
-	at = append(at, "global")
-	var names []string
-	for _, k := range kindTable {
-		if typ, ok := strings.CutPrefix(k.Type, ns+"/"); ok {
-			names = append(names, typ)
-		}
-	}
-	sort.Strings(names)
-	var zones []any
-	for _, name := range c.regionNames() {
-		zones = append(zones, Doc{"location": displayName(name), "zones": []any{"1", "2", "3"}})
-	}
-	var types []any
-	for _, n := range names {
-		types = append(types, Doc{"resourceType": n, "locations": at, "zoneMappings": zones, "apiVersions": []any{"2024-07-01", "2024-03-01", "2023-01-31", "2022-04-01", "2018-09-01"}})
-	}
-	return Doc{"id": "/subscriptions/" + c.Subscription + "/providers/" + ns, "namespace": ns, "registrationState": "Registered",
-		"registrationPolicy": "RegistrationRequired", "resourceTypes": types}
 }
 
 // resources lists tracked resources: those that have a life of their own.

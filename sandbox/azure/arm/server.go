@@ -151,6 +151,9 @@ var errDiscarded = errors.New("nothing is kept")
 
 var versionRe = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-[a-z]+)?$`)
 
+// slashes are as good as one: az leaves out what a path does not have, not the slashes around it.
+var slashes = regexp.MustCompile("//+")
+
 // target is what a request is about, as far as the gateway looks: before any provider is asked.
 func (s *Server) target(r *http.Request) (Path, error) {
 	switch version := r.URL.Query().Get("api-version"); {
@@ -159,7 +162,7 @@ func (s *Server) target(r *http.Request) (Path, error) {
 	case !versionRe.MatchString(version):
 		return Path{}, badRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid: it is a date such as 2024-03-01, or one with -preview behind it.", version)
 	}
-	path, err := ParsePath(r.URL.Path)
+	path, err := ParsePath(slashes.ReplaceAllString(r.URL.Path, "/"))
 	if err != nil {
 		return path, failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
 	}
@@ -175,8 +178,8 @@ func (s *Server) reachable(path Path) error {
 		}
 		return failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
 	}
-	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && !knownNamespace(ns) {
-		return failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", ns)
+	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && namespace(ns) == "" {
+		return namespaceInvalid(ns)
 	}
 	return nil
 }
@@ -224,7 +227,16 @@ func readBody(r *http.Request) (Doc, error) {
 
 // dispatch authorises a request and finds who answers it.
 func (c *call) dispatch() (*reply, error) {
+	if err := c.served(); err != nil {
+		return nil, err
+	}
 	if err := c.authorize(); err != nil {
+		return nil, err
+	}
+	if err := c.registered(); err != nil {
+		return nil, err
+	}
+	if err := c.unlocked(); err != nil {
 		return nil, err
 	}
 	if h := findRoute(c.req.Method, c.path.Raw); h != nil {
@@ -252,15 +264,11 @@ func (c *call) dispatch() (*reply, error) {
 }
 
 func (c *call) action() (*reply, error) {
-	h := actions[strings.ToLower(c.path.Type)]
-	if h == nil {
-		return nil, failf(http.StatusNotFound, "InvalidResourceType", "The embedded Azure has no action '%s'.", c.path.Type)
-	}
 	r, err := c.parent()
 	if err != nil {
 		return nil, err
 	}
-	return h(c, r)
+	return actions[strings.ToLower(c.path.Type)](c, r)
 }
 
 // parent is the resource that the last segment of the path is beneath.

@@ -70,7 +70,7 @@ func (c *call) route() (*handler, error) {
 		h = map[string]*handler{"PUT ": putBlob, "PUT block": putBlock, "PUT blocklist": putBlockList, "GET ": getBlob, "HEAD ": getBlob, "DELETE ": deleteBlob}[method+" "+comp]
 	}
 	if h == nil {
-		return nil, fail(http.StatusBadRequest, "UnsupportedHttpVerb", fmt.Sprintf("The embedded Azure has no blob operation %s %s.", method, c.req.URL.RequestURI()))
+		return nil, fail(wire.NotServedStatus, wire.NotServedCode, wire.NotServed(fmt.Sprintf("The blob operation %s %s?restype=%s&comp=%s", method, c.req.URL.Path, q.Get("restype"), comp)))
 	}
 	return h, nil
 }
@@ -170,7 +170,7 @@ func (c *call) setContainerACL() (*result, error) {
 		return nil, err
 	}
 	if bytes.Contains(c.document, []byte("<SignedIdentifier>")) {
-		return nil, fail(http.StatusNotImplemented, "NotImplemented", "The embedded Azure has no stored access policies: give the signature its own permissions and times.")
+		return nil, fail(wire.NotServedStatus, wire.NotServedCode, wire.NotServed("A stored access policy"))
 	}
 	d := c.tx.Edit(store.ARM, c.containerKey())
 	wire.EnsureProps(d)["publicAccess"] = level

@@ -102,6 +102,14 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Elsewhere is the http.Handler of the other services of storage accounts.
+func Elsewhere(service string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("x-ms-request-id", uuid.NewString())
+		writeError(w, fail(wire.NotServedStatus, wire.NotServedCode, wire.NotServed("The "+service+" service of storage accounts")))
+	})
+}
+
 func (c *call) handle() (*result, error) {
 	h, err := c.route()
 	if err != nil {

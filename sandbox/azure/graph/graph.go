@@ -132,8 +132,9 @@ func (c *call) dispatch() (*result, error) {
 		if len(c.segs) == 1 {
 			return &result{http.StatusOK, Doc{"value": []any{}}}, nil
 		}
+		return nil, missing(strings.Join(c.segs, "/"))
 	}
-	return nil, missing(strings.Join(c.segs, "/"))
+	return nil, &graphError{wire.NotServedStatus, wire.NotServedCode, wire.NotServed("'" + strings.Join(c.segs, "/") + "' of Microsoft Graph")}
 }
 
 // byAppID turns applications(appId='...'), the other way to name an object, into the common one.

@@ -3,6 +3,8 @@ package keyvault
 import (
 	"net/http"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
 // operation of the data plane. Action is the one of roles after vaults/keys/, permission the one of access policies.
@@ -59,7 +61,7 @@ func (c *call) route() (*operation, error) {
 		"GET deletedkeys": listDeleted, "GET deletedkeys/NAME": getDeleted, "POST deletedkeys/NAME/recover": recoverKey, "DELETE deletedkeys/NAME": purgeKey,
 	}[shape]
 	if op == nil {
-		return nil, failf(http.StatusNotFound, "NotFound", "The embedded Azure has no operation %s %s of key vaults.", c.req.Method, c.req.URL.Path)
+		return nil, failf(wire.NotServedStatus, wire.NotServedCode, "%s", wire.NotServed("The key vault operation "+c.req.Method+" "+c.req.URL.Path))
 	}
 	return op, nil
 }

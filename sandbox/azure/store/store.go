@@ -25,6 +25,8 @@ const (
 	Principals  Table = "principals"  // object id -> service principal
 	Credentials Table = "credentials" // key id -> hash of a client secret
 
+	Providers Table = "providers" // lower-cased namespace -> its registration, where that is not the default
+
 	VaultKeys     Table = "vaultkeys"     // vault/key/version, the names lower-cased -> a key of a vault
 	DeletedVaults Table = "deletedvaults" // "/" and the lower-cased name of a vault -> the vault and how it is shown
 )

@@ -13,6 +13,17 @@ import (
 // Doc is a JSON object.
 type Doc = store.Doc
 
+// What Azure has and the embedded one does not is refused everywhere with this status, which no client tries again, and this code.
+const (
+	NotServedStatus = http.StatusNotImplemented
+	NotServedCode   = "NotServedBySandbox"
+)
+
+// NotServed is the one sentence of such a refusal.
+func NotServed(what string) string {
+	return what + " is not served by the embedded Azure of the sandbox: nothing was changed, and only Azure itself can answer."
+}
+
 // JSON answers with a document.
 func JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
