@@ -55,6 +55,8 @@ var dictionary = map[string]entry{
 		"it is tried again by itself; if it lasts, check that the identity still exists and that the identities file is current", Waiting},
 	"RoleAssignmentExists": {"the principal holds the role on this scope already, under another name", "name of the role assignment",
 		"it is looked up and kept by itself; if this lasts, delete the other assignment with `az role assignment delete`", Waiting},
+	"UnmatchedPrincipalType": {"", "principalType of the role assignment against the kind of its principal",
+		"check that the client or object id given is that of a managed identity or a service principal", Terminal},
 	"RoleAssignmentLimitExceeded": {"the subscription has no role assignment left", "number of role assignments", "delete unused ones or ask for a higher limit", Terminal},
 
 	"ConcurrentFederatedIdentityCredentialsWrites": {"another write on the same identity is under way", "federated credentials of the identity: expected one writer, found several",
@@ -83,7 +85,10 @@ var dictionary = map[string]entry{
 	"SkuNotAvailable":             {"", "size or location", "choose another one; `az vm list-skus --location LOCATION --all` shows the restrictions", Terminal},
 	"MarketplacePurchaseEligibilityFailed": {"", "purchase plan of the image",
 		"accept the terms with `az vm image terms accept`, or use an image without a plan", Terminal},
-	"InvalidTemplate":      {"", "the parameter that Azure names", "correct the value; the sentence above says which one Azure refuses", Terminal},
+	"InvalidTemplate": {"", "the parameter that Azure names", "correct the value; the sentence above says which one Azure refuses", Terminal},
+	"MissingSubscriptionRegistration": {"", "resource providers of the subscription",
+		"register the namespace named with `az provider register --wait --namespace NAMESPACE`; that needs Contributor on the subscription", Terminal},
+	"ScopeLocked":          {"", "lock on the scope named", "remove it with `az lock delete`, or leave what it protects; `az lock list` shows who made it and why", Terminal},
 	"SubscriptionNotFound": {"the subscription does not exist or is not visible", "subscriptionId of the credentials file", "check it with `az account list`", Terminal},
 }
 

@@ -81,22 +81,39 @@ func (s *Session) managerToken() policy.TokenRequestOptions {
 	return policy.TokenRequestOptions{Scopes: []string{s.audience + "/.default"}, EnableCAE: true}
 }
 
-// OwnPrincipal is the object id of the signed-in identity, read from the access token Azure issued.
-func (s *Session) OwnPrincipal(ctx context.Context) (string, error) {
+// Types of principals, as role assignments name them. Azure refuses an assignment whose type is not its principal's.
+const (
+	typeServicePrincipal = "ServicePrincipal"
+	typeUser             = "User"
+)
+
+// Principal is who roles are given to. Without a type it is a service principal.
+type Principal struct {
+	ObjectID, Type string
+}
+
+// OwnPrincipal is the signed-in identity, read from the access token that Azure issued: a program, or the person who did `az login`.
+func (s *Session) OwnPrincipal(ctx context.Context) (Principal, error) {
 	token, err := s.credential.GetToken(ctx, s.managerToken())
 	if err != nil {
-		return "", Wrap("sign in", s.ClientID, err)
+		return Principal{}, Wrap("sign in", s.ClientID, err)
 	}
 	var claims struct {
 		ObjectID string `json:"oid"`
+		Type     string `json:"idtyp"` // app or user; older tokens have none
+		Scopes   string `json:"scp"`   // what a person let a program do in his name; programs have roles
 	}
 	parts := strings.Split(token.Token, ".")
 	if len(parts) != 3 {
-		return "", Wrap("sign in", s.ClientID, errors.New("the access token is not a JWT"))
+		return Principal{}, Wrap("sign in", s.ClientID, errors.New("the access token is not a JWT"))
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err == nil {
 		err = json.Unmarshal(raw, &claims)
 	}
-	return claims.ObjectID, Wrap("sign in", s.ClientID, err)
+	out := Principal{ObjectID: claims.ObjectID, Type: typeServicePrincipal}
+	if claims.Type == "user" || claims.Type == "" && claims.Scopes != "" {
+		out.Type = typeUser
+	}
+	return out, Wrap("sign in", s.ClientID, err)
 }

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -20,6 +21,8 @@ type Assignment struct {
 	Scope       string
 	RoleGUID    string
 	PrincipalID string
+	// PrincipalType is "" for a service principal, which managed identities are as well.
+	PrincipalType string
 }
 
 // AssignmentName is the deterministic name of a role assignment: a UUID version 5 in the DNS name space of
@@ -130,7 +133,7 @@ func (s *Session) assign(ctx context.Context, a Assignment) error {
 	_, err := s.Put(ctx, a.ID(), authorizationAPI, Resource{Properties: map[string]any{
 		"roleDefinitionId": s.roleDefinition(a.RoleGUID),
 		"principalId":      a.PrincipalID,
-		"principalType":    "ServicePrincipal",
+		"principalType":    cmp.Or(a.PrincipalType, typeServicePrincipal),
 	}})
 	if CodeOf(err) == "RoleAssignmentExists" && s.holds(ctx, a) {
 		return nil

@@ -264,9 +264,9 @@ func containerNode(s *azure.Session, account string, issuer Issuer) *stack.Node 
 }
 
 // blobWriter lets the one who runs the command upload with his Entra token.
-func blobWriter(principal, accountID string) azure.Assignment {
-	return azure.Assignment{Name: azure.AssignmentName(principal, "oidc-issuer", accountID), Scope: accountID,
-		RoleGUID: roleBlobDataContributor, PrincipalID: principal}
+func blobWriter(who azure.Principal, accountID string) azure.Assignment {
+	return azure.Assignment{Name: azure.AssignmentName(who.ObjectID, "oidc-issuer", accountID), Scope: accountID,
+		RoleGUID: roleBlobDataContributor, PrincipalID: who.ObjectID, PrincipalType: who.Type}
 }
 
 // accountNode keeps what a storage account of the user has beside the one property that we need.

@@ -248,3 +248,19 @@ func TestProviderRegistration(t *testing.T) {
 	}
 	change("Microsoft.ContainerService", "register", "Registering", "Registered")
 }
+
+// Who a role is for is what the assignment says it is.
+func TestPrincipalTypes(t *testing.T) {
+	s := newSandbox(t)
+	s.group("rg")
+	s.good("PUT", identity, `{"location":"eastus"}`)
+	managed := s.good("GET", identity, "").body["properties"].(map[string]any)["principalId"].(string)
+	role := inRG + "/providers/Microsoft.Authorization/roleAssignments/00000000-0000-4000-8000-0000000000ee"
+	body := func(principal, typ string) string {
+		return `{"properties":{"principalId":"` + principal + `","principalType":"` + typ + `","roleDefinitionId":"` + inSub + `/providers/Microsoft.Authorization/roleDefinitions/` + reader + `"}}`
+	}
+	for _, principal := range []string{managed, s.me()} {
+		s.refusals([]refusal{{"PUT", role, body(principal, "User"), 400, "UnmatchedPrincipalType", "has type 'ServicePrincipal' , which is different from specified PrincipalType 'User'."}})
+	}
+	s.good("PUT", role, body(managed, "ServicePrincipal"))
+}

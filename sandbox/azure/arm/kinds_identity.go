@@ -140,6 +140,9 @@ func putRoleAssignment(c *call, r *Resource, old Doc) error {
 	if !c.principalSeen(p, principal) {
 		return badRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that you have the correct principal ID. If you are creating this principal and then immediately assigning a role, this error might be related to a replication delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, User, or Group.", strings.ReplaceAll(principal, "-", ""), c.Tenant)
 	}
+	if err := c.matchesPrincipal(p, principal); err != nil {
+		return err
+	}
 	if old != nil && !sameAssignment(old, p) {
 		return conflict("RoleAssignmentUpdateNotPermitted", "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.")
 	}
@@ -169,6 +172,16 @@ func (c *call) principalSeen(p Doc, principal string) bool {
 		return false
 	}
 	return exists || wire.Text(p, "principalType") != ""
+}
+
+// matchesPrincipal compares the type that the caller gives with that of a principal that is known. The directory has no other type than one.
+func (c *call) matchesPrincipal(p Doc, principal string) error {
+	const typ = "ServicePrincipal"
+	given := wire.Text(p, "principalType")
+	if _, exists := c.principal(principal); given == "" || !exists || strings.EqualFold(given, typ) {
+		return nil
+	}
+	return badRequest("UnmatchedPrincipalType", "The PrincipalId '%s' has type '%s' , which is different from specified PrincipalType '%s'.", strings.ReplaceAll(principal, "-", ""), typ, given)
 }
 
 func sameAssignment(a, p Doc) bool {
