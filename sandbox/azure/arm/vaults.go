@@ -84,8 +84,10 @@ func (c *call) purgeVault() (*reply, error) {
 	}
 	name := segmentAfter(c.path.Raw, "deletedVaults")
 	c.tx.Delete(store.DeletedVaults, key(name))
-	for _, r := range c.tx.Scan(store.VaultKeys, strings.ToLower(name)+"/") {
-		c.tx.Delete(store.VaultKeys, r.Key)
+	for _, table := range []store.Table{store.VaultKeys, store.VaultSecrets} {
+		for _, r := range c.tx.Scan(table, strings.ToLower(name)+"/") {
+			c.tx.Delete(table, r.Key)
+		}
 	}
 	out := answer(http.StatusAccepted, nil)
 	c.operationHeaders(out, c.operationEnd(), true)

@@ -13,7 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-const actionPrefix = "Microsoft.KeyVault/vaults/keys/"
+const actionPrefix = "Microsoft.KeyVault/vaults/"
 
 // challenge tells where tokens for this vault come from: clients send their first request without one, to learn that.
 func (c *call) challenge() {
@@ -46,9 +46,9 @@ func (c *call) authorize(op *operation, raw string) error {
 	}
 	scope := wire.Text(c.vault, "id")
 	if c.name != "" {
-		scope += "/keys/" + c.name
+		scope += "/" + c.kind.plural + "/" + c.name
 	}
-	action := actionPrefix + op.action
+	action := actionPrefix + c.kind.plural + "/" + op.action
 	if roles.Allowed(c.tx, roles.Data, caller.ObjectID, action, scope) {
 		delay := fault.Propagation(c.req.Context(), fault.Role)
 		if delay.Time == 0 || roles.Allowed(c.tx, roles.Data, caller.ObjectID, action, scope, delay.Hides) {
@@ -62,12 +62,12 @@ func (c *call) authorize(op *operation, raw string) error {
 
 func (c *call) policies(op *operation, caller entra.Principal) error {
 	for _, p := range wire.Docs(wire.Props(c.vault), "accessPolicies") {
-		granted := wire.Texts(wire.Sub(p, "permissions"), "keys")
+		granted := wire.Texts(wire.Sub(p, "permissions"), c.kind.plural)
 		if strings.EqualFold(wire.Text(p, "objectId"), caller.ObjectID) &&
 			slices.ContainsFunc(granted, func(g string) bool { return strings.EqualFold(g, op.permission) || strings.EqualFold(g, "all") }) {
 			return nil
 		}
 	}
-	return forbidden("AccessDenied", "The user, group or application 'appid=%s;oid=%s' does not have keys %s permission on key vault '%s'.",
-		caller.ClientID, caller.ObjectID, op.permission, c.vaultName)
+	return forbidden("AccessDenied", "The user, group or application 'appid=%s;oid=%s' does not have %s %s permission on key vault '%s'.",
+		caller.ClientID, caller.ObjectID, c.kind.plural, op.permission, c.vaultName)
 }

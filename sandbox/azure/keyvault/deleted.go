@@ -10,15 +10,24 @@ import (
 
 // deleteKey keeps every version, for who wants the key back.
 func (c *call) deleteKey() (*reply, error) {
+	d, err := c.markDeleted()
+	if err != nil {
+		return nil, err
+	}
+	return c.deletedBundle(d)
+}
+
+// markDeleted returns the version that was the newest.
+func (c *call) markDeleted() (Doc, error) {
 	d, err := c.find()
 	if err != nil {
 		return nil, err
 	}
 	deleted := time.Now().Unix()
 	for _, r := range c.versions(false) {
-		c.tx.Edit(store.VaultKeys, r.Key)["deleted"] = deleted
+		c.tx.Edit(c.kind.table, r.Key)["deleted"] = deleted
 	}
-	return c.deletedBundle(c.tx.Get(store.VaultKeys, c.prefix()+wire.Text(d, "version")))
+	return c.tx.Get(c.kind.table, c.prefix()+wire.Text(d, "version")), nil
 }
 
 func (c *call) deletedBundle(d Doc) (*reply, error) {
@@ -38,14 +47,14 @@ func (c *call) deletion(d Doc) Doc {
 	if seconds, isNew := d["deleted"].(int64); isNew {
 		at = time.Unix(seconds, 0)
 	}
-	return Doc{"recoveryId": "https://" + c.vaultName + Suffix + "/deletedkeys/" + wire.Text(d, "name"),
+	return Doc{"recoveryId": "https://" + c.vaultName + Suffix + "/deleted" + c.kind.plural + "/" + wire.Text(d, "name"),
 		"deletedDate": at.Unix(), "scheduledPurgeDate": at.AddDate(0, 0, keptFor).Unix()}
 }
 
 func (c *call) findDeleted() ([]*store.Record, error) {
 	all := c.versions(true)
 	if len(all) == 0 {
-		return nil, failf(http.StatusNotFound, "KeyNotFound", "Deleted Key not found: %s", c.name)
+		return nil, failf(http.StatusNotFound, c.kind.noun+"NotFound", "Deleted %s not found: %s", c.kind.noun, c.name)
 	}
 	return all, nil
 }
@@ -69,14 +78,23 @@ func (c *call) listDeleted() (*reply, error) {
 }
 
 func (c *call) recoverKey() (*reply, error) {
+	d, err := c.takeBack()
+	if err != nil {
+		return nil, err
+	}
+	return c.bundle(d)
+}
+
+// takeBack returns the newest version of what was deleted.
+func (c *call) takeBack() (Doc, error) {
 	all, err := c.findDeleted()
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range all {
-		delete(c.tx.Edit(store.VaultKeys, r.Key), "deleted")
+		delete(c.tx.Edit(c.kind.table, r.Key), "deleted")
 	}
-	return c.bundle(all[len(all)-1].Doc)
+	return all[len(all)-1].Doc, nil
 }
 
 func (c *call) purgeKey() (*reply, error) {
@@ -85,7 +103,7 @@ func (c *call) purgeKey() (*reply, error) {
 		return nil, err
 	}
 	for _, r := range all {
-		c.tx.Delete(store.VaultKeys, r.Key)
+		c.tx.Delete(c.kind.table, r.Key)
 	}
 	return &reply{status: http.StatusNoContent}, nil
 }

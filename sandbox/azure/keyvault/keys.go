@@ -31,10 +31,10 @@ func Prefix(vault string) string { return strings.ToLower(vault) + "/" }
 
 func (c *call) prefix() string { return Prefix(c.vaultName) + strings.ToLower(c.name) + "/" }
 
-// versions of the key, the oldest first; deleted ones only when asked for.
+// versions of the key or secret, the oldest first; deleted ones only when asked for.
 func (c *call) versions(deleted bool) []*store.Record {
 	var out []*store.Record
-	for _, r := range c.tx.Scan(store.VaultKeys, c.prefix()) {
+	for _, r := range c.tx.Scan(c.kind.table, c.prefix()) {
 		if (r.Doc["deleted"] != nil) == deleted {
 			out = append(out, r)
 		}
@@ -50,8 +50,30 @@ func (c *call) find() (Doc, error) {
 			return all[i].Doc, nil
 		}
 	}
-	return nil, failf(http.StatusNotFound, "KeyNotFound", "A key with (name/id) %s was not found in this key vault. If you recently deleted this key you may be able to recover it using the correct recovery command.",
-		strings.TrimSuffix(c.name+"/"+c.version, "/"))
+	return nil, failf(http.StatusNotFound, c.kind.noun+"NotFound", "A %[1]s with (name/id) %[2]s was not found in this key vault. If you recently deleted this %[1]s you may be able to recover it using the correct recovery command.",
+		strings.ToLower(c.kind.noun), strings.TrimSuffix(c.name+"/"+c.version, "/"))
+}
+
+// nameFree refuses to make what is deleted and can come back.
+func (c *call) nameFree() error {
+	if len(c.versions(true)) == 0 {
+		return nil
+	}
+	return failf(http.StatusConflict, "Conflict", "%[1]s %[2]s is currently in a deleted but recoverable state, and its name cannot be reused; in this state, the %[3]s can only be recovered or purged.", c.kind.noun, c.name, strings.ToLower(c.kind.noun))
+}
+
+func newVersionID() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}
+
+// attributes of a new version, with what the caller asks for.
+func newAttributes(given Doc) Doc {
+	now := time.Now().Unix()
+	out := Doc{"enabled": true, "created": now, "updated": now}
+	wire.Merge(out, given)
+	return out
 }
 
 func (c *call) createKey() (*reply, error) {
@@ -66,8 +88,8 @@ func (c *call) createKey() (*reply, error) {
 	if size := wire.Number(c.body, "key_size"); !keySizes[size] {
 		return nil, failf(http.StatusBadRequest, "BadParameter", "Property key_size has the invalid value %d.", size)
 	}
-	if len(c.versions(true)) > 0 {
-		return nil, failf(http.StatusConflict, "Conflict", "Key %s is currently in a deleted but recoverable state, and its name cannot be reused; in this state, the key can only be recovered or purged.", c.name)
+	if err := c.nameFree(); err != nil {
+		return nil, err
 	}
 	return c.newVersion(c.body)
 }
@@ -89,13 +111,8 @@ func (c *call) newVersion(properties Doc) (*reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding a key: %w", err)
 	}
-	id := make([]byte, 16)
-	_, _ = rand.Read(id)
-	now := time.Now().Unix()
-	attributes := Doc{"enabled": true, "created": now, "updated": now}
-	wire.Merge(attributes, wire.Sub(properties, "attributes"))
-	d := Doc{"name": c.name, "version": hex.EncodeToString(id), "kty": properties["kty"], "key_size": wire.Number(properties, "key_size"), "key_ops": properties["key_ops"],
-		"tags": properties["tags"], "attributes": attributes, "private": base64.StdEncoding.EncodeToString(encoded)}
+	d := Doc{"name": c.name, "version": newVersionID(), "kty": properties["kty"], "key_size": wire.Number(properties, "key_size"), "key_ops": properties["key_ops"],
+		"tags": properties["tags"], "attributes": newAttributes(wire.Sub(properties, "attributes")), "private": base64.StdEncoding.EncodeToString(encoded)}
 	c.tx.Put(store.VaultKeys, c.prefix()+wire.Text(d, "version"), d)
 	return c.bundle(d)
 }
@@ -113,7 +130,7 @@ func privateKey(d Doc) (*rsa.PrivateKey, error) {
 }
 
 func (c *call) keyID(d Doc, version bool) string {
-	id := "https://" + c.vaultName + Suffix + "/keys/" + wire.Text(d, "name")
+	id := "https://" + c.vaultName + Suffix + "/" + c.kind.plural + "/" + wire.Text(d, "name")
 	if version {
 		id += "/" + wire.Text(d, "version")
 	}
@@ -173,11 +190,11 @@ func (c *call) listVersions() (*reply, error) {
 	return ok(Doc{"value": out, "nextLink": nil}), nil
 }
 
-// newest versions of all keys of the vault.
+// newest versions of all keys, or secrets, of the vault.
 func (c *call) newest(deleted bool) []Doc {
 	var names []string
 	last := map[string]Doc{}
-	for _, r := range c.tx.Scan(store.VaultKeys, Prefix(c.vaultName)) {
+	for _, r := range c.tx.Scan(c.kind.table, Prefix(c.vaultName)) {
 		if (r.Doc["deleted"] != nil) != deleted {
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package keyvault is the data plane of key vaults: RSA keys with real cryptography. Vaults are the resource manager's documents; keys
-// are in the store.
+// Package keyvault is the data plane of key vaults: RSA keys with real cryptography, and secrets. Vaults are the resource manager's
+// documents; what they hold is in the store.
 package keyvault
 
 import (
@@ -60,6 +60,18 @@ func forbidden(inner, format string, args ...any) *Error {
 	return &Error{http.StatusForbidden, "Forbidden", fmt.Sprintf(format, args...), inner}
 }
 
+// kind is what a vault holds.
+type kind struct {
+	table  store.Table
+	plural string // in paths, in the actions of roles and in access policies
+	noun   string // in sentences
+}
+
+var (
+	keyKind    = kind{store.VaultKeys, "keys", "Key"}
+	secretKind = kind{store.VaultSecrets, "secrets", "Secret"}
+)
+
 // call is one request to a vault.
 type call struct {
 	*Service
@@ -68,7 +80,8 @@ type call struct {
 	req       *http.Request
 	vault     Doc
 	vaultName string // lower-cased
-	name      string // of the key
+	kind      kind
+	name      string // of the key or secret
 	version   string
 	body      Doc
 }

@@ -28,6 +28,7 @@ const (
 	Providers Table = "providers" // lower-cased namespace -> its registration, where that is not the default
 
 	VaultKeys     Table = "vaultkeys"     // vault/key/version, the names lower-cased -> a key of a vault
+	VaultSecrets  Table = "vaultsecrets"  // the same of its secrets
 	DeletedVaults Table = "deletedvaults" // "/" and the lower-cased name of a vault -> the vault and how it is shown
 )
 
