@@ -50,7 +50,7 @@ func (az azCLI) good(want string, args ...string) string {
 	az.t.Helper()
 	stdout, stderr, err := az.try(append([]string{"az"}, args...)...)
 	if err != nil || !strings.Contains(stdout, want) {
-		az.t.Fatalf("az %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+		az.t.Errorf("az %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
 	}
 	return strings.TrimSpace(stdout)
 }

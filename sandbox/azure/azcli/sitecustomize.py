@@ -2,12 +2,15 @@
 
 Put this folder on PYTHONPATH; it touches nothing but the `az` program. Repaired:
 
-- every `az network` command: python3-azure has no azure.mgmt.network v2022_01_01, so loading the arguments failed;
+- every `az network` command: python3-azure has no azure.mgmt.network v2022_01_01, so loading the arguments failed. Of its newest version it
+  has the models alone; the operations are in one module for all versions, where az, which reads the arguments off them, does not look;
 - every `az vm` command: it has no azure.mgmt.compute v2022_11_01 either;
 - `az role assignment` and `az ad sp create-for-rbac`: the operations objects of azure.mgmt.authorization renamed .config to ._config.
 """
+import importlib
 import os
 import sys
+import types
 
 
 def _repair():
@@ -16,6 +19,10 @@ def _repair():
 
     profile = _shared.AZURE_API_PROFILES["latest"]
     profile[_shared.ResourceType.MGMT_NETWORK] = "2022-07-01"
+
+    operations = types.ModuleType("azure.mgmt.network.v2022_07_01.operations")
+    operations.__getattr__ = lambda name: getattr(importlib.import_module("azure.mgmt.network.operations"), name)
+    sys.modules[operations.__name__] = operations
 
     compute = profile[_shared.ResourceType.MGMT_COMPUTE]
     profile[_shared.ResourceType.MGMT_COMPUTE] = _shared.SDKProfile(
