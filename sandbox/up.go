@@ -302,15 +302,15 @@ func fillRegistry(ctx context.Context, c cluster.Config, o Options, p *progress)
 	return images, err
 }
 
-// linkTools puts kubectl and oc where "sandbox env" adds them to PATH.
+// linkTools puts kubectl, oc and etcdctl where "sandbox env" adds them to PATH.
 func linkTools(c cluster.Config) error {
 	bin := filepath.Join(c.Dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	for _, tool := range []string{"kubectl", "oc"} {
+	for tool, program := range map[string]string{"kubectl": "kubectl", "oc": "kubectl", "etcdctl": "etcdctl"} {
 		// The program tells what it is by its name, and does not know oc.
-		script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", filepath.Join(c.Bin, "kubectl"))
+		script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", filepath.Join(c.Bin, program))
 		if err := os.WriteFile(filepath.Join(bin, tool), []byte(script), 0o755); err != nil {
 			return err
 		}

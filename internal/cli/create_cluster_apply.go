@@ -187,8 +187,10 @@ func (c *clusterCreator) keepGenerated(ctx context.Context) error {
 			continue
 		}
 		s := &c.flags.cluster.Secrets
-		if key := live.Data[hyperv1.AESCBCKeySecretKey]; len(key) > 0 && secret.Type == corev1.SecretTypeOpaque {
-			s.EtcdEncryptionKey = key
+		if secret.Type == corev1.SecretTypeOpaque {
+			if err := c.flags.keepEncryptionKey(live); err != nil {
+				return err
+			}
 		}
 		if private := live.Data[hyperv1.SSHPrivateKeyKey]; len(private) > 0 && c.flags.generateSSH {
 			s.SSHPrivateKey, s.SSHPublicKey = private, live.Data[hyperv1.SSHPublicKeyKey]

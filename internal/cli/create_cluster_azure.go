@@ -37,6 +37,7 @@ type clusterFlags struct {
 	pullSecret, sshKey, signingKey, trustBundle, imageSources string
 	workloadIdentities, encryptionKeyID                       string
 	managed                                                   managedFlags
+	restore                                                   restoreFlags
 	baseDomainPrefix, etcdStorageSize, endpointAccess, oauth  string
 	controlPlanePolicy, infraPolicy, catalogPlacement         string
 	controlPlaneOperatorImage, networkType                    string
@@ -96,6 +97,7 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
 	f.addSpec(cmd.Flags())
 	f.addNetworking(cmd.Flags())
 	f.addAzure(cmd.Flags())
+	f.restore.add(cmd.Flags())
 	f.machines.add(cmd.Flags())
 	f.handoff.addRead(cmd)
 	cmd.MarkFlagsMutuallyExclusive("default-dual", "service-cidr")
@@ -104,6 +106,7 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-into")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-sensitive")
+	cmd.MarkFlagsMutuallyExclusive("encryption-key-file", "encryption-key-id")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ import (
 
 // load reads every file and fills the options in, so that nothing that may fail is left after the first cloud resource.
 func (f *clusterFlags) load() error {
-	for _, step := range []func() error{f.loadSecrets, f.loadIdentities, f.loadKMS, f.loadMetadata, f.loadSpec, f.loadImageSources} {
+	for _, step := range []func() error{f.loadSecrets, f.loadRestore, f.loadIdentities, f.loadKMS, f.loadMetadata, f.loadSpec, f.loadImageSources} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -58,10 +58,6 @@ func (f *clusterFlags) loadSecrets() error {
 	err := f.checkSecrets()
 	if err == nil && f.generateSSH {
 		s.SSHPublicKey, s.SSHPrivateKey, err = newSSHKey()
-	}
-	if f.encryptionKeyID == "" {
-		s.EtcdEncryptionKey = make([]byte, 32)
-		_, _ = rand.Read(s.EtcdEncryptionKey)
 	}
 	return err
 }

@@ -208,6 +208,8 @@ func TestCreateClusterRefusesWrongFiles(t *testing.T) {
 		{"--workload-identities-file", "{}", "imageRegistry.clientID"},
 		{"--azure-creds", "{}", "subscriptionId"},
 		{"--image-content-sources", "- mirror: x", "--image-content-sources"},
+		{"--encryption-key-file", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", "neither base64"},
+		{"--restore-snapshot-url-file", "https://a.blob.core.windows.net/b/c?sig=secret", "needs the key"},
 	} {
 		t.Run(tc.flag+" "+tc.cue, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "file")

@@ -147,10 +147,11 @@ func (c *Cluster) etcd() hyperv1.EtcdSpec {
 	if c.EtcdStorageClass != "" {
 		volume.StorageClassName = &c.EtcdStorageClass
 	}
-	return hyperv1.EtcdSpec{
-		ManagementType: hyperv1.Managed,
-		Managed:        &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{Type: "PersistentVolume", PersistentVolume: volume}},
+	storage := hyperv1.ManagedEtcdStorageSpec{Type: "PersistentVolume", PersistentVolume: volume}
+	if c.RestoreSnapshotURL != "" {
+		storage.RestoreSnapshotURL = []string{c.RestoreSnapshotURL}
 	}
+	return hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{Storage: storage}}
 }
 
 func (c *Cluster) networking() hyperv1.ClusterNetworking {

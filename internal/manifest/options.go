@@ -33,6 +33,7 @@ type Cluster struct {
 	InfrastructureAvailability hyperv1.AvailabilityPolicy
 	EtcdStorageClass           string
 	EtcdStorageSize            resource.Quantity
+	RestoreSnapshotURL         string // snapshot that etcd begins with; empty for none
 	FIPS                       bool
 	FeatureSet                 string
 	OLMCatalogPlacement        hyperv1.OLMCatalogPlacement
@@ -75,7 +76,7 @@ type Secrets struct {
 	SSHPublicKey  []byte
 	SSHPrivateKey []byte
 	SigningKey    []byte
-	// EtcdEncryptionKey is 32 random bytes; not used with KMS.
+	// EtcdEncryptionKey is 32 bytes; not used with KMS.
 	EtcdEncryptionKey []byte
 	TrustBundle       []byte
 }
