@@ -23,6 +23,9 @@ import (
 //	prober NAMESPACE                 a pod of the management cluster with a shell, nc and wget
 //	kill, parts                      see kill_test.go
 //	quiet DURATION                   nobody writes to the management cluster, see quiet_test.go
+//	reads GUIDE LIST                 opens a guide whose commands are typed into one shell, but for those in the list
+//	types SECTION [TEXT]             types the next commands: all of the section, or through the first that has the text
+//	typed                            fails unless all of the guide is typed
 //
 // After demo a script has what `hypershift sandbox env` prints, and $DEMO (the demo's folder: issuer-url, infra.yaml,
 // workload-identities.json, serviceaccount-signer.private, kubeconfig), $ISSUER_URL, $REPO.
@@ -37,6 +40,9 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 		"kill":   kill,
 		"parts":  parts,
 		"quiet":  quiet,
+		"reads":  reads,
+		"types":  types,
+		"typed":  typed,
 	}
 }
 

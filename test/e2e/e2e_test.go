@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -54,6 +55,7 @@ func TestScripts(t *testing.T) {
 				names[name] = true
 			}
 			env.Values[namesKey{}] = names
+			env.Values[readerKey{}] = &reader{base: slices.Clone(env.Vars)}
 			return nil
 		},
 	})
