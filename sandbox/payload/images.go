@@ -1,6 +1,7 @@
 package payload
 
 import (
+	_ "embed"
 	"path/filepath"
 )
 
@@ -36,9 +37,12 @@ var base = []file{
 }
 
 // applets are the names under which the shell's programs are called.
-var applets = []string{"sh", "cat", "cp", "mv", "rm", "ls", "mkdir", "ln", "sleep", "echo", "env", "wget", "nc", "ip", "ps",
+var applets = []string{"sh", "cat", "cp", "mv", "rm", "ls", "mkdir", "ln", "sleep", "echo", "env", "nc", "ip", "ps",
 	"grep", "sed", "awk", "head", "tail", "hostname", "httpd", "nslookup", "ping", "id", "date", "test", "true", "false", "chmod",
 	"find", "touch", "sync", "vi", "tar", "wc", "tr", "cut", "seq", "top", "df", "mount", "timeout"}
+
+//go:embed wget.sh
+var wget string
 
 // shell is busybox with its libraries and the names people type. A static one could not look names up.
 func (c Config) shell() ([]file, error) {
@@ -49,7 +53,7 @@ func (c Config) shell() ([]file, error) {
 	for _, name := range applets {
 		files = append(files, file{Path: "bin/" + name, Link: "busybox"})
 	}
-	return files, nil
+	return append(files, file{Path: "bin/wget", Text: wget, Mode: 0o755}), nil
 }
 
 // linked is a multi-call binary with its names.

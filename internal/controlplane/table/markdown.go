@@ -190,6 +190,7 @@ func (t *Table) printCertificates(b *strings.Builder) {
 }
 
 func (t *Table) printEndpoints(b *strings.Builder) {
+	fmt.Fprintf(b, "\nPublic-and-private, private, and Route in a private topology are what a HostedControlPlane gets that asks for them. No HostedCluster does: one that asks is\nrefused by its ValidConfiguration, because nothing makes Azure's private endpoints yet.\n")
 	section(b, "Services and Routes", "Object", "Type or host", "Ports", "Published by", "There")
 	for _, e := range t.Endpoints {
 		what := e.Type
