@@ -104,3 +104,14 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("something was written: %v", after)
 	}
 }
+
+// TestResolverOfTheEnvironment: in a sandbox the system's DNS server knows none of its names, and nobody types another one.
+func TestResolverOfTheEnvironment(t *testing.T) {
+	t.Setenv(resolverVariable, "1.2.3.4")
+	for line, want := range map[string]string{refusedDNS: "1.2.3.4", refusedDNS + "--dns-resolver 5.6.7.8": "5.6.7.8"} {
+		status, _, stderr := run(t, append(strings.Fields(line), inputs(t)[:2]...)...)
+		if status != 1 || !strings.Contains(stderr, `--dns-resolver "`+want+`" is not HOST:PORT`) {
+			t.Errorf("%s: status %d, stderr %q, want %s refused", line, status, stderr, want)
+		}
+	}
+}
