@@ -27,7 +27,7 @@ type reader struct {
 	shell     *exec.Cmd
 	questions io.WriteCloser
 	answers   *bufio.Reader
-	said      output
+	said      transcript
 }
 
 type readerKey struct{}
@@ -158,19 +158,19 @@ func (r *reader) ask(text string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(line))
 }
 
-// output is what the commands print, those in the background too.
-type output struct {
+// transcript is what the commands print, those in the background too.
+type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (o *output) Write(p []byte) (int, error) {
+func (o *transcript) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.Write(p)
 }
 
-func (o *output) take() string {
+func (o *transcript) take() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	text := o.text.String()
