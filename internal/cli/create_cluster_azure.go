@@ -217,6 +217,9 @@ func (c *clusterCreator) run(ctx context.Context) error {
 	if err := f.load(); err != nil {
 		return err
 	}
+	if err := c.checkSupported(); err != nil {
+		return err
+	}
 	session, err := f.clusterSession()
 	if err != nil {
 		return err
@@ -247,6 +250,11 @@ func (c *clusterCreator) run(ctx context.Context) error {
 	}
 	if err := c.infrastructure(ctx, session); err != nil {
 		return err
+	}
+	if f.cluster.Identity.ManagedIdentities != nil && !f.managed.given() { // the infrastructure's file brought them
+		if err := c.checkSupported(); err != nil {
+			return err
+		}
 	}
 	if f.render {
 		return c.writeManifests()

@@ -18,6 +18,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/support"
 )
 
 // nodePoolFlags are the flags of create nodepool azure.
@@ -102,6 +103,9 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 		return err
 	}
 	np := f.Object()
+	if err := refuse(support.Pool(&np.Spec)); err != nil {
+		return err
+	}
 	if f.render {
 		raw, err := yaml.Marshal(np)
 		if err != nil {

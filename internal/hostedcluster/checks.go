@@ -12,46 +12,10 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
-	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // podSecurityLevels are the values of the label by which a namespace chooses its pod security standard.
 var podSecurityLevels = []string{"restricted", "baseline", "privileged"}
-
-// checkSupport asks whether this operator on this management cluster can run such a cluster at all. Only a change of the
-// HostedCluster or of the operator helps, so nothing is retried.
-func (p *pass) checkSupport(context.Context) error {
-	problem := unsupported(p.hc, p.Capabilities)
-	if problem == "" {
-		p.conditions().True(hyperv1.SupportedHostedCluster, hyperv1.AsExpectedReason, "The cluster is supported by this operator.")
-		return nil
-	}
-	p.conditions().False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason, problem)
-	return &steps.Stopped{Because: problem}
-}
-
-func unsupported(hc *hyperv1.HostedCluster, capabilities Capabilities) string {
-	switch hc.Spec.Platform.Type {
-	case hyperv1.AzurePlatform, hyperv1.NonePlatform:
-	default:
-		return fmt.Sprintf("Platform %s is not supported; use Azure or None.", hc.Spec.Platform.Type)
-	}
-	if azure := hc.Spec.Platform.Azure; azure != nil && hc.Spec.Platform.Type == hyperv1.AzurePlatform {
-		if azure.AzureAuthenticationConfig.WorkloadIdentities == nil {
-			return "Managed identities are not supported; use azureAuthenticationConfigType WorkloadIdentities."
-		}
-		// To publish what was to be private would be worse than to do nothing.
-		if azure.Topology != "" && azure.Topology != hyperv1.AzureTopologyPublic {
-			return fmt.Sprintf("Topology %s is not supported: this operator runs without private endpoints; use Public.", azure.Topology)
-		}
-	}
-	for _, service := range hc.Spec.Services {
-		if service.ServicePublishingStrategy.Type == hyperv1.Route && !capabilities.Routes {
-			return fmt.Sprintf("Service %s is to be published by Route, but the management cluster does not serve route.openshift.io.", service.Service)
-		}
-	}
-	return ""
-}
 
 // checkConfiguration reports everything that is wrong at once, so that the user does not find it out error by error. What
 // contradicts within the HostedCluster stops the pass; what is wrong with an object it names stops only what needs that.

@@ -193,15 +193,15 @@ func TestReferences(t *testing.T) {
 		"serving certificate": {func(s *hyperv1.HostedClusterSpec) {
 			s.Configuration = &hyperv1.ClusterConfiguration{APIServer: raw(`{"servingCerts":{"namedCertificates":[{"names":["a.test"],"servingCertificate":{"name":"clash-cert"}}]}}`)}
 		}, hyperv1.ValidHostedClusterConfiguration, `"kubernetes.default.svc" is a name of the control plane's own API server`},
-		"identity provider": {func(s *hyperv1.HostedClusterSpec) {
-			s.Configuration = &hyperv1.ClusterConfiguration{OAuth: raw(`{"identityProviders":[{"name":"local","type":"HTPasswd","htpasswd":{"fileData":{"name":"nowhere"}}}]}`)}
-		}, hyperv1.ValidHostedClusterConfiguration, `spec.configuration.oauth.identityProviders[0].htpasswd.fileData: Secret "nowhere" does not exist`},
+		"component's route": {func(s *hyperv1.HostedClusterSpec) {
+			s.Configuration = &hyperv1.ClusterConfiguration{Ingress: raw(`{"componentRoutes":[{"namespace":"n","name":"r","hostname":"h.test","servingCertKeyPairSecret":{"name":"nowhere"}}]}`)}
+		}, hyperv1.ValidHostedClusterConfiguration, `spec.configuration.ingress.componentRoutes[0].servingCertKeyPairSecret: Secret "nowhere" does not exist`},
 	} {
 		t.Run(title, func(t *testing.T) {
 			hc := f.get(t)
 			spec := hc.Spec.DeepCopy()
 			c.change(&hc.Spec)
-			hc.Spec.Labels = map[string]string{"edit": strings.ReplaceAll(title, " ", "-")}
+			hc.Spec.Labels = map[string]string{"edit": strings.NewReplacer(" ", "-", "'", "").Replace(title)}
 			// Encryption cannot be removed again, so nothing of this table is stored: the pass works on the changed object alone.
 			p := &pass{Reconciler: f.reconciler, hc: hc, names: namesOf(hc)}
 			hcp := f.controlPlane(t)

@@ -65,7 +65,7 @@ func TestProjection(t *testing.T) {
 	for key, value := range map[string]string{"etcd.etcd": "cpu=1", "kube-apiserver.kube-apiserver": "memory=1Gi"} {
 		hc.Annotations[hyperv1.ResourceRequestOverridePrefix+"/"+key] = value
 	}
-	hc.Spec.Channel, hc.Spec.FIPS, hc.Spec.NodeSelector = "stable", true, map[string]string{"a": "b"}
+	hc.Spec.Channel, hc.Spec.NodeSelector = "stable", map[string]string{"a": "b"}
 	hc.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
 	hc.Spec.Labels = map[string]string{"team": "x"}
 	hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Scheduler: raw(`{"profile":"HighNodeUtilization"}`)}
@@ -143,8 +143,8 @@ func TestCopies(t *testing.T) {
 	hc.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: "copies-bundle"}
 	hc.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC, AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "copies-key"}}}
 	hc.Spec.Configuration = &hyperv1.ClusterConfiguration{
-		OAuth: raw(`{"identityProviders":[{"name":"local","type":"HTPasswd","htpasswd":{"fileData":{"name":"copies-users"}}}]}`),
-		Proxy: &hyperv1.ProxySpec{TrustedCA: &corev1.LocalObjectReference{Name: "copies-bundle"}},
+		Ingress: raw(`{"componentRoutes":[{"namespace":"n","name":"r","hostname":"h.test","servingCertKeyPairSecret":{"name":"copies-users"}}]}`),
+		Proxy:   &hyperv1.ProxySpec{TrustedCA: &corev1.LocalObjectReference{Name: "copies-bundle"}},
 	}
 	f.create(t, f.pullSecret(), f.madeSecret(), bundle, hc,
 		secret("copies-ssh", map[string][]byte{"id_rsa.pub": []byte("ssh"), "id_rsa": []byte("private")}),

@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/support"
 )
 
 func TestInfraID(t *testing.T) {
@@ -65,7 +66,7 @@ func FuzzParseResourceID(f *testing.F) {
 
 func TestUnsupported(t *testing.T) {
 	route := []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.Ignition, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}}}
-	managed := &hyperv1.AzurePlatformSpec{}
+	managed := &hyperv1.AzurePlatformSpec{AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{AzureAuthenticationConfigType: hyperv1.AzureManagedIdentities}}
 	for title, c := range map[string]struct {
 		spec   hyperv1.HostedClusterSpec
 		routes bool
@@ -76,7 +77,7 @@ func TestUnsupported(t *testing.T) {
 		"no routes":          {hyperv1.HostedClusterSpec{Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}, Services: route}, false, "route.openshift.io"},
 		"fine":               {hyperv1.HostedClusterSpec{Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}, Services: route}, true, ""},
 	} {
-		got := unsupported(&hyperv1.HostedCluster{Spec: c.spec}, Capabilities{Routes: c.routes})
+		got := support.Join(unsupported(&hyperv1.HostedCluster{Spec: c.spec}, Capabilities{Routes: c.routes}))
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", title, got, c.want)
 		}

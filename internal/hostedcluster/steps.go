@@ -12,6 +12,7 @@ const (
 	configurationStep        steps.ID = "configuration"
 	referencesStep           steps.ID = "references"
 	releaseStep              steps.ID = "release"
+	inertStep                steps.ID = "what is inert"
 	upgradeStep              steps.ID = "upgrade"
 	admissionStep            steps.ID = "admission"
 	helperImageStep          steps.ID = "helper image"
@@ -39,6 +40,7 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 	{ID: configurationStep, Needs: needs(supportStep), Run: (*pass).checkConfiguration},
 	{ID: referencesStep, Needs: needs(supportStep), Run: (*pass).checkReferences},
 	{ID: releaseStep, Needs: needs(supportStep), Run: (*pass).lookupRelease},
+	{ID: inertStep, Needs: needs(configurationStep), After: needs(releaseStep), Run: (*pass).tellInert},
 	{ID: upgradeStep, Needs: needs(releaseStep), Run: (*pass).gateUpgrade},
 	{ID: admissionStep, Needs: needs(configurationStep), After: needs(upgradeStep), Run: (*pass).admitRelease},
 	{ID: helperImageStep, Needs: needs(releaseStep), Run: (*pass).keepHelperImage},

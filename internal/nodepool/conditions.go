@@ -176,6 +176,10 @@ func (r *Reconciler) archPlatform(_ context.Context, p *pass) error {
 		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, fmt.Sprintf("platform %s is not supported", platform))
 		return nil
 	}
+	if problems := refusals(p, "spec.arch"); problems != "" {
+		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, problems)
+		return p.stop()
+	}
 	if !archFits(p.release.Architecture, arch) {
 		message := fmt.Sprintf("the release payload is for %s, the node pool wants %s; use a multi-arch payload or one of that architecture", p.release.Architecture, arch)
 		p.set(condition, corev1.ConditionFalse, hyperv1.InvalidArchPlatformReason, message)
@@ -277,7 +281,7 @@ func (r *Reconciler) platformConfig(_ context.Context, p *pass) error {
 			p.np.Name, strings.Join(problems, ", "), validation.DNS1123LabelMaxLength))
 		return p.stop()
 	}
-	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid")
+	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid"+inert(p))
 	return nil
 }
 

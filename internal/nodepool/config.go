@@ -25,6 +25,8 @@ type config struct {
 	hash, version string
 	globalConfig  string
 	proxy         ignition.Proxy
+	// unread is what of the user's documents no node would act on.
+	unread []string
 }
 
 func (r *Reconciler) machineConfig(ctx context.Context, p *pass) error {
@@ -38,6 +40,9 @@ func (r *Reconciler) machineConfig(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.config = generated
+	if len(generated.unread) > 0 {
+		return p.refuseConfig()
+	}
 	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
 	return nil
 }
@@ -72,6 +77,9 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 		bundle = p.hc.Spec.AdditionalTrustBundle.Name
 	}
 	generated := newConfig(documents, p.release.Version, p.hc.Spec.PullSecret.Name, bundle, global)
+	if generated.unread, err = ignition.Unread(user); err != nil {
+		return nil, err
+	}
 	generated.proxy = ignition.ClusterProxy(p.hc.Spec.Configuration, p.hc.Spec.Networking, p.hc.Spec.Platform.Type)
 	return generated, nil
 }

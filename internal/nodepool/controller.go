@@ -112,6 +112,7 @@ var plan = steps.Chain("nodepool", []steps.Step[*pass]{
 	{ID: "architecture", Run: does((*Reconciler).archPlatform)},
 	{ID: "pause", Run: does((*Reconciler).reconciliationActive)},
 	{ID: "version skew", Run: does((*Reconciler).versionSkew)},
+	{ID: "tuning", Run: does((*Reconciler).tuningConfig)},
 	{ID: "machine config", Run: does((*Reconciler).machineConfig)},
 	{ID: "updating config", Run: does((*Reconciler).updatingConfig)},
 	{ID: "updating version", Run: does((*Reconciler).updatingVersion)},

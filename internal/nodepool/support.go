@@ -1,0 +1,60 @@
+package nodepool
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/support"
+)
+
+// keptUp is added to what is refused of a pool that has its machines: they are kept up, and do without it.
+const keptUp = "; the node pool's machines run without it and are kept up"
+
+// refusals are those of one member of the spec; empty without any.
+func refusals(p *pass, field string) string {
+	return support.Join(slices.DeleteFunc(support.Of(support.Pool(&p.np.Spec), support.Refused), func(problem support.Problem) bool {
+		return problem.Field != field
+	}))
+}
+
+// inert tells what of the spec is accepted and has no effect.
+func inert(p *pass) string {
+	if problems := support.Of(support.Pool(&p.np.Spec), support.Inert); len(problems) > 0 {
+		return ". Without effect: " + support.Join(problems)
+	}
+	return ""
+}
+
+// tuningConfig: no pool is made whose nodes would not be tuned as it says. One that has its machines already is kept up.
+func (r *Reconciler) tuningConfig(_ context.Context, p *pass) error {
+	const condition = hyperv1.NodePoolValidTuningConfig
+	problem := refusals(p, "spec.tuningConfig")
+	switch {
+	case problem == "":
+		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+		return nil
+	case p.deployment == nil:
+		p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, problem)
+		return p.stop()
+	}
+	p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, problem+keptUp)
+	return nil
+}
+
+// refuseConfig: no machine gets a configuration of which it would leave out a part. A pool whose machines run with it, because nobody
+// refused it then, is kept up.
+func (p *pass) refuseConfig() error {
+	const condition = hyperv1.NodePoolValidMachineConfig
+	message := "spec.config: " + strings.Join(p.config.unread, "; ")
+	if p.deployment != nil && (p.np.Annotations[hyperv1.NodePoolCurrentConfigAnnotation] == p.config.hash ||
+		p.np.Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation] == p.config.version) {
+		p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, message+keptUp)
+		return nil
+	}
+	p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, message)
+	return p.stop()
+}

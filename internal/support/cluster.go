@@ -1,0 +1,130 @@
+package support
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+// What is said more than once.
+const (
+	noReader     = "nothing in this release reads it; leave it out"
+	noOperator   = "it is for an operator of OpenShift's that this payload does not have"
+	noOAuth      = "no OAuth server runs, so nobody could log in by it; use spec.configuration.authentication of type OIDC, or the kubeconfig"
+	noPlugin     = "the network plugin of this payload does not read it, and addresses would not be as it says; leave it out"
+	noCatalogs   = "this payload has no operator catalogs"
+	noForwarding = "metrics are not forwarded into hosted clusters; scrape the control plane's PodMonitors instead"
+	otherBlock   = "the block of another platform is not read"
+)
+
+// clusterRules in the order of the API's reference.
+var clusterRules = slices.Concat(platformRules, networkRules, configurationRules, []rule{
+	{path: "fips", verdict: Refused, why: "neither the nodes nor the control plane run validated cryptography, so a cluster of this name would not be one; leave it out"},
+	{path: "autoNode", verdict: Refused, why: "Karpenter does not run here; use NodePools with spec.autoScaling"},
+	{path: "capabilities.enabled", verdict: Inert, unless: "cluster-version-operator",
+		why: "this payload has no optional part that is absent by default, so there is nothing to enable"},
+	{path: "channel", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
+	{path: "updateService", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
+	{path: "monitoring.metricsForwarding.mode", is: oneOf("Forward"), verdict: Refused, why: noForwarding},
+	{path: "olmCatalogPlacement", is: oneOf("guest"), verdict: Inert, why: noCatalogs},
+	{path: "operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", verdict: Inert, unless: "cluster-network-operator", why: "this payload has no Multus, so pods have one network in any case"},
+	{path: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig", verdict: Refused, why: noPlugin},
+	{path: "secretEncryption.kms.azure.kms", verdict: Refused, why: "managed identities are not supported; use workloadIdentity"},
+	{path: "secretEncryption.kms.azure.keyVaultAccess", is: oneOf("Private"), verdict: Refused, why: "the key vault would be asked over its public endpoint; use Public, or a vault whose public endpoint is open to the management cluster"},
+	{path: "services[].service", is: oneOf("OIDC", "OVNSbDb"), verdict: Inert, why: "VALUE is a service of older releases and is published by nobody"},
+})
+
+var platformRules = []rule{
+	{path: "platform.type", is: noneOf(string(hyperv1.AzurePlatform), string(hyperv1.NonePlatform)), verdict: Refused, why: "Platform VALUE is not supported; use Azure or None"},
+	{path: "platform.azure.azureAuthenticationConfig.azureAuthenticationConfigType", is: oneOf(string(hyperv1.AzureManagedIdentities)), verdict: Refused,
+		why: "Managed identities are not supported; use WorkloadIdentities"},
+	// To publish what was to be private would be worse than to do nothing.
+	{path: "platform.azure.topology", is: noneOf(string(hyperv1.AzureTopologyPublic)), verdict: Refused,
+		why: "Topology VALUE is not supported: this operator runs without private endpoints; use Public"},
+	{path: "platform.azure.private", verdict: Inert, why: "the topology is Public, and no private endpoint is made"},
+	{path: "platform.azure.azureAuthenticationConfig.workloadIdentities.controlPlaneOperator", verdict: Inert, why: "only private endpoints, which are not made, need it"},
+	{path: "platform.agent", verdict: Inert, why: otherBlock},
+	{path: "platform.aws", verdict: Inert, why: otherBlock},
+	{path: "platform.ibmcloud", verdict: Inert, why: otherBlock},
+	{path: "platform.kubevirt", verdict: Inert, why: otherBlock},
+	{path: "platform.powervs", verdict: Inert, why: otherBlock},
+}
+
+var networkRules = []rule{
+	{path: "networking.networkType", is: oneOf(string(hyperv1.OVNKubernetes)), unless: "cluster-network-operator", verdict: Inert,
+		why: "this payload has no OVN; pods are connected by its own plugin (flannel), as Network/cluster says in its status"},
+	{path: "networking.networkType", is: oneOf(string(hyperv1.OpenShiftSDN)), verdict: Refused, why: "no payload of a supported release has OpenShiftSDN; use OVNKubernetes, or Other with a plugin of your own"},
+}
+
+var configurationRules = []rule{
+	{path: "configuration.apiServer.additionalCORSAllowedOrigins", verdict: Inert, why: "no API server of this payload reads it: other origins are not allowed"},
+	{path: "configuration.apiServer.encryption.type", is: noneOf("identity"), verdict: Refused, why: "Secrets are encrypted by spec.secretEncryption; set that"},
+	{path: "configuration.apiServer.tlsSecurityProfile.type", is: noneOf("Intermediate"), verdict: Refused,
+		why: "all endpoints are served by profile Intermediate; leave it out"},
+	{path: "configuration.authentication.type", is: oneOf("None"), verdict: Refused, why: "authentication cannot be left to nobody; leave it out, or use type OIDC"},
+	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
+	{path: "configuration.authentication.oauthMetadata", verdict: Refused, why: noOAuth},
+	{path: "configuration.authentication.webhookTokenAuthenticator", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
+	{path: "configuration.authentication.webhookTokenAuthenticators", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
+	{path: "configuration.authentication.serviceAccountIssuer", verdict: Inert, why: "spec.issuerURL is the issuer"},
+	{path: "configuration.featureGate.featureSet", verdict: Refused, why: "no component is started with the gates of a feature set; leave it out"},
+	{path: "configuration.featureGate.customNoUpgrade", verdict: Refused, why: "no component is started with these gates; leave it out"},
+	{path: "configuration.image.additionalTrustedCA", verdict: Inert, why: "it is copied into the hosted cluster, where only an image registry operator would read it; nodes trust spec.additionalTrustBundle"},
+	{path: "configuration.image.allowedRegistriesForImport", verdict: Inert, why: "this payload has no image streams"},
+	{path: "configuration.image.externalRegistryHostnames", verdict: Inert, why: "this payload has no image registry"},
+	{path: "configuration.image.registrySources", verdict: Refused, why: "nodes would pull from every registry all the same; leave it out"},
+	{path: "configuration.ingress.appsDomain", verdict: Inert, why: noOperator},
+	{path: "configuration.ingress.componentRoutes", verdict: Inert, why: noOperator},
+	{path: "configuration.ingress.loadBalancer", verdict: Inert, why: noOperator},
+	{path: "configuration.ingress.requiredHSTSPolicies", verdict: Refused, why: "nothing admits Routes by them; leave it out"},
+	{path: "configuration.network.clusterNetwork", verdict: Inert, why: "spec.networking.clusterNetwork says it"},
+	{path: "configuration.network.serviceNetwork", verdict: Inert, why: "spec.networking.serviceNetwork says it"},
+	{path: "configuration.network.networkType", verdict: Inert, why: "spec.networking.networkType says it"},
+	{path: "configuration.network.externalIP", verdict: Refused, why: "nothing holds Services to the policy; leave it out"},
+	{path: "configuration.network.networkDiagnostics", verdict: Inert, why: noOperator},
+	{path: "configuration.network.serviceNodePortRange", is: noneOf("30000-32767"), verdict: Refused, why: "node ports are 30000-32767; leave it out"},
+	{path: "configuration.oauth", verdict: Refused, why: noOAuth},
+	{path: "configuration.operatorhub", verdict: Inert, why: noCatalogs + ", as if all default sources were disabled"},
+	{path: "configuration.proxy.readinessEndpoints", verdict: Inert, why: "it is written to Proxy/cluster, but nobody probes the proxy with them"},
+	{path: "configuration.scheduler.defaultNodeSelector", verdict: Refused, why: "no admission of this payload adds it to pods; leave it out"},
+	{path: "configuration.scheduler.mastersSchedulable", verdict: Inert, why: "a hosted cluster has no control-plane nodes"},
+	{path: "configuration.scheduler.policy", verdict: Inert, why: "kube-scheduler reads no policies any more; use profile"},
+}
+
+// inertAnnotations are known and not acted on.
+var inertAnnotations = map[string]string{
+	hyperv1.TopologyAnnotation:                    "request-serving components are not put on nodes of their own",
+	hyperv1.ClusterScheduledAnnotation:            "request-serving components are not put on nodes of their own",
+	hyperv1.RequestServingNodeSelectorAnnotation:  "request-serving components are not put on nodes of their own",
+	hyperv1.IDPOverridePrefix:                     "no OAuth server runs",
+	hyperv1.LoginURLOverrideAnnotation:            "no OAuth server runs",
+	hyperv1.MachineApproverImageAnnotation:        "the machine approver is a program of the control-plane operator's image",
+	hyperv1.CertifiedOperatorsCatalogAnnotation:   noCatalogs,
+	hyperv1.CommunityOperatorsCatalogAnnotation:   noCatalogs,
+	hyperv1.RedHatOperatorsCatalogAnnotation:      noCatalogs,
+	hyperv1.OLMCatalogRegistryOverridesAnnotation: noCatalogs,
+	hyperv1.EnsureExistsPullSecretAnnotation:      "the hosted cluster's pull secret follows spec.pullSecret",
+	hyperv1.ManagementPlatformAnnotation:          "nothing depends on the management cluster's platform",
+	hyperv1.SwiftPodNetworkInstanceAnnotation:     "it is for a managed service that is not served",
+	hyperv1.RestoredFromBackupAnnotation:          "condition HostedClusterRestoredFromBackup follows spec.etcd.managed.storage.restoreSnapshotURL",
+	hyperv1.EnableMetricsForwardingAnnotation:     noForwarding,
+}
+
+func annotated(annotations map[string]string) []Problem {
+	var problems []Problem
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		why, known := inertAnnotations[key]
+		if prefix, _, found := strings.Cut(key, "/"); found && !known {
+			why, known = inertAnnotations[prefix]
+		}
+		if known {
+			problems = append(problems, Problem{Field: "annotation " + key, Why: why, Verdict: Inert})
+		}
+	}
+	return problems
+}
+
+// InertAnnotations lists the keys, and prefixes of keys, that are known and not acted on.
+func InertAnnotations() []string { return slices.Sorted(maps.Keys(inertAnnotations)) }
