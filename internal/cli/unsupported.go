@@ -33,8 +33,8 @@ var flagOf = map[string]string{
 	"spec.platform.azure.private.privateLink.additionalAllowedSubscriptions":                "endpoint-access-private-additional-allowed-subscriptions",
 }
 
-// named tells of a problem as the user knows the member: by the flag where there is one.
-func named(p support.Problem) string {
+// asTyped tells of a problem as the user knows the member: by the flag where there is one.
+func asTyped(p support.Problem) string {
 	flag := flagOf[p.Field]
 	if strings.HasPrefix(p.Field, "annotation ") {
 		flag = "annotations"
@@ -49,7 +49,7 @@ func named(p support.Problem) string {
 func refuse(problems []support.Problem) error {
 	var errs []error
 	for _, p := range support.Of(problems, support.Refused) {
-		errs = append(errs, errors.New(named(p)))
+		errs = append(errs, errors.New(asTyped(p)))
 	}
 	return errors.Join(errs...)
 }
@@ -73,7 +73,7 @@ func (c *clusterCreator) checkSupported() error {
 	}
 	for _, p := range support.Of(problems, support.Inert) {
 		if flag := flagOf[p.Field]; flag == "" || given(c.cmd, flag) {
-			c.say("warning: %s", named(p))
+			c.say("warning: %s", asTyped(p))
 		}
 	}
 	err := refuse(problems)

@@ -206,3 +206,44 @@ func TestWorkloadIdentityWebhook(t *testing.T) {
 		t.Error("there is a webhook although the platform is not Azure")
 	}
 }
+
+// TestTuningAnnotations: each of them is an argument, or a variable, of kube-apiserver.
+func TestTuningAnnotations(t *testing.T) {
+	hcp := plane()
+	hcp.Annotations = map[string]string{
+		hyperv1.KubeAPIServerMaxInFlightAnnotation: "7", hyperv1.KubeAPIServerMaxMutatingAnnotation: "8", hyperv1.KubeAPIServerVerbosityAnnotation: "9",
+		hyperv1.KubeAPIServerGoAwayChanceAnnotation: "0.02", hyperv1.KubeAPIServerTokenExpirationAnnotation: "48h",
+		hyperv1.KubeAPIServerGOGCAnnotation: "55", hyperv1.KubeAPIServerGOMemLimitAnnotation: "1GiB", hyperv1.KonnectivityServerImageAnnotation: "mine:1",
+	}
+	mustContain(t, apiserver.Args(viewOf(hcp)), "--max-requests-inflight=7", "--max-mutating-requests-inflight=8", "--v=9", "--goaway-chance=0.02",
+		"--service-account-max-token-expiration=48h")
+	objects, err := apiserver.Component().Objects(viewOf(hcp))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`{"name":"GOGC","value":"55"}`, `{"name":"GOMEMLIMIT","value":"1GiB"}`, `"image":"mine:1"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// TestNodeRanges: who allocates them, and how large they are.
+func TestNodeRanges(t *testing.T) {
+	view := viewOf(plane())
+	networking := &view.HCP.Spec.Networking
+	networking.ClusterNetwork = append(networking.ClusterNetwork, hyperv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 60})
+	mustContain(t, controllermanager.Args(view), "--node-cidr-mask-size-ipv4=23", "--node-cidr-mask-size-ipv6=60", "--allocate-node-cidrs=true")
+	disabled, enabled := hyperv1.AllocateNodeCIDRsDisabled, hyperv1.AllocateNodeCIDRsEnabled
+	networking.AllocateNodeCIDRs = &disabled
+	mustContain(t, controllermanager.Args(view), "--allocate-node-cidrs=false")
+	// The payload's own plugin reads them.
+	networking.NetworkType = hyperv1.OVNKubernetes
+	mustContain(t, controllermanager.Args(view), "--allocate-node-cidrs=true")
+	networking.NetworkType, networking.AllocateNodeCIDRs = hyperv1.OtherNetwork, &enabled
+	mustContain(t, controllermanager.Args(view), "--allocate-node-cidrs=true")
+}

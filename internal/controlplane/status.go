@@ -102,7 +102,7 @@ func (p *pass) optional(name string) bool {
 
 func (p *pass) setEtcd(set kube.ConditionSetter) {
 	if p.hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		set.True(hyperv1.EtcdAvailable, hyperv1.EtcdQuorumAvailableReason, "etcd is managed by the user")
+		setUnmanagedEtcd(set, p.result(component.APIServer).Available)
 		return
 	}
 	switch available := p.result(etcd.Name).Available; {
@@ -113,6 +113,16 @@ func (p *pass) setEtcd(set kube.ConditionSetter) {
 	default:
 		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, p.withTrouble(etcd.Name, available.Message))
 	}
+}
+
+// setUnmanagedEtcd: of an etcd of the user's nobody here knows more than the API server, which is not ready without it.
+func setUnmanagedEtcd(set kube.ConditionSetter, apiServer metav1.Condition) {
+	if apiServer.Status == metav1.ConditionTrue {
+		set.True(hyperv1.EtcdAvailable, hyperv1.EtcdQuorumAvailableReason, "the API server reaches the user's etcd")
+		return
+	}
+	set.Unknown(hyperv1.EtcdAvailable, hyperv1.EtcdStatusUnknownReason,
+		strings.TrimSuffix("no API server is ready, and only it asks the user's etcd: "+apiServer.Message, ": "))
 }
 
 // setRestored tells whether the cluster has begun with the backup it was given. That stays true, whatever becomes of etcd later.

@@ -44,6 +44,8 @@ type Facts struct {
 	// Ingress is how the default router is published, empty where that is not known; IngressCert and IngressKey are what it shows, PEM.
 	Ingress                 component.IngressScope
 	IngressCert, IngressKey string
+	// OwnNetwork: the user installs the network plugin.
+	OwnNetwork bool
 	// HighlyAvailable is the infrastructure's policy.
 	HighlyAvailable bool
 }

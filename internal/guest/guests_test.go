@@ -29,7 +29,7 @@ func hostedPlane() *hyperv1.HostedControlPlane {
 		DNS:                              hyperv1.DNSSpec{BaseDomain: "example.com", PublicZoneID: "/subscriptions/s/zone"},
 		Platform:                         hyperv1.PlatformSpec{Type: hyperv1.NonePlatform},
 		Networking: hyperv1.ClusterNetworking{
-			NetworkType:    hyperv1.NetworkType("Other"),
+			NetworkType:    hyperv1.OVNKubernetes,
 			ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
 			ServiceNetwork: []hyperv1.NetworkEntry{{CIDR: "10.0.0.0/24"}},
 		},

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
 // installConfig is what programs that look for an installer's configuration find: tests of conformance, telemetry. It holds facts of the
@@ -21,7 +22,7 @@ func installConfig(facts *Facts) []client.Object {
 	}
 	var pods, services, machines []any
 	for _, network := range hcp.Spec.Networking.ClusterNetwork {
-		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": hostPrefix(network)})
+		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": int64(component.HostPrefix(network))})
 	}
 	for _, network := range hcp.Spec.Networking.ServiceNetwork {
 		services = append(services, string(network.CIDR))

@@ -1,15 +1,23 @@
 package guest
 
 import (
+	"context"
+	"fmt"
+
 	configv1 "github.com/openshift/api/config/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
 const (
-	flannelKey = "flannel"
 	// flannelNetworkType is what the guest's Network says while flannel carries the pods, whatever network was asked for.
 	flannelNetworkType = "Flannel"
 
@@ -26,17 +34,44 @@ var networkKind = configv1.GroupVersion.WithKind("Network")
 // runsFlannel is true where flannel is the network. It connects pods, and looks at no NetworkPolicy; where another network
 // runs, whether it enforces them is its own operator's to say.
 func runsFlannel(facts *Facts) bool {
-	return wanted(addon{images: []string{flannelKey}}, facts.Images)
+	return !facts.OwnNetwork && wanted(addon{images: []string{flannelName}}, facts.Images)
 }
 
-// network has in its specification what was asked for, and in its status what runs, where no network operator writes it.
-func network(facts *Facts, user map[string]any) *unstructured.Unstructured {
+// networkPlugin is that of the payload, unless the user brings one.
+func networkPlugin(facts *Facts) []client.Object {
+	if facts.OwnNetwork {
+		return nil
+	}
+	return flannel(facts)
+}
+
+// ownNetwork tells whether the user's plugin is to be the only one. A cluster that has the payload's plugin already keeps it: its pods
+// would lose their network.
+func (r *resourceReconciler) ownNetwork(ctx context.Context, hcp *hyperv1.HostedControlPlane) (bool, error) {
+	if !component.OwnNetwork(hcp) {
+		return false, nil
+	}
+	err := r.guest.Get(ctx, client.ObjectKey{Namespace: kubeSystem, Name: flannelName}, &appsv1.DaemonSet{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the network plugin in the guest: %w", err)
+	}
+	return false, nil
+}
+
+// networkObject has in its specification what was asked for, and in its status what runs, where no network operator writes it.
+func networkObject(facts *Facts, user map[string]any) *unstructured.Unstructured {
 	spec := networkSpec(facts.HCP, user)
-	if !runsFlannel(facts) {
+	kind := spec["networkType"]
+	switch {
+	case runsFlannel(facts):
+		kind = flannelNetworkType
+	case !facts.OwnNetwork || facts.Images[networkOperatorImage] != "":
 		return configObject(networkKind.Kind, clusterSingleton, spec, nil)
 	}
-	// kube-proxy and flannel use one range of each kind.
-	status := map[string]any{"networkType": flannelNetworkType, "clusterNetwork": spec["clusterNetwork"], "serviceNetwork": spec["serviceNetwork"]}
+	status := map[string]any{"networkType": kind, "clusterNetwork": spec["clusterNetwork"], "serviceNetwork": spec["serviceNetwork"]}
 	return configObject(networkKind.Kind, clusterSingleton, spec, status)
 }
 

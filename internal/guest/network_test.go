@@ -74,7 +74,7 @@ func TestNetworkOperatorTellsOfPolicies(t *testing.T) {
 	if c := condition(configv1.OperatorAvailable); c.Status != configv1.ConditionFalse || strings.Contains(c.Message, policyNoticeMessage) {
 		t.Errorf("condition %+v", c)
 	}
-	delete(w.facts.Images, flannelKey)
+	delete(w.facts.Images, flannelName)
 	if c := condition(policiesEnforced); c != nil {
 		t.Errorf("without flannel: condition %+v", c)
 	}
@@ -90,8 +90,8 @@ func TestNetworkTellsWhatRuns(t *testing.T) {
 		want   any
 	}{
 		"flannel":                    {func(map[string]string) {}, flannelNetworkType},
-		"no network":                 {func(m map[string]string) { delete(m, flannelKey) }, nil},
-		"OpenShift's network":        {func(m map[string]string) { delete(m, flannelKey); m[networkOperatorImage] = "x" }, nil},
+		"no network":                 {func(m map[string]string) { delete(m, flannelName) }, nil},
+		"OpenShift's network":        {func(m map[string]string) { delete(m, flannelName); m[networkOperatorImage] = "x" }, nil},
 		"flannel beside OpenShift's": {func(m map[string]string) { m[networkOperatorImage] = "x" }, nil},
 	} {
 		facts := plainFacts()

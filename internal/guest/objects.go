@@ -39,7 +39,7 @@ var addons = []addon{
 	{nil, cloudCredentials},
 	{[]string{routerImage}, defaultIngress},
 	{[]string{"kube-proxy"}, kubeProxy},
-	{[]string{"flannel"}, flannel},
+	{[]string{flannelName}, networkPlugin},
 	{[]string{"coredns"}, coreDNS},
 }
 

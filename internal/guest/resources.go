@@ -198,14 +198,25 @@ func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedContr
 		return nil, err
 	}
 	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
+	if facts.OwnNetwork, err = r.ownNetwork(ctx, hcp); err != nil {
+		return nil, err
+	}
 	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
 		return nil, err
 	}
-	if image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]; image != "" {
-		facts.Images = maps.Clone(payload.Images)
-		facts.Images[release.KeyKonnectivity] = image
-	}
+	facts.Images = withAgentImage(hcp, payload.Images)
 	return facts, nil
+}
+
+// withAgentImage puts the user's image of the tunnel's agents in place of the payload's.
+func withAgentImage(hcp *hyperv1.HostedControlPlane, images map[string]string) map[string]string {
+	image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]
+	if image == "" {
+		return images
+	}
+	images = maps.Clone(images)
+	images[release.KeyKonnectivity] = image
+	return images
 }
 
 // ensure applies an object unless it is as this process left it. After a restart every object is applied once, which changes nothing.

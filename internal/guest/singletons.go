@@ -17,8 +17,7 @@ const (
 	// clusterSingleton is the name of every configuration object.
 	clusterSingleton = "cluster"
 	// cloudConfigName is the file in the ConfigMap of the cloud's configuration.
-	cloudConfigName   = "cloud.conf"
-	defaultHostPrefix = 23
+	cloudConfigName = "cloud.conf"
 )
 
 // mirrorSetKind is the one kind of the configuration that may have no object.
@@ -41,7 +40,7 @@ func singletons(facts *Facts) []*unstructured.Unstructured {
 		infrastructure(hcp),
 		configObject("DNS", clusterSingleton, dnsSpec(hcp), nil),
 		configObject("Ingress", clusterSingleton, ingress, nil),
-		network(facts, userSpec(configuration.Network)),
+		networkObject(facts, userSpec(configuration.Network)),
 		proxy(hcp, configuration),
 		configObject("Authentication", clusterSingleton, authentication, nil),
 		configObject("APIServer", clusterSingleton, userSpec(configuration.APIServer), nil),
@@ -96,14 +95,6 @@ func cloudName(azure *hyperv1.AzurePlatformSpec) string {
 	return azure.Cloud
 }
 
-// hostPrefix is the size of a node's share of a pod network.
-func hostPrefix(network hyperv1.ClusterNetworkEntry) int64 {
-	if network.HostPrefix == 0 {
-		return defaultHostPrefix
-	}
-	return int64(network.HostPrefix)
-}
-
 func dnsSpec(hcp *hyperv1.HostedControlPlane) map[string]any {
 	spec := map[string]any{"baseDomain": component.ClusterDomain(hcp)}
 	for field, zone := range map[string]string{"publicZone": hcp.Spec.DNS.PublicZoneID, "privateZone": hcp.Spec.DNS.PrivateZoneID} {
@@ -118,7 +109,7 @@ func dnsSpec(hcp *hyperv1.HostedControlPlane) map[string]any {
 func networkSpec(hcp *hyperv1.HostedControlPlane, spec map[string]any) map[string]any {
 	var pods, services []any
 	for _, network := range hcp.Spec.Networking.ClusterNetwork {
-		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": hostPrefix(network)})
+		pods = append(pods, map[string]any{"cidr": string(network.CIDR), "hostPrefix": int64(component.HostPrefix(network))})
 	}
 	for _, network := range hcp.Spec.Networking.ServiceNetwork {
 		services = append(services, string(network.CIDR))

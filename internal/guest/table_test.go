@@ -52,8 +52,8 @@ metadata:
 networking:
   clusterNetwork:
   - cidr: 10.132.0.0/14
-    hostPrefix: 23
-  networkType: Other
+    hostPrefix: 24
+  networkType: OVNKubernetes
   serviceNetwork:
   - 10.0.0.0/24
 platform:
@@ -83,8 +83,8 @@ metadata:
 networking:
   clusterNetwork:
   - cidr: 10.132.0.0/14
-    hostPrefix: 23
-  networkType: Other
+    hostPrefix: 24
+  networkType: OVNKubernetes
   serviceNetwork:
   - 10.0.0.0/24
 platform:

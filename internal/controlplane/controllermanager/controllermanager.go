@@ -3,6 +3,7 @@ package controllermanager
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -94,16 +95,35 @@ func Args(ctx *component.Context) []string {
 		fmt.Sprintf("--profiling=%t", !component.ProfilingDisabled(ctx.HCP, Name)),
 		"--v=2",
 	}
-	if n := networking.ClusterNetwork; len(n) == 1 && n[0].HostPrefix > 0 {
-		args = append(args, fmt.Sprintf("--node-cidr-mask-size=%d", n[0].HostPrefix))
-	}
+	args = append(args, nodeRanges(networking.ClusterNetwork)...)
 	return append(args, component.TLSFlags("/etc/kubernetes/certs/server")...)
 }
 
-// allocatesNodeCIDRs: when asked to, and when the payload's own network plugin is one that reads the node's range.
+// nodeRanges are the sizes of nodes' shares that the user chose.
+func nodeRanges(networks []hyperv1.ClusterNetworkEntry) []string {
+	var args []string
+	for _, network := range networks {
+		if network.HostPrefix == 0 {
+			continue
+		}
+		flag := "--node-cidr-mask-size"
+		if len(networks) > 1 {
+			flag += "-ipv4"
+			if prefix, err := netip.ParsePrefix(string(network.CIDR)); err == nil && prefix.Addr().Is6() {
+				flag = "--node-cidr-mask-size-ipv6"
+			}
+		}
+		args = append(args, fmt.Sprintf("%s=%d", flag, network.HostPrefix))
+	}
+	return args
+}
+
+// allocatesNodeCIDRs: when asked to, and when the payload's own network plugin is one that reads the node's range. A user who brings
+// a plugin can say that it does not.
 func allocatesNodeCIDRs(ctx *component.Context) bool {
-	if mode := ctx.HCP.Spec.Networking.AllocateNodeCIDRs; mode != nil && *mode == hyperv1.AllocateNodeCIDRsEnabled {
-		return true
+	mode := ctx.HCP.Spec.Networking.AllocateNodeCIDRs
+	if mode != nil && (*mode == hyperv1.AllocateNodeCIDRsEnabled || component.OwnNetwork(ctx.HCP)) {
+		return *mode == hyperv1.AllocateNodeCIDRsEnabled
 	}
 	return ctx.Images["cluster-network-operator"] == "" && ctx.Images["flannel"] != ""
 }

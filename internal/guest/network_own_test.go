@@ -1,0 +1,53 @@
+package guest
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+)
+
+// TestNetworkOfTheUsers: who says that he brings a network plugin gets none, unless his cluster has the payload's already; and
+// Network/cluster says in its status what there is.
+func TestNetworkOfTheUsers(t *testing.T) {
+	running := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: flannelName}}
+	for name, c := range map[string]struct {
+		kind    hyperv1.NetworkType
+		running bool
+		status  string
+	}{
+		"OVN":                   {hyperv1.OVNKubernetes, false, flannelNetworkType},
+		"other":                 {hyperv1.OtherNetwork, false, "Other"},
+		"Calico":                {"Calico", false, "Calico"},
+		"other, made with ours": {hyperv1.OtherNetwork, true, flannelNetworkType},
+	} {
+		builder := fake.NewClientBuilder().WithScheme(scheme(t))
+		if c.running {
+			builder = builder.WithObjects(running.DeepCopy())
+		}
+		r, facts := &resourceReconciler{guest: builder.Build()}, plainFacts()
+		facts.HCP.Spec.Networking = hyperv1.ClusterNetworking{NetworkType: c.kind, ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}, {CIDR: "fd01::/48"}}}
+		var err error
+		if facts.OwnNetwork, err = r.ownNetwork(t.Context(), facts.HCP); err != nil {
+			t.Fatal(err)
+		}
+		if there := slices.Contains(workloads(Objects(facts)), flannelName); there != (c.status == flannelNetworkType) {
+			t.Errorf("%s: flannel is there: %v", name, there)
+		}
+		object := networkObject(facts, map[string]any{})
+		if kind, _, _ := unstructured.NestedString(object.Object, "status", "networkType"); kind != c.status {
+			t.Errorf("%s: the status says %s", name, kind)
+		}
+		networks, _, _ := unstructured.NestedSlice(object.Object, "status", "clusterNetwork")
+		for i, prefix := range []int64{24, 64} {
+			if got := networks[i].(map[string]any)["hostPrefix"]; got != prefix {
+				t.Errorf("%s: host prefix %v of network %d", name, got, i)
+			}
+		}
+	}
+}
