@@ -1,11 +1,14 @@
 // Command apidocs writes docs/reference/api.md from the CustomResourceDefinitions and docs/reference/conditions.md from the
 // constants of api/v1beta1, and docs/reference/metrics.md from the definitions of internal/metrics and the rules of config/monitoring,
-// and docs/reference/control-plane.md from the table of internal/controlplane/table. Run it by hack/generate.sh.
+// docs/reference/control-plane.md from the table of internal/controlplane/table, and docs/reference/supported.md from those of
+// internal/support/table. Run it by hack/generate.sh.
 package main
 
 import (
 	"fmt"
 	"os"
+
+	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
 
 func main() {
@@ -14,6 +17,7 @@ func main() {
 		"docs/reference/conditions.md":    conditions,
 		"docs/reference/metrics.md":       metricsPage,
 		"docs/reference/control-plane.md": controlPlane,
+		"docs/reference/supported.md":     table.Markdown,
 	} {
 		text, err := render()
 		if err == nil {

@@ -94,6 +94,9 @@ func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, message
 	if err != nil {
 		return err
 	}
+	if f.portForward && !private(hc) {
+		fmt.Fprintf(messages, "warning: --port-forward has no effect: the API server of HostedCluster %s/%s has a public endpoint\n", f.namespace, f.name)
+	}
 	if f.portForward && private(hc) {
 		if raw, err = f.forwarded(ctx, c, hc, raw, messages); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -56,7 +57,11 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 			return f.run(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	flags := cmd.Flags()
+	f.addAll(cmd.Flags())
+	return cmd
+}
+
+func (f *nodePoolFlags) addAll(flags *pflag.FlagSet) {
 	f.add(flags)
 	flags.StringVar(&f.Name, "name", "", "name of the node pool (required)")
 	flags.StringVar(&f.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
@@ -68,7 +73,6 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 	flags.StringVar(&f.ReleaseImage, "release-image", "", "release payload of the nodes; the hosted cluster's when empty")
 	flags.StringVar(&f.credentials, "azure-creds", "", "accepted for compatibility; no call to Azure is made")
 	flags.BoolVar(&f.render, "render", false, "print the NodePool instead of creating it")
-	return cmd
 }
 
 // check is what the flags alone can tell.

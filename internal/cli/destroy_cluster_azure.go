@@ -63,7 +63,7 @@ func newDestroyClusterAzureCommand(o *destroyClusterOptions) *cobra.Command {
 	f.StringVar(&o.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone, where the ingress identity has a role")
 	addDestroyFlags(f, &o.DestroyOptions)
 	f.DurationVar(&o.gracePeriod, "cluster-grace-period", defaultGrace, "how long the management cluster may take to delete the hosted cluster")
-	f.BoolVar(&o.cleanupCloud, "destroy-cloud-resources", true, "remove what the hosted cluster created in Azure for its own Services and volumes")
+	f.BoolVar(&o.cleanupCloud, "destroy-cloud-resources", true, "accepted for scripts: what the hosted cluster made in Azure for its Services lies in its main resource group and goes with that")
 	f.BoolVar(&o.force, "force", false, "do not wait longer than the grace period: take the finalizers off and remove the infrastructure all the same; for development")
 	o.addPlan(cmd)
 	o.handoff.addRead(cmd)

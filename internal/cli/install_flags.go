@@ -108,16 +108,16 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 		{"enable-uwm-telemetry-remote-write", metrics}, {"enable-cvo-management-cluster-metrics-access", metrics},
 		{"rhobs-monitoring", metrics},
 		{"enable-size-tagging", none}, {"enable-cpo-overrides", none}, {"enable-standalone-karpenter-operator", none}, {"enable-audit-log-persistence", none},
+		{"enable-dedicated-request-serving-isolation", "request-serving components are not put on nodes of their own"},
 	}
 	for _, flag := range switches {
 		flags.Bool(flag.name, false, "refused: "+flag.why)
 		_ = flags.MarkHidden(flag.name)
 	}
 	f.unserved = append(f.unserved, switches...)
-	for _, name := range []string{"enable-dedicated-request-serving-isolation", "enable-etcd-recovery"} {
-		flags.Bool(name, true, "accepted for scripts; changes nothing")
-		_ = flags.MarkHidden(name)
-	}
+	const recovery = "members of etcd that lose their disk always join again, which cannot be switched off"
+	flags.Bool("enable-etcd-recovery", true, "false is refused: "+recovery)
+	f.unserved = append(f.unserved, unservedFlag{"enable-etcd-recovery", recovery})
 }
 
 // refused names the flags that were given and are not served.

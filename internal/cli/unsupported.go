@@ -63,7 +63,24 @@ func (c *clusterCreator) checkSupported() error {
 		return errors.New("--endpoint-access-private-nat-subnet-id and --endpoint-access-private-additional-allowed-subscriptions are for private endpoints, " +
 			"but --endpoint-access is Public; leave them out")
 	}
+	if f.infra.CustomRoles && !f.managed.given() {
+		return errors.New("--assign-custom-hcp-roles is for managed identities, which are not supported; leave it out")
+	}
+	if f.machines.AvailabilityZone != "" && len(f.cluster.Zones) > 0 {
+		return errors.New("--availability-zone and --availability-zones exclude each other: one pool in one zone, or one in each")
+	}
+	for _, vain := range []struct{ flag, why string }{
+		{"default-dual", "networks of the second family of addresses are given by --cluster-cidr, --service-cidr and --machine-cidr"},
+		{"oauth-publishing-strategy", "no OAuth server runs, so nothing is published"},
+	} {
+		if given(c.cmd, vain.flag) {
+			c.say("warning: --%s: %s", vain.flag, vain.why)
+		}
+	}
 	hc := f.cluster.HostedCluster()
+	if f.managed.given() { // the infrastructure hands them on to the HostedCluster
+		hc.Spec.Platform.Azure.AzureAuthenticationConfig.AzureAuthenticationConfigType = hyperv1.AzureManagedIdentities
+	}
 	problems := support.Cluster(hc, nil)
 	for _, obj := range f.cluster.Objects() {
 		if pool, ok := obj.(*hyperv1.NodePool); ok {

@@ -253,3 +253,11 @@ func TestConditions(t *testing.T) {
 		t.Error("two of three is no quorum")
 	}
 }
+
+func TestProfilingFollowsTheAnnotation(t *testing.T) {
+	hcp := plane()
+	hcp.Annotations[hyperv1.DisableProfilingAnnotation] = "kube-scheduler,kube-apiserver"
+	if !ProfilingDisabled(hcp, "kube-apiserver") || ProfilingDisabled(hcp, "kube-controller-manager") {
+		t.Error("the list of components is not followed")
+	}
+}

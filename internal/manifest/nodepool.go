@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +27,7 @@ func (c *Cluster) nodePools() []NodePool {
 	base := c.NodePools
 	base.Name, base.Namespace, base.ClusterName = c.Name, c.Namespace, c.Name
 	base.ReleaseImage = c.ReleaseImage
-	base.SubnetID = c.Infra.SubnetID
-	base.AvailabilityZone = ""
+	base.SubnetID = cmp.Or(base.SubnetID, c.Infra.SubnetID)
 	base.PausedUntil = c.PausedUntil
 	if c.Infra.BootImageID != "" && base.Image.Publisher == "" {
 		base.Image = Image{ID: c.Infra.BootImageID}

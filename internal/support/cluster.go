@@ -31,6 +31,7 @@ var clusterRules = slices.Concat(platformRules, networkRules, configurationRules
 	{path: "olmCatalogPlacement", is: oneOf("guest"), verdict: Inert, why: noCatalogs},
 	{path: "operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", verdict: Inert, unless: "cluster-network-operator", why: "this payload has no Multus, so pods have one network in any case"},
 	{path: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig", verdict: Refused, why: noPlugin},
+	{path: "secretEncryption.kms.provider", is: noneOf("Azure"), verdict: Refused, why: "key service VALUE is not supported; use Azure, or type aescbc"},
 	{path: "secretEncryption.kms.azure.kms", verdict: Refused, why: "managed identities are not supported; use workloadIdentity"},
 	{path: "secretEncryption.kms.azure.keyVaultAccess", is: oneOf("Private"), verdict: Refused, why: "the key vault would be asked over its public endpoint; use Public, or a vault whose public endpoint is open to the management cluster"},
 	{path: "services[].service", is: oneOf("OIDC", "OVNSbDb"), verdict: Inert, why: "VALUE is a service of older releases and is published by nobody"},

@@ -470,3 +470,29 @@ func TestFailuresOnTheWayConverge(t *testing.T) {
 		})
 	}
 }
+
+// TestPreservedGroupIsEmptied: a group of our own stays when that is asked for, with nothing of ours in it.
+func TestPreservedGroupIsEmptied(t *testing.T) {
+	u := infraStack(nil, provision.DestroyOptions{PreserveResourceGroup: true})
+	w := newWorld(t)
+	var before map[string]string
+	for _, step := range []func(context.Context, *azure.Session) error{u.prepare, u.create, u.destroy} {
+		if before == nil {
+			_, err := w.process(0, false, step)
+			must(t, err)
+			before = w.dump()
+			continue
+		}
+		_, err := w.process(0, false, step)
+		must(t, err)
+	}
+	var left []string
+	for key := range w.dump() {
+		if before[key] == "" {
+			left = append(left, key)
+		}
+	}
+	if len(left) != 1 || left[0] != "arm "+w.group(provision.MainGroup(cluster, infraID)) {
+		t.Errorf("left: %v, want the main group alone", left)
+	}
+}

@@ -1,0 +1,213 @@
+package hostedcluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/support"
+	"github.com/hypershift-on-azure/hypershift/internal/support/table"
+)
+
+// with is the cluster changed by an example of the table.
+func with(t *testing.T, hc *hyperv1.HostedCluster, example map[string]any) *hyperv1.HostedCluster {
+	t.Helper()
+	raw, err := json.Marshal(hc.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := map[string]any{}
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		t.Fatal(err)
+	}
+	overlay(spec, example)
+	if raw, err = json.Marshal(spec); err != nil {
+		t.Fatal(err)
+	}
+	out := hc.DeepCopy()
+	out.Spec = hyperv1.HostedClusterSpec{}
+	if err := json.Unmarshal(raw, &out.Spec); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func overlay(base, change map[string]any) {
+	for key, value := range change {
+		inner, isMap := value.(map[string]any)
+		if current, ok := base[key].(map[string]any); ok && isMap {
+			overlay(current, inner)
+			continue
+		}
+		base[key] = value
+	}
+}
+
+// TestWhatTheTableRefuses submits every example of the table to an API server and runs a pass: the condition tells of the member, and
+// nothing is made. What is without effect is told, too.
+func TestWhatTheTableRefuses(t *testing.T) {
+	rows, err := table.Load("hostedcluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, "refused")
+	f.create(t, f.pullSecret(), f.madeSecret())
+	refused, told := 0, 0
+	for i, row := range rows {
+		if row.Example == nil {
+			continue
+		}
+		hc := with(t, f.cluster(), row.Example)
+		hc.Name = fmt.Sprintf("refused-%d", i)
+		f.request.Name = hc.Name
+		if err := f.client.Create(t.Context(), hc); err != nil {
+			t.Errorf("%v: the API refuses the example already: %v", row.For, err)
+			continue
+		}
+		condition := f.passOver(t, hc, row)
+		field := "spec." + row.For[0]
+		switch {
+		case condition == nil:
+			t.Errorf("%s: the condition is not set", field)
+		case row.Refused != "" && (condition.Status != metav1.ConditionFalse || !mentions(condition.Message, field)):
+			t.Errorf("%s is not refused by %s: %+v", field, row.Refused, condition)
+		case row.Inert != "" && (condition.Status != metav1.ConditionTrue || !mentions(condition.Message, field)):
+			t.Errorf("%s is not told as without effect: %+v", field, condition)
+		}
+		if row.Refused != "" {
+			refused++
+			f.mustBeAbsent(t, hc)
+		} else {
+			told++
+		}
+		if err := f.client.Delete(t.Context(), hc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused < 20 || told < 20 {
+		t.Errorf("%d rows were refused and %d told: the table is not read", refused, told)
+	}
+}
+
+// mentions finds a member whose path in a message has the indices of lists, or names a member of it.
+func mentions(message, field string) bool {
+	plain := strings.NewReplacer("[0]", "", "[1]", "", "[4]", "").Replace(message)
+	return strings.Contains(plain, field)
+}
+
+// passOver runs the whole pass of what is refused. Of what is inert, the checks suffice: the rest would make a control plane.
+func (f *fixture) passOver(t *testing.T, hc *hyperv1.HostedCluster, row table.Row) *metav1.Condition {
+	t.Helper()
+	if row.Refused != "" {
+		// The first pass gives the cluster its id, the second checks it; an invalid configuration is an error beside.
+		for range 2 {
+			if _, err := f.reconciler.Reconcile(t.Context(), f.request); err != nil && row.Refused == hyperv1.SupportedHostedCluster {
+				t.Errorf("%v: %v", row.For, err)
+			}
+		}
+		stored := &hyperv1.HostedCluster{}
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(hc), stored); err != nil {
+			t.Fatal(err)
+		}
+		return kube.Find(stored.Status.Conditions, row.Refused)
+	}
+	p := &pass{Reconciler: f.reconciler, hc: hc, names: namesOf(hc)}
+	p.conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "The configuration is valid.")
+	if err := p.tellInert(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return kube.Find(hc.Status.Conditions, row.Seen)
+}
+
+func (f *fixture) mustBeAbsent(t *testing.T, hc *hyperv1.HostedCluster) {
+	t.Helper()
+	namespace := &corev1.Namespace{}
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: ControlPlaneNamespace(hc.Namespace, hc.Name)}, namespace); !apierrors.IsNotFound(err) {
+		t.Errorf("%s: the control plane's namespace is there: %v", hc.Name, err)
+	}
+}
+
+// TestRunningClustersAreKeptUp: what a control plane was made with is told of and stops nothing. What would be new for it is refused.
+func TestRunningClustersAreKeptUp(t *testing.T) {
+	f := &fixture{name: "kept"}
+	for name, c := range map[string]struct{ before, after bool }{"made with it": {true, true}, "changed to it": {false, true}, "without it": {false, false}} {
+		p := newPass(f.cluster())
+		p.Capabilities.Routes = true
+		p.hc.Spec.FIPS = c.after
+		p.hcp = p.desiredControlPlane()
+		p.hcp.Spec.FIPS = c.before
+		err := p.checkSupport(t.Context())
+		var wait *waiting
+		if stops := errors.As(err, &wait); stops != (c.after && !c.before) || (err != nil && !stops) {
+			t.Errorf("%s: %v", name, err)
+		}
+		condition := kube.Find(p.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
+		if (condition.Status == metav1.ConditionTrue) == c.after {
+			t.Errorf("%s: %+v", name, condition)
+		}
+		if c.before && !strings.Contains(condition.Message, "kept up") {
+			t.Errorf("%s: %s", name, condition.Message)
+		}
+	}
+}
+
+// TestEveryInertAnnotationIsTold compares the rules with the table, and sees the warning.
+func TestEveryInertAnnotationIsTold(t *testing.T) {
+	rows, err := table.Load("annotations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, row := range rows {
+		for _, key := range row.For {
+			if row.Inert == "" || row.Seen != hyperv1.ValidHostedClusterConfiguration {
+				continue
+			}
+			listed[key] = true
+			f := &fixture{name: "annotated"}
+			p := newPass(f.cluster())
+			p.hc.Annotations = map[string]string{key: "x", key + "/y": "x"}
+			p.conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Valid.")
+			if err := p.tellInert(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if condition := kube.Find(p.hc.Status.Conditions, hyperv1.ValidHostedClusterConfiguration); !strings.Contains(condition.Message, "annotation "+key) {
+				t.Errorf("%s is not told: %s", key, condition.Message)
+			}
+		}
+	}
+	for _, key := range support.InertAnnotations() {
+		if !listed[key] {
+			t.Errorf("annotation %s is told as without effect, but annotations.yaml says otherwise", key)
+		}
+	}
+}
+
+func TestNamespaceIsKept(t *testing.T) {
+	p := newPass(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.SkipDeleteNamespaceAnnotation: "true"}}})
+	// No client: nothing is even looked at.
+	if namespace, err := p.ownNamespace(t.Context()); namespace != nil || err != nil {
+		t.Errorf("%v, %v", namespace, err)
+	}
+}
+
+func TestCertificateTimesReachTheControlPlane(t *testing.T) {
+	p := newPass(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+		hyperv1.CertificateValidityAnnotation: "720h", hyperv1.CertificateRenewalAnnotation: "0.5"}}})
+	env := map[string]string{}
+	for _, variable := range p.controlPlaneOperatorEnv() {
+		env[variable.Name] = variable.Value
+	}
+	if env["CERTIFICATE_VALIDITY"] != "720h" || env["CERTIFICATE_RENEWAL"] != "0.5" {
+		t.Errorf("%v", env)
+	}
+}

@@ -1,0 +1,296 @@
+package table
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// root of the sources, seen from this package.
+const root = "../../../"
+
+func rows(t *testing.T, name string) []Row {
+	t.Helper()
+	all, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestEveryFieldHasARow walks the specs of the definitions, in both directions.
+func TestEveryFieldHasARow(t *testing.T) {
+	for name, table := range map[string]string{"hostedclusters": "hostedcluster", "nodepools": "nodepool"} {
+		raw, err := os.ReadFile(root + "config/crd/hypershift/hypershift.openshift.io_" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(raw, definition); err != nil {
+			t.Fatal(err)
+		}
+		known := map[string]bool{}
+		for _, row := range rows(t, table) {
+			for _, field := range row.For {
+				known[field] = true
+			}
+		}
+		all := fields(definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], "")
+		if len(all) < 50 {
+			t.Fatalf("%s: only %d fields: the walk is broken", name, len(all))
+		}
+		for _, field := range all {
+			if !covered(field, known) && !slices.ContainsFunc(all, func(other string) bool { return strings.HasPrefix(other, field+".") }) {
+				t.Errorf("spec.%s of %s has no row in %s.yaml: does it act, is it refused, or is it without effect?", field, name, table)
+			}
+		}
+		for field := range known {
+			if !slices.Contains(all, field) {
+				t.Errorf("%s.yaml has a row for spec.%s, which %s do not have", table, field, name)
+			}
+		}
+	}
+}
+
+func covered(field string, rows map[string]bool) bool {
+	for {
+		if rows[field] {
+			return true
+		}
+		at := strings.LastIndexByte(field, '.')
+		if at < 0 {
+			return false
+		}
+		field = field[:at]
+	}
+}
+
+func fields(node apiextensionsv1.JSONSchemaProps, place string) []string {
+	if node.Items != nil && node.Items.Schema != nil {
+		return fields(*node.Items.Schema, place)
+	}
+	var all []string
+	for name, member := range node.Properties {
+		path := strings.TrimPrefix(place+"."+name, ".")
+		all = append(append(all, path), fields(member, path)...)
+	}
+	return all
+}
+
+// The constants tell which annotations there are; labels that metrics read, and what pages mention, are beside them.
+func TestEveryAnnotationHasARow(t *testing.T) {
+	known := map[string]bool{}
+	for _, row := range rows(t, "annotations") {
+		for _, key := range row.For {
+			known[key] = true
+		}
+	}
+	users, controllers := constants(t)
+	metrics := []string{"hypershift.openshift.io/silence-cluster-alerts", "hypershift.openshift.io/cluster-size-override", "api.openshift.com/limited-support"}
+	for _, key := range append(slices.Clone(users), metrics...) {
+		if !known[key] {
+			t.Errorf("annotation %s has no row in annotations.yaml", key)
+		}
+	}
+	for key := range known {
+		if !slices.Contains(users, key) && !slices.Contains(metrics, key) {
+			t.Errorf("annotations.yaml has a row for %s, which nothing knows", key)
+		}
+	}
+	mentioned := regexp.MustCompile(`[a-z.]*hypershift\.openshift\.io/[A-Za-z-]{3,}`)
+	for _, page := range []string{"README.md", "docs/guide.md", "docs/architecture.md", "docs/adding-a-component.md"} {
+		text, err := os.ReadFile(root + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range mentioned.FindAllString(string(text), -1) {
+			if !known[key] && !slices.Contains(controllers, key) && !used(t, key) {
+				t.Errorf("%s mentions %s, which nothing knows", page, key)
+			}
+		}
+	}
+}
+
+// constants of api/v1beta1 that are keys: those that users set, and the others.
+func constants(t *testing.T) (users, controllers []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), root+"api/v1beta1/keys.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declaration := range file.Decls {
+		block, ok := declaration.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST {
+			continue
+		}
+		text := block.Doc.Text()
+		byUsers := strings.Contains(text, "that a person sets") || strings.Contains(text, "that tune a single component")
+		for _, spec := range block.Specs {
+			value, err := strconv.Unquote(spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if byUsers {
+				users = append(users, value)
+			} else {
+				controllers = append(controllers, value)
+			}
+		}
+	}
+	if len(users) < 50 {
+		t.Fatalf("only %d annotations of users: the walk is broken", len(users))
+	}
+	return users, controllers
+}
+
+// used tells whether a program has the key.
+func used(t *testing.T, key string) bool {
+	for _, source := range sources(t, "internal") {
+		if strings.Contains(source, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRowsSayOneThing checks each row, and that what it names is there: the package reads the member, and the test exists.
+func TestRowsSayOneThing(t *testing.T) {
+	all := map[string][]Row{}
+	for _, name := range []string{"hostedcluster", "nodepool", "annotations"} {
+		all[name] = rows(t, name)
+	}
+	flags, err := LoadFlags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := testFiles(t)
+	for _, group := range flags {
+		for _, row := range group.Rows {
+			all["flags"] = append(all["flags"], row.Row)
+			// The sandbox is what the tests run on.
+			if row.Acts != "" && row.Typed == "" && !strings.HasPrefix(group.Commands[0], "sandbox") {
+				exercised(t, group.Commands, row.Row, tests)
+			}
+		}
+	}
+	for name, rows := range all {
+		count := map[string]int{}
+		for _, row := range rows {
+			for _, key := range row.For {
+				if row.When == "" && name != "flags" {
+					count[key]++
+				}
+				if count[key] > 1 {
+					t.Errorf("%s.yaml: %s is there twice, and not said when", name, key)
+				}
+			}
+			if said := btoi(row.Acts != "") + btoi(row.Refused != "") + btoi(row.Inert != ""); said != 1 || len(row.For) == 0 {
+				t.Errorf("%s.yaml: the row of %v says %d things, not one", name, row.For, said)
+			}
+			if row.Inert != "" && row.Seen == "" {
+				t.Errorf("%s.yaml: who tells the user that %v is without effect?", name, row.For)
+			}
+			if row.Acts != "" {
+				acts(t, name, row, tests)
+			}
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// exercised: a test that does not type a flag shows nothing of it.
+func exercised(t *testing.T, commands []string, row Row, tests map[string]string) {
+	text, found := tests[row.Test]
+	if !found {
+		raw, err := os.ReadFile(root + row.Test)
+		if err != nil {
+			return // told as missing
+		}
+		text = string(raw)
+	}
+	letters := strings.ToLower(strings.ReplaceAll(text, "-", ""))
+	for _, flag := range row.For {
+		option := strings.ReplaceAll(flag, "-", "") // as the members of options are called
+		if !strings.Contains(text, "--"+flag) && !strings.Contains(text, `"`+flag+`"`) && !strings.Contains(letters, option+":") && !strings.Contains(letters, option+" =") {
+			t.Errorf("flags.yaml: %s does not type --%s of %v", row.Test, flag, commands)
+		}
+	}
+}
+
+func acts(t *testing.T, name string, row Row, tests map[string]string) {
+	if tests[row.Test] == "" {
+		if _, err := os.Stat(root + row.Test); row.Test == "" || err != nil {
+			t.Errorf("%s.yaml: %v: there is no test or script %q", name, row.For, row.Test)
+		}
+	}
+	text := strings.ToLower(strings.Join(sources(t, row.Acts), "\n"))
+	if text == "" {
+		t.Errorf("%s.yaml: %v: there is no package %s", name, row.For, row.Acts)
+		return
+	}
+	if name != "hostedcluster" && name != "nodepool" {
+		return // a flag is defined, and a key is a constant, in another package than the one that reads it
+	}
+	for _, key := range row.For {
+		leaf := key[strings.LastIndexByte(key, '.')+1:]
+		if !strings.Contains(text, "."+strings.ToLower(leaf)) && !strings.Contains(text, `"`+strings.ToLower(leaf)+`"`) && !strings.Contains(text, "json:\""+strings.ToLower(leaf)) {
+			t.Errorf("%s.yaml: package %s does not read spec.%s", name, row.Acts, key)
+		}
+	}
+}
+
+// sources of a package and those below it, without tests.
+func sources(t *testing.T, folder string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(root+folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all = append(all, string(text))
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// testFiles are the sources of each test by its name.
+func testFiles(t *testing.T) map[string]string {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	tests := map[string]string{}
+	for _, folder := range []string{"internal", "test", "cmd", "api", "sandbox"} {
+		err := filepath.WalkDir(root+folder, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
+				tests[found[1]] += string(text)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tests
+}
