@@ -82,13 +82,22 @@ func deleteIssuerContainer(ctx context.Context, s *azure.Session, account string
 }
 
 func deleteEmptyAccount(ctx context.Context, s *azure.Session, account string, issuer Issuer) error {
-	mine, err := ourAccount(ctx, s, account)
-	if err != nil || !mine {
+	found, err := s.Get(ctx, account, apiStorage)
+	if azure.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	if found.Tags[issuerTag] != "owned" {
+		return stack.ErrKept
+	}
 	others, err := otherContainers(ctx, s, account, issuer)
-	if err != nil || len(others) > 0 {
+	if err != nil {
 		return err
+	}
+	if len(others) > 0 {
+		return stack.ErrKept
 	}
 	principal, err := s.OwnPrincipal(ctx)
 	if err != nil {

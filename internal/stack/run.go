@@ -225,9 +225,12 @@ func (p *pass) remove(ctx context.Context, n *Node, _ int) error {
 	}
 	begin := time.Now()
 	p.Progress(Event{Node: n, Phase: Deleting})
-	if err := n.Delete(ctx); err != nil {
+	phase := Deleted
+	if err := n.Delete(ctx); errors.Is(err, ErrKept) {
+		phase = Kept
+	} else if err != nil {
 		return err
 	}
-	p.Progress(Event{Node: n, Phase: Deleted, Elapsed: time.Since(begin)})
+	p.Progress(Event{Node: n, Phase: phase, Elapsed: time.Since(begin)})
 	return nil
 }

@@ -7,6 +7,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -39,6 +40,9 @@ type Node struct {
 	Apply   func(context.Context) error
 	Delete  func(context.Context) error
 }
+
+// ErrKept is what Delete answers where the resource stays, because others use it: it is told as kept.
+var ErrKept = errors.New("others use it")
 
 // Verdict is what the engine may do after an error.
 type Verdict int

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -273,6 +274,16 @@ func TestBroughtNodesAreNeitherWrittenNorDeleted(t *testing.T) {
 	absent.Brought = true
 	if err := Create(context.Background(), []*Node{absent}, Options{}); err == nil {
 		t.Fatal("a brought resource that does not exist was accepted")
+	}
+}
+
+// TestKeptIsNotToldAsDeleted: a resource that others use stays when its node is deleted, and whoever watches is told so.
+func TestKeptIsNotToldAsDeleted(t *testing.T) {
+	var phases []Phase
+	shared := &Node{ID: "shared", Delete: func(context.Context) error { return fmt.Errorf("account: %w", ErrKept) }}
+	err := Destroy(context.Background(), []*Node{shared}, Options{Progress: func(e Event) { phases = append(phases, e.Phase) }})
+	if err != nil || !slices.Equal(phases, []Phase{Deleting, Kept}) {
+		t.Fatalf("%v, told %v", err, phases)
 	}
 }
 
