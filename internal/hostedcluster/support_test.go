@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 	"github.com/hypershift-on-azure/hypershift/internal/support"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
@@ -146,8 +147,8 @@ func TestRunningClustersAreKeptUp(t *testing.T) {
 		p.hcp = p.desiredControlPlane()
 		p.hcp.Spec.FIPS = c.before
 		err := p.checkSupport(t.Context())
-		var wait *waiting
-		if stops := errors.As(err, &wait); stops != (c.after && !c.before) || (err != nil && !stops) {
+		var stopped *steps.Stopped
+		if stops := errors.As(err, &stopped); stops != (c.after && !c.before) || (err != nil && !stops) {
 			t.Errorf("%s: %v", name, err)
 		}
 		condition := kube.Find(p.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
