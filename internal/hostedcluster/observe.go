@@ -218,7 +218,7 @@ func (p *pass) tellStopped() {
 		}
 	}
 	told = slices.DeleteFunc(append(told, p.blockedUpgrade), func(text string) bool { return text == "" })
-	p.conditions().Set(available.Type, available.Status, available.Reason, strings.Join(told, " "))
+	p.conditions().Set(available.Type, available.Status, available.Reason, sentences(told))
 }
 
 func (p *pass) strategyOf(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategy {
@@ -289,6 +289,14 @@ func admittedHost(route *unstructured.Unstructured) string {
 		}
 	}
 	return ""
+}
+
+// sentences puts texts after each other, each with its full stop.
+func sentences(texts []string) string {
+	for i, text := range texts[:max(0, len(texts)-1)] {
+		texts[i] = strings.TrimSuffix(text, ".") + "."
+	}
+	return strings.Join(texts, " ")
 }
 
 // setReconciliation reports the pass itself.

@@ -49,6 +49,8 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 // demo is quick where the demo's hosted cluster is Available with two workers.
 func demo(ts *testscript.TestScript, repo string) {
 	if enterSandbox(ts, repo) != nil || !demoRuns(ts) {
+		// A script that failed before may have left it so.
+		_, _ = run(ts, "kubectl", "-n", "clusters", "patch", "hostedcluster", "demo", "--type=merge", "-p", `{"spec":{"pausedUntil":null,"nodeSelector":null}}`)
 		ts.Check(ts.Exec(filepath.Join(repo, "hack/demo.sh")))
 		ts.Check(enterSandbox(ts, repo))
 	}
