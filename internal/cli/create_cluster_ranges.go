@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -25,9 +24,6 @@ type cidrList struct {
 
 // validateRanges checks the ranges against each other, and keeps those that the virtual network must not have: machine ranges are its own.
 func (f *clusterFlags) validateRanges() error {
-	if f.defaultDual {
-		return errors.New("--default-dual is not for Azure: " + ipv4Only)
-	}
 	n := &f.cluster.Networking
 	if _, err := parseCIDRs(
 		cidrList{"ClusterCIDR", "--cluster-cidr", n.ClusterCIDRs}, cidrList{"ServiceCIDR", "--service-cidr", n.ServiceCIDRs},

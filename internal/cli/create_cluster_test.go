@@ -125,7 +125,6 @@ func TestCreateClusterRefusals(t *testing.T) {
 		{"--name demo --workload-identities-file= --managed-identities-file f --data-plane-identities-file g", "cannot read --managed-identities-file"},
 		{"--name demo --assign-custom-hcp-roles --infra-json f", "cannot be used with --infra-json"},
 		{"--name demo --default-dual --service-cidr 10.0.0.0/16", "default-dual service-cidr"},
-		{"--name demo --default-dual", "--default-dual is not for Azure"},
 		{"--name demo --cluster-cidr 10.0.0.0/99", `--cluster-cidr "10.0.0.0/99" is no range`},
 		{"--name demo --cluster-cidr fd01::/48", "--cluster-cidr fd01::/48 is IPv6"},
 		{"--name demo --cluster-cidr 10.132.4.1/14", "the range is 10.132.0.0/14"},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -277,6 +278,9 @@ func TestVersionFlags(t *testing.T) {
 	_, commit, _ := run(t, "version", "--commit-only")
 	if !strings.Contains(whole, "(commit "+strings.TrimSpace(commit)+",") || strings.Contains(commit, " ") {
 		t.Errorf("%q and %q", whole, commit)
+	}
+	if _, text, _ := run(t, "version", "--client-only", "--output", "json"); !strings.Contains(text, strconv.Quote(strings.TrimSpace(commit))) {
+		t.Errorf("%q does not have commit %q", text, commit)
 	}
 	if _, server, _ := run(t, "version", "--namespace", "elsewhere"); !strings.HasPrefix(server, whole) || server == whole {
 		t.Errorf("%q, want a line about the operator too", server)

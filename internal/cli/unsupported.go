@@ -70,7 +70,7 @@ func (c *clusterCreator) checkSupported() error {
 		return errors.New("--availability-zone and --availability-zones exclude each other: one pool in one zone, or one in each")
 	}
 	for _, vain := range []struct{ flag, why string }{
-		{"default-dual", "networks of the second family of addresses are given by --cluster-cidr, --service-cidr and --machine-cidr"},
+		{"default-dual", "nothing changes: " + ipv4Only},
 		{"oauth-publishing-strategy", "no OAuth server runs, so nothing is published"},
 	} {
 		if given(c.cmd, vain.flag) {

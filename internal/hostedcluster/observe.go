@@ -305,7 +305,7 @@ func (p *pass) setReconciliation(err error) {
 	if err == nil {
 		message := "The last reconciliation succeeded."
 		if p.held != "" {
-			message = fmt.Sprintf("%s Step %q holds: %s.", message, p.holdingStep, strings.TrimSuffix(p.held, "."))
+			message += " " + strings.TrimSuffix(p.held, ".") + "."
 		}
 		p.conditions().True(hyperv1.ReconciliationSucceeded, hyperv1.ReconciliationSucceededReason, message)
 		return

@@ -21,7 +21,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
-	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // behindPeriod is when to look again after the cache turned out to be behind.
@@ -111,9 +110,8 @@ type pass struct {
 	userID      *int64
 	// blockedUpgrade says why the desired release is not rolled out; empty when it is.
 	blockedUpgrade string
-	// holdingStep is the first step that waits for something or for the user, and held says why; empty when none does.
-	holdingStep steps.ID
-	held        string
+	// held says which step waits for something or for the user; empty when none does.
+	held string
 	// again is when to look again without an event; zero means never.
 	again time.Duration
 }
@@ -128,6 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Get(ctx, request.NamespacedName, hc); err != nil {
 		buildPlan.Forget(request.String())
+		teardownPlan.Forget(request.String())
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	p := &pass{Reconciler: r, hc: hc, names: namesOf(hc)}
@@ -180,7 +179,9 @@ func (p *pass) build(ctx context.Context) error {
 	} else {
 		report := p.runSteps(ctx)
 		err = report.Err()
-		p.holdingStep, p.held = report.Holds()
+		if id, held := report.Holds(); held != nil {
+			p.held = fmt.Sprintf("Step %q: %v", id, held)
+		}
 	}
 	if p.hcp != nil {
 		// Later steps wrote to it; the status is computed from what is stored.

@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 const (
@@ -40,7 +41,7 @@ const (
 
 // teardownStep removes one thing. It says what it waits for, or nothing when the thing is gone.
 type teardownStep struct {
-	name string
+	id steps.ID
 	// reason of the condition while the step waits, and what a person can do when it takes long.
 	reason, advice string
 	run            func(*pass, context.Context) (string, error)
@@ -49,49 +50,70 @@ type teardownStep struct {
 // teardownSteps in order: machines while the managers that delete them and the control plane they drain
 // through still run.
 var teardownSteps = []teardownStep{
-	{name: "resume", run: (*pass).resumeForDeletion},
-	{name: "node pools", reason: hyperv1.DeletingNodePoolsReason, run: (*pass).deleteNodePools,
+	{id: "resume", run: (*pass).resumeForDeletion},
+	{id: "node pools", reason: hyperv1.DeletingNodePoolsReason, run: (*pass).deleteNodePools,
 		advice: "look at the conditions of the NodePools"},
-	{name: "machines", reason: hyperv1.DeletingMachinesReason, run: (*pass).deleteMachines,
+	{id: "machines", reason: hyperv1.DeletingMachinesReason, run: (*pass).deleteMachines,
 		advice: "look at the conditions of the Machines and AzureMachines in the control plane's namespace, and at the log of capi-provider"},
-	{name: "dashboard", run: (*pass).deleteDashboard},
-	{name: "control plane", reason: hyperv1.DeletingControlPlaneReason, run: (*pass).deleteControlPlane,
+	{id: "dashboard", run: (*pass).deleteDashboard},
+	{id: "control plane", reason: hyperv1.DeletingControlPlaneReason, run: (*pass).deleteControlPlane,
 		advice: "look at the conditions of the HostedControlPlane and at the log of control-plane-operator"},
-	{name: "pods", reason: hyperv1.DeletingPodsReason, run: (*pass).endPods,
+	{id: "pods", reason: hyperv1.DeletingPodsReason, run: (*pass).endPods,
 		advice: "look for pods whose node is gone and for disks that cannot be detached"},
-	{name: "namespace", reason: hyperv1.DeletingNamespaceReason, run: (*pass).deleteNamespace,
+	{id: "namespace", reason: hyperv1.DeletingNamespaceReason, run: (*pass).deleteNamespace,
 		advice: "look at the conditions of the namespace: they name what is left and whose finalizer holds it"},
-	{name: "cluster-wide access", run: (*pass).deleteClusterAccess},
-	{name: "marks of referenced objects", run: (*pass).unmarkReferenced},
-	{name: "grace period", reason: hyperv1.WaitingForGracePeriodReason, run: (*pass).waitGracePeriod,
+	{id: "cluster-wide access", run: (*pass).deleteClusterAccess},
+	{id: "marks of referenced objects", run: (*pass).unmarkReferenced},
+	{id: "grace period", reason: hyperv1.WaitingForGracePeriodReason, run: (*pass).waitGracePeriod,
 		advice: "remove annotation " + hyperv1.DestroyGracePeriodAnnotation + " to end it"},
+}
+
+var teardownPlan = steps.Chain("hostedcluster deletion", teardownChain()...)
+
+func teardownChain() []steps.Step[*pass] {
+	var chain []steps.Step[*pass]
+	for _, s := range teardownSteps {
+		chain = append(chain, steps.Step[*pass]{ID: s.id, Run: func(p *pass, ctx context.Context) error {
+			waitingFor, err := s.run(p, ctx)
+			if err == nil && waitingFor != "" {
+				err = &steps.Waiting{For: waitingFor}
+			}
+			return err
+		}})
+	}
+	return chain
 }
 
 func (p *pass) tearDown(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(p.hc, hyperv1.Finalizer) {
 		return nil
 	}
-	for _, s := range teardownSteps {
-		waitingFor, err := s.run(p, ctx)
-		if err != nil {
-			err = fmt.Errorf("delete %s: %w", s.name, err)
-			p.setReconciliation(err)
-			return err
-		}
-		if waitingFor != "" {
-			if p.again == 0 {
-				p.requeue(teardownPoll)
-			}
-			p.observeConditions()
-			refused, err := p.refusals(ctx, s)
-			err = errors.Join(err, p.observeWorkloads(ctx))
-			p.reportTeardown(s, waitingFor+refused)
-			p.setReconciliation(err)
-			return err
-		}
+	report := teardownPlan.Run(ctx, p.hc.Namespace+"/"+p.hc.Name, p)
+	if err := report.Err(); err != nil {
+		err = fmt.Errorf("delete %w", err)
+		p.setReconciliation(err)
+		return err
+	}
+	var waiting *steps.Waiting
+	if id, held := report.Holds(); errors.As(held, &waiting) {
+		return p.waitForDeletion(ctx, id, waiting.For)
 	}
 	p.event(corev1.EventTypeNormal, deletedReason, "Everything of the hosted cluster is gone.")
 	return kube.RemoveFinalizer(ctx, p.Client, p.hc, hyperv1.Finalizer)
+}
+
+// waitForDeletion reports the step that is under way.
+func (p *pass) waitForDeletion(ctx context.Context, id steps.ID, waitingFor string) error {
+	s := teardownSteps[slices.IndexFunc(teardownSteps, func(s teardownStep) bool { return s.id == id })]
+	if p.again == 0 {
+		p.requeue(teardownPoll)
+	}
+	p.observeConditions()
+	refused, err := p.refusals(ctx, s)
+	err = errors.Join(err, p.observeWorkloads(ctx))
+	p.reportTeardown(s, waitingFor+refused)
+	p.setReconciliation(err)
+	return err
 }
 
 // refusals are Azure's own words, where a step waits for what is in Azure.

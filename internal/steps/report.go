@@ -52,14 +52,15 @@ func (r Report) Again() time.Duration {
 	return soonest
 }
 
-// Holds is the first step that waits or stopped, with its reason: what a person asks for who sees that nothing goes on.
-func (r Report) Holds() (ID, string) {
+// Holds is the first step that waits or stopped, with its *Waiting or *Stopped: what a person asks for who sees that nothing goes on.
+// It is nil when no step does.
+func (r Report) Holds() (ID, error) {
 	for _, result := range r.results {
 		if result.Outcome == Waits || result.Outcome == Stops {
-			return result.ID, result.Err.Error()
+			return result.ID, result.Err
 		}
 	}
-	return "", ""
+	return "", nil
 }
 
 // Succeeded tells a running step whether an earlier one, which it declares in Needs or After, is done. It panics for an undeclared

@@ -51,8 +51,8 @@ func TestAFailedStepStopsWhatNeedsItAndNothingElse(t *testing.T) {
 	if report.Again() != 7*time.Second {
 		t.Errorf("again after %s", report.Again())
 	}
-	if id, why := report.Holds(); id != "d" || why != "waits for an address" {
-		t.Errorf("holds: %s %q", id, why)
+	if id, why := report.Holds(); id != "d" || why.Error() != "waits for an address" {
+		t.Errorf("holds: %s %v", id, why)
 	}
 }
 

@@ -230,6 +230,9 @@ func TestDestroyByName(t *testing.T) {
 	if plan, _ := h.run(append(destroy, "--dry-run")...); !strings.Contains(plan, "NodePool") || !strings.Contains(plan, "clusters/demo") {
 		t.Errorf("the plan is %s", plan)
 	}
+	if out, _ := h.run(append(destroy, "--wait=false")...); !strings.Contains(out, "NodePool demo is being destroyed") {
+		t.Errorf("nobody waits, and the command says %q", out)
+	}
 	if _, messages, err := h.try(append(destroy, "--timeout", "2s")...); err == nil || !strings.Contains(messages, "NodePool clusters/demo is not gone after 2s") {
 		t.Errorf("a pool that is held: %v, %s", err, messages)
 	}
