@@ -105,7 +105,7 @@ func (p *pass) apply(ctx context.Context, objects ...client.Object) error {
 		annotations[hyperv1.HostedClusterAnnotation] = p.hc.Namespace + "/" + p.hc.Name
 		obj.SetAnnotations(annotations)
 	}
-	return kube.Apply(ctx, p.Client, fieldManager, objects...)
+	return p.keeper.Apply(ctx, p.Client, fieldManager, objects...)
 }
 
 // userIDs serialises the choice of user ids: two clusters created at once must not get the same.

@@ -84,6 +84,8 @@ type Reconciler struct {
 
 	users     userIDs
 	forbidden forbiddenNetworks
+	// keeper holds what is applied as it was applied.
+	keeper kube.Keeper
 }
 
 // pass is one reconcile of one HostedCluster: the steps read and extend it.

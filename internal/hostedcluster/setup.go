@@ -26,6 +26,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -46,6 +47,7 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Client:  steps.Recording(mgr.GetClient()),
 		Live:    mgr.GetAPIReader(),
 		Events:  mgr.GetEventRecorder(controllerName),
+		keeper:  kube.Keeper{Trust: true},
 	}
 	// A status patch of our own must not start the next pass.
 	meaningful := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})

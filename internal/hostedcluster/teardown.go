@@ -98,6 +98,7 @@ func (p *pass) tearDown(ctx context.Context) error {
 	if id, held := report.Holds(); errors.As(held, &waiting) {
 		return p.waitForDeletion(ctx, id, waiting.For)
 	}
+	p.keeper.Forget(p.namespace)
 	p.event(corev1.EventTypeNormal, deletedReason, "Everything of the hosted cluster is gone.")
 	return kube.RemoveFinalizer(ctx, p.Client, p.hc, hyperv1.Finalizer)
 }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -19,8 +19,12 @@ const revisionAnnotation = "deployment.kubernetes.io/revision"
 
 // Keeper is Apply that repairs drift: it remembers what each object looked like after it was applied, and applies again when
 // somebody has changed it since. An object that is as it was left costs no write. The zero value is ready, and each process
-// applies every object once, which changes nothing when nothing has changed. It is safe for concurrent use.
+// applies every object once, which changes nothing when nothing has changed (but see Trust). It is safe for concurrent use.
 type Keeper struct {
+	// Trust has an object that carries the hash of the desired state count as left alone when this process sees it first. Then a start
+	// costs no writes, and what was changed while no process ran stays.
+	Trust bool
+
 	mu   sync.Mutex
 	kept map[string]kept
 }
@@ -58,6 +62,9 @@ func (k *Keeper) apply(ctx context.Context, c client.Client, fieldManager string
 	// One that is being deleted is made anew when it is gone, which its watch tells.
 	if found := err == nil; found && (live.GetDeletionTimestamp() != nil || k.isKept(key, hash, live)) {
 		return nil
+	} else if found && k.trusted(key, live.GetAnnotations()[desiredHashPrefix+fieldManager] == hash) {
+		k.keep(key, hash, "", live)
+		return nil
 	}
 	if err := write(ctx, c, fieldManager, desired); err != nil {
 		return err
@@ -73,7 +80,22 @@ func (k *Keeper) isKept(key, hash string, live client.Object) bool {
 	return have.desired == hash && (have.after == fingerprint(live) || have.before == live.GetResourceVersion())
 }
 
-func (k *Keeper) keep(key, hash, before string, applied *unstructured.Unstructured) {
+// trusted tells whether an object that this process has not applied yet, and that has the desired state's hash, is taken as it is.
+func (k *Keeper) trusted(key string, same bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, known := k.kept[key]
+	return k.Trust && same && !known
+}
+
+// Forget drops what is remembered of the objects of a namespace that is gone.
+func (k *Keeper) Forget(namespace string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.kept, func(key string, _ kept) bool { return strings.Contains(key, "/"+namespace+"/") })
+}
+
+func (k *Keeper) keep(key, hash, before string, applied client.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.kept == nil {

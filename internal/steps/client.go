@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -29,6 +30,14 @@ func (r recording) describe(obj client.Object) string {
 
 func (r recording) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	return r.note(ctx, "create", obj, r.Client.Create(ctx, obj, opts...))
+}
+
+func (r recording) Apply(ctx context.Context, applied runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	err := r.Client.Apply(ctx, applied, opts...)
+	if obj, ok := applied.(client.Object); ok {
+		return r.note(ctx, "apply", obj, err)
+	}
+	return err
 }
 
 func (r recording) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
