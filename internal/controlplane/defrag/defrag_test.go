@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,15 @@ func TestDefragment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := eventuallyWell(t, o, client)
+	// Members write to their disks behind the answers to their clients.
+	var before []member
+	eventually(t, "every member has written what it was given, and grows no more", func() bool {
+		last := before
+		before = eventuallyWell(t, o, client)
+		grown := !slices.ContainsFunc(before, func(m member) bool { return m.sizeInUse < 12<<20 })
+		time.Sleep(500 * time.Millisecond)
+		return grown && fmt.Sprint(sizes(last)) == fmt.Sprint(sizes(before))
+	})
 	if err := o.round(ctx); err != nil {
 		t.Fatal(err)
 	}
