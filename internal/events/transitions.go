@@ -113,18 +113,7 @@ func (t transition) tell(was, is *metav1.Condition) *event {
 		return nil
 	}
 	if t.isBad(is) {
-		begins := !t.isBad(was) || (!t.loss && was.Reason != is.Reason)
-		if t.loss {
-			begins = was != nil && was.Status == t.healthy
-		}
-		if !begins || t.bad == "" {
-			return nil
-		}
-		kind := corev1.EventTypeWarning
-		if informative[t.bad] {
-			kind = corev1.EventTypeNormal
-		}
-		return t.event(kind, t.bad, is)
+		return t.tellBad(was, is)
 	}
 	wasHealthy := was != nil && was.Status == t.healthy
 	if wasHealthy && is.Status == metav1.ConditionUnknown && t.unknown != "" {
@@ -142,6 +131,22 @@ func (t transition) tell(was, is *metav1.Condition) *event {
 		told.note = t.text
 	}
 	return told
+}
+
+// tellBad tells the begin of what is bad, once.
+func (t transition) tellBad(was, is *metav1.Condition) *event {
+	begins := !t.isBad(was) || (!t.loss && was.Reason != is.Reason)
+	if t.loss {
+		begins = was != nil && was.Status == t.healthy
+	}
+	if !begins || t.bad == "" {
+		return nil
+	}
+	kind := corev1.EventTypeWarning
+	if informative[t.bad] {
+		kind = corev1.EventTypeNormal
+	}
+	return t.event(kind, t.bad, is)
 }
 
 func (t transition) isBad(c *metav1.Condition) bool {

@@ -23,10 +23,10 @@ const (
 
 	// policiesEnforced is the condition of ClusterOperator `network` that tells whether NetworkPolicies have an effect.
 	policiesEnforced configv1.ClusterStatusConditionType = "NetworkPoliciesEnforced"
-	policiesIgnored                                      = "NotSupportedByNetwork"
+	policiesIgnored  string                              = "NotSupportedByNetwork"
 	// policyNotice warns whoever writes a NetworkPolicy.
-	policyNotice        = "networkpolicy-not-enforced"
-	policyNoticeMessage = "flannel, the network of this release, does not enforce NetworkPolicies: traffic flows as if there were none, unless something added to this cluster enforces them"
+	policyNotice        string = "networkpolicy-not-enforced"
+	policyNoticeMessage string = "flannel, the network of this release, does not enforce NetworkPolicies: traffic flows as if there were none, unless something added to this cluster enforces them"
 )
 
 var networkKind = configv1.GroupVersion.WithKind("Network")

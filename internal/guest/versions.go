@@ -155,27 +155,9 @@ func (r *versionReconciler) look(ctx context.Context, hcp *hyperv1.HostedControl
 	var waiting []string
 	placed := map[string]bool{}
 	for _, row := range operatorRows {
-		state := operatorState{name: row.name, version: facts.Version}
-		for i := range components.Items {
-			if c := &components.Items[i]; slices.Contains(row.components, c.Name) {
-				state.parts = append(state.parts, componentPart(c, management, row.namespace))
-				placed[c.Name] = true
-				if len(row.workloads) == 0 {
-					state.version = management
-				}
-			}
-		}
-		for _, name := range row.workloads {
-			if p, ok := workloads[name]; ok {
-				state.parts = append(state.parts, p)
-				placed[name] = true
-			}
-		}
+		state := row.state(facts, management, components.Items, workloads, placed)
 		if len(state.parts) == 0 {
 			continue
-		}
-		if row.notes != nil {
-			state.notes = row.notes(facts)
 		}
 		states = append(states, state)
 		if !state.current() || state.available() == configv1.ConditionFalse {
@@ -198,6 +180,30 @@ func (r *versionReconciler) look(ctx context.Context, hcp *hyperv1.HostedControl
 		waiting = append(waiting, "the control plane")
 	}
 	return states, waiting, nil
+}
+
+// state of the row's operator, without parts where nothing of it runs. What it consists of is noted as placed.
+func (row operatorRow) state(facts *Facts, management string, components []hyperv1.ControlPlaneComponent, workloads map[string]part, placed map[string]bool) operatorState {
+	state := operatorState{name: row.name, version: facts.Version}
+	for i := range components {
+		if c := &components[i]; slices.Contains(row.components, c.Name) {
+			state.parts = append(state.parts, componentPart(c, management, row.namespace))
+			placed[c.Name] = true
+			if len(row.workloads) == 0 {
+				state.version = management
+			}
+		}
+	}
+	for _, name := range row.workloads {
+		if p, ok := workloads[name]; ok {
+			state.parts = append(state.parts, p)
+			placed[name] = true
+		}
+	}
+	if row.notes != nil {
+		state.notes = row.notes(facts)
+	}
+	return state
 }
 
 // managementVersion is what the components of the control plane must have; empty as long as the control plane has not seen the
