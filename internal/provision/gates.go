@@ -54,7 +54,10 @@ func rightsNode(s *azure.Session, fresh func() []*stack.Node) *stack.Node {
 // checkRights refuses a graph with something to write that the credentials may not write. What stands already needs no right.
 func checkRights(ctx context.Context, s *azure.Session, nodes []*stack.Node) error {
 	look := rights{s: s, at: map[string]azure.Permissions{}}
-	if err := look.everywhere(ctx); err != nil {
+	switch err := look.everywhere(ctx); {
+	case azure.IsSignIn(err):
+		return err
+	case err != nil:
 		return nil // Azure does not tell, so the writes have to
 	}
 	lacks := func(n *stack.Node) bool { return writeAction(n) != "" && !look.all.Allow(writeAction(n)) }
