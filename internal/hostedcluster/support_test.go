@@ -60,7 +60,7 @@ func TestWhatTheTableRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, "refused")
+	f := newFixture(t, "table")
 	f.create(t, f.pullSecret(), f.madeSecret())
 	refused, told := 0, 0
 	for i, row := range rows {
