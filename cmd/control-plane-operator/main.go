@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/minter"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/prober"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/minter"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/prober"
 	"github.com/hypershift-on-azure/hypershift/internal/kms"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )

@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/defrag"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/expose"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/rejoin"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/snapshot"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/defrag"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/expose"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/rejoin"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/snapshot"
 )
 
 func main() {

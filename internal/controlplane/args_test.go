@@ -19,7 +19,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 const group = "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/"

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 )
 
 // userClientCA is the authority of client certificates that spec.configuration.apiServer.clientCA names, PEM. One that is not there yet

@@ -12,9 +12,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineapprover"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. The rows between them are OpenShift's own; see openShiftOnly.

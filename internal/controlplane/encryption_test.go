@@ -15,7 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
+	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 

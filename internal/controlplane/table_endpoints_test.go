@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 func (f *fixture) checkEndpoints(rows *table.Table, plane string) {

@@ -14,8 +14,8 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // customName is the user's name for the API server.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
+	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
+	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitor"
+	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 )
 
 // managedTrust has the certificate authorities that the management cluster trusts, where it fills it in.

@@ -3,8 +3,8 @@ package apiserver
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/clusterconfig"
 )
 
 const (

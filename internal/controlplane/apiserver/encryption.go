@@ -8,7 +8,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/encryption"
+	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 )
 
 // AnnotationEncryptionHash of a pod is the hash of the encryption configuration it runs with.

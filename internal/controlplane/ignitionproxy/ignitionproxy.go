@@ -13,8 +13,8 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 const (

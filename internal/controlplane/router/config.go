@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // The time limits are those of connections that stay open for a day: watches, exec sessions, konnectivity's tunnels. Keep-alive finds

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // TestConfig: names lead to their backends, and whatever asks for none to the API server.
