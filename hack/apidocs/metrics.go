@@ -17,7 +17,7 @@ import (
 )
 
 const metricsPreamble = "# Metrics, rules and alerts\n\n" +
-	"Generated from `internal/metrics`, `internal/ignition` and `config/monitoring` by hack/generate.sh. The operator serves its metrics on " +
+	"Generated from `internal/metrics`, `internal/steps`, `internal/ignition` and `config/monitoring` by hack/generate.sh. The operator serves its metrics on " +
 	"port 9000 (`--metrics-addr`). Gauges are computed from its cache when they are asked for, so a series ends with its object. `_id` is the " +
 	"clusterID of the hosted cluster. Set is the smallest of `--metrics-set` that keeps the metric.\n\n" +
 	"The families of the controller framework (`controller_runtime_*`, `workqueue_*`, `rest_client_*`, `process_*`, `go_*`) are served beside them.\n"
@@ -30,15 +30,19 @@ func metricsPage() (string, error) {
 	for _, d := range metrics.Definitions() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, codes(d.Labels), d.Set, cell(d.Help))
 	}
-	served, err := ignitionMetrics()
-	if err != nil {
-		return "", err
+	for _, program := range []struct{ title, dir string }{
+		{"hypershift-operator and control-plane-operator", "internal/steps"}, {"ignition-server", "internal/ignition"},
+	} {
+		served, err := literalMetrics(program.dir)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n| Metric | Type | Meaning |\n|---|---|---|\n", program.title)
+		for _, d := range served {
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", d.Name, d.Type, cell(d.Help))
+		}
 	}
-	page.WriteString("\n## ignition-server\n\n| Metric | Type | Meaning |\n|---|---|---|\n")
-	for _, d := range served {
-		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", d.Name, d.Type, cell(d.Help))
-	}
-	err = ruleTables(&page)
+	err := ruleTables(&page)
 	return page.String(), err
 }
 
@@ -50,9 +54,9 @@ func codes(names []string) string {
 	return strings.Join(all, " ")
 }
 
-// ignitionMetrics finds the metrics that internal/ignition makes: literals of the options of Prometheus's library.
-func ignitionMetrics() ([]metrics.Definition, error) {
-	paths, err := filepath.Glob("internal/ignition/*.go")
+// literalMetrics finds the metrics that the code of a folder makes: literals of the options of Prometheus's library.
+func literalMetrics(dir string) ([]metrics.Definition, error) {
+	paths, err := filepath.Glob(dir + "/*.go")
 	if err != nil {
 		return nil, err
 	}
