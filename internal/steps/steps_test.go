@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"k8s.io/klog/v2"
+
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 type journal struct{ ran []ID }
@@ -88,7 +89,7 @@ func TestAStepAsksOnlyForWhatItDeclares(t *testing.T) {
 
 func TestTheLogTellsAReasonOnce(t *testing.T) {
 	var lines []string
-	ctx := klog.NewContext(context.Background(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	ctx := log.IntoContext(context.Background(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	why := "a"
 	plan := NewPlan("test", Step[*journal]{ID: "s", Run: func(*journal, context.Context) error {
 		if why == "" {

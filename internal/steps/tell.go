@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -60,18 +60,18 @@ func (p *Plan[P]) tell(ctx context.Context, key string, report Report) {
 		}
 	}
 	news := p.told.changed(key, held)
-	log := klog.FromContext(ctx)
+	told := log.FromContext(ctx)
 	for _, result := range report.results {
 		wrote := len(result.Writes) > 0
 		if wrote || news[result.ID] || result.Outcome == Failed {
 			duration.WithLabelValues(p.controller, string(result.ID), string(result.Outcome)).Observe(result.Took.Seconds())
 		}
 		if wrote {
-			log.Info("step wrote", "step", result.ID, "outcome", result.Outcome, "took", result.Took.Round(time.Millisecond).String(),
+			told.Info("step wrote", "step", result.ID, "outcome", result.Outcome, "took", result.Took.Round(time.Millisecond).String(),
 				"writes", strings.Join(result.Writes, ", "))
 		}
 		if news[result.ID] {
-			log.Info("step holds", "step", result.ID, "outcome", result.Outcome, "why", result.Err.Error())
+			told.Info("step holds", "step", result.ID, "outcome", result.Outcome, "why", result.Err.Error())
 		}
 	}
 }

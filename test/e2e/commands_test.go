@@ -21,7 +21,7 @@ import (
 //	setenv NAME COMMAND              sets a variable to what the command prints
 //	fills FILE NAME=VALUE...         replaces ${NAME} in the file
 //	prober NAMESPACE                 a pod of the management cluster with a shell, nc and wget
-//	kill, parts                      see kill_test.go
+//	crash, parts                     see crash_test.go
 //	quiet DURATION                   nobody writes to the management cluster, see quiet_test.go
 //	reads GUIDE LIST                 opens a guide whose commands are typed into one shell, but for those in the list
 //	types SECTION [TEXT]             types the next commands: all of the section, or through the first that has the text
@@ -37,7 +37,7 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 		"setenv": setenv,
 		"fills":  fills,
 		"prober": prober,
-		"kill":   kill,
+		"crash":  crash,
 		"parts":  parts,
 		"quiet":  quiet,
 		"reads":  reads,

@@ -18,14 +18,14 @@ import (
 // replaceLimit is how long a killed thing may take until another one runs in its place.
 const replaceLimit = 2 * time.Minute
 
-// kill is the script command: it ends what is named with SIGKILL and returns when another one runs in its place.
+// crash is the script command: it ends what is named with SIGKILL and returns when another one runs in its place.
 //
-//	kill pods NAMESPACE SELECTOR   every container of these pods, as the kernel would
-//	kill kubelet                   that of one worker
-//	kill part NAME                 a process of the sandbox; "supervisor" is one
-func kill(ts *testscript.TestScript, neg bool, args []string) {
+//	crash pods NAMESPACE SELECTOR   every container of these pods, as the kernel would
+//	crash kubelet                   that of one worker
+//	crash part NAME                 a process of the sandbox; "supervisor" is one
+func crash(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: kill pods NAMESPACE SELECTOR | kill kubelet | kill part NAME")
+		ts.Fatalf("usage: crash pods NAMESPACE SELECTOR | crash kubelet | crash part NAME")
 	}
 	began := time.Now()
 	var replaced func() bool
@@ -37,15 +37,15 @@ func kill(ts *testscript.TestScript, neg bool, args []string) {
 	case "part":
 		replaced = killPart(ts, args[1])
 	default:
-		ts.Fatalf("kill knows no %q", args[0])
+		ts.Fatalf("crash knows no %q", args[0])
 	}
 	for !replaced() {
 		if time.Since(began) > replaceLimit {
-			ts.Fatalf("kill %s: nothing runs in its place after %s", strings.Join(args, " "), replaceLimit)
+			ts.Fatalf("crash %s: nothing runs in its place after %s", strings.Join(args, " "), replaceLimit)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	ts.Logf("kill %s: replaced after %s", strings.Join(args, " "), time.Since(began).Round(100*time.Millisecond))
+	ts.Logf("crash %s: replaced after %s", strings.Join(args, " "), time.Since(began).Round(100*time.Millisecond))
 }
 
 func killPods(ts *testscript.TestScript, namespace, selector string) (replaced func() bool) {
