@@ -32,6 +32,7 @@ func (c Config) Teardown(ctx context.Context) error {
 	problems = append(problems, c.killPods(ctx))
 	problems = append(problems, c.removePodNetworks())
 	problems = append(problems, c.unmountAll())
+	problems = append(problems, removePorts(podBridge))
 	for _, link := range []string{podBridge, EdgeBridge} {
 		problems = append(problems, deleteLink(link))
 	}
@@ -269,6 +270,27 @@ func (c Config) owns(target string) bool {
 	return false
 }
 
+// removePorts removes what is plugged into a bridge: the host's ends of pods' links. They go with the pods' namespaces, but the kernel may
+// hold one of those for a while when nobody else does.
+func removePorts(name string) error {
+	bridge, err := netlink.LinkByName(name)
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	links, err := netlink.LinkList()
+	problems := []error{err}
+	for _, link := range links {
+		if link.Attrs().MasterIndex == bridge.Attrs().Index {
+			problems = append(problems, deleteLink(link.Attrs().Name))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 func deleteLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	var missing netlink.LinkNotFoundError
@@ -278,5 +300,8 @@ func deleteLink(name string) error {
 	if err != nil {
 		return err
 	}
-	return netlink.LinkDel(link)
+	if err := netlink.LinkDel(link); !errors.Is(err, unix.ENODEV) {
+		return err
+	}
+	return nil // it went by itself meanwhile
 }
