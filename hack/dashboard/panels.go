@@ -117,6 +117,9 @@ var rows = []row{
 			text: "Passes of each controller by their result."},
 		{title: "Time of a pass, 90 %", unit: seconds, legend: "{{controller}}", exprs: []string{
 			"histogram_quantile(0.9, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[5m])))"}, text: "Time in which nine of ten passes ended."},
+		{title: "Steps that did something, 90 %", unit: seconds, legend: "{{controller}} {{step}} {{outcome}}", exprs: []string{
+			"histogram_quantile(0.9, sum by (controller, step, outcome, le) (rate(hypershift_step_duration_seconds_bucket[5m])))"},
+			text: "Time of nine of ten steps of a pass that wrote something or were not done."},
 		{title: "Queues", unit: number, legend: "{{name}}", exprs: []string{"max by (name) (workqueue_depth)"}, text: "Objects that wait for a controller."},
 		{title: "Requests to the management API", unit: "reqps", legend: "{{method}} {{code}}", exprs: []string{"hypershift:operator:component_api_requests_total"},
 			text: "Requests that the operator makes."},
