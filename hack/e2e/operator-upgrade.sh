@@ -9,10 +9,11 @@ go build -o "$WORK/images" ./test/e2e/images
 CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X $MODULE/internal/version.Version=$NEXT" -o "$DIR/" ./cmd/hypershift ./cmd/hypershift-operator
 "$WORK/images" program --from "$OPERATOR" --to "${OPERATOR%:*}:$NEXT" --file usr/bin/hypershift-operator="$DIR/hypershift-operator"
 
-# The pods of the hosted cluster, and how often their containers were started.
+# The pods of the hosted cluster, and how often their containers were started; not those that are ending already.
+STARTS='{{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}} {{.metadata.uid}}{{range .status.containerStatuses}} {{.name}}={{.restartCount}}{{end}}{{"\n"}}{{end}}{{end}}'
 pods() {
-  kubectl -n $CPNS get pods -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.uid}{range .status.containerStatuses[*]} {.name}={.restartCount}{end}{"\n"}{end}' | sort
-  guest get pods -A -o jsonpath='{range .items[*]}{.metadata.name} {.metadata.uid}{range .status.containerStatuses[*]} {.name}={.restartCount}{end}{"\n"}{end}' | sort
+  kubectl -n $CPNS get pods -o go-template="$STARTS" | sort
+  guest get pods -A -o go-template="$STARTS" | sort
 }
 history() { kubectl -n $NAMESPACE get hostedcluster $NAME -o jsonpath='{.status.version.history}'; }
 # undisturbed WHAT: the new operator has seen the cluster, and nothing of it is another.
