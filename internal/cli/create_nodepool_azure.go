@@ -136,7 +136,7 @@ const maxSkew = 3
 // checkSkew refuses a release that is newer than the hosted cluster, or too old for it. What cannot be read from here the operator
 // reads.
 func (f *nodePoolFlags) checkSkew(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, messages io.Writer) error {
-	running := hostedVersion(hc)
+	running := release.Completed(hc)
 	if f.ReleaseImage == "" || f.ReleaseImage == hc.Spec.Release.Image || running == "" {
 		return nil
 	}
@@ -157,19 +157,6 @@ func (f *nodePoolFlags) checkSkew(ctx context.Context, c client.Client, hc *hype
 		return fmt.Errorf("--release-image: version %s of the node pool is less than version %s of HostedCluster %s by more than %d minor versions; give a newer release", pool, running, hc.Name, maxSkew)
 	}
 	return nil
-}
-
-// hostedVersion is the newest version that the cluster has completed, else the one it is going to.
-func hostedVersion(hc *hyperv1.HostedCluster) string {
-	if hc.Status.Version == nil {
-		return ""
-	}
-	for _, entry := range hc.Status.Version.History {
-		if entry.State == hyperv1.CompletedUpdate {
-			return entry.Version
-		}
-	}
-	return hc.Status.Version.Desired.Version
 }
 
 func (f *nodePoolFlags) versionOf(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) (*utilversion.Version, error) {

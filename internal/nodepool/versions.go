@@ -73,22 +73,9 @@ func (p *pass) validTarget() error {
 
 func (r *Reconciler) versionSkew(_ context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolSupportedVersionSkew
-	status, reason, message := skew(clusterVersion(p.hc), p.release.Version)
+	status, reason, message := skew(release.Completed(p.hc), p.release.Version)
 	p.set(condition, status, reason, message)
 	return nil
-}
-
-// clusterVersion is the newest version the cluster has completed, else the one it is going to.
-func clusterVersion(hc *hyperv1.HostedCluster) string {
-	if hc.Status.Version == nil {
-		return ""
-	}
-	for _, entry := range hc.Status.Version.History {
-		if entry.State == hyperv1.CompletedUpdate {
-			return entry.Version
-		}
-	}
-	return hc.Status.Version.Desired.Version
 }
 
 func skew(cluster, pool string) (corev1.ConditionStatus, string, string) {

@@ -165,15 +165,6 @@ func (p *Plan[P]) take(ctx context.Context, i int, pass P, report Report) {
 // Forget drops what the plan remembers of an object that is gone.
 func (p *Plan[P]) Forget(key string) { p.told.forget(key) }
 
-// IDs of the steps, in their order.
-func (p *Plan[P]) IDs() []ID {
-	ids := make([]ID, len(p.steps))
-	for i, step := range p.steps {
-		ids[i] = step.ID
-	}
-	return ids
-}
-
 func outcomeOf(err error) Outcome {
 	var waiting *Waiting
 	var stopped *Stopped
