@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,8 +57,12 @@ func TestRun(t *testing.T) {
 	t.Setenv("KUBECONFIG", kubetest.Kubeconfig(t, asOperator, t.TempDir()))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
+	port, err := strconv.Atoi(kubetest.FreePort(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		ended <- run(ctx, config{namespace: "hypershift", metricsAddr: "0", healthAddr: "127.0.0.1:0", privatePlatform: "None", webhookPort: freePort(t)})
+		ended <- run(ctx, config{namespace: "hypershift", metricsAddr: "0", healthAddr: "127.0.0.1:0", privatePlatform: "None", webhookPort: port})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -130,16 +134,6 @@ func installConverted(t *testing.T, restConfig *rest.Config) {
 	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: crds}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func cluster(image string) *hyperv1.HostedCluster {

@@ -298,7 +298,7 @@ func (u *upgrade) operator() (stop func()) {
 	u.Helper()
 	output := &bytes.Buffer{}
 	command := exec.Command(os.Args[0], "run", "--namespace=hypershift", "--metrics-addr=0", "--health-addr=0", "--ingress-domain=apps.example.com",
-		"--control-plane-operator-image="+u.plane.Settings.Image, fmt.Sprintf("--webhook-port=%d", freePort(u.T)))
+		"--control-plane-operator-image="+u.plane.Settings.Image, "--webhook-port="+kubetest.FreePort(u.T))
 	command.Env = append(os.Environ(), asOperator+"=true")
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

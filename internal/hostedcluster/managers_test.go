@@ -2,7 +2,6 @@ package hostedcluster
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -66,18 +65,15 @@ func (f *fixture) runManager(t *testing.T, workload, program string) {
 			t.Fatal(err)
 		}
 	}
-	health := freeAddress(t)
-	_, webhookPort, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	health := kubetest.FreeAddress(t)
+	webhookPort := kubetest.FreePort(t)
 	args := []string{"--kubeconfig=" + f.kubeconfig(t, workload, folder), "--webhook-port=" + webhookPort}
 	for _, arg := range f.deployment(t, workload).Spec.Template.Spec.Containers[0].Args {
 		switch {
 		case strings.HasPrefix(arg, "--health-addr="):
 			arg = "--health-addr=" + health
 		case strings.HasPrefix(arg, "--diagnostics-address="):
-			arg = "--diagnostics-address=" + freeAddress(t)
+			arg = "--diagnostics-address=" + kubetest.FreeAddress(t)
 		case strings.HasPrefix(arg, "--webhook-cert-dir="):
 			arg = "--webhook-cert-dir=" + folder
 		case strings.HasPrefix(arg, "--leader-elect"):
@@ -133,16 +129,6 @@ func eventually(t *testing.T, what string, done func() bool) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func linesWith(text, part string) string {

@@ -3,7 +3,6 @@ package hostedcluster
 import (
 	"context"
 	"errors"
-	"net"
 	"os/exec"
 	"slices"
 	"strings"
@@ -81,10 +80,7 @@ func newWorld(t *testing.T, name string) *world {
 // runKubeControllers empties deleted namespaces and collects what lost its owner.
 func runKubeControllers(t *testing.T, config *rest.Config) {
 	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := kubetest.FreePort(t)
 	output := &lockedBuffer{}
 	command := exec.CommandContext(t.Context(), kubetest.Program(t, "kube-controller-manager"),
 		"--kubeconfig="+kubetest.Kubeconfig(t, config, t.TempDir()), "--controllers=namespace-controller,garbage-collector-controller",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
 // clockTicks of /proc/<pid>/stat per second; Linux shows a hundred to every program.
@@ -51,11 +52,8 @@ func startOperator(t *testing.T, program, kubeconfig string) *operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &operator{log: log, metrics: freeAddress(t), done: make(chan struct{})}
-	_, webhookPort, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := &operator{log: log, metrics: kubetest.FreeAddress(t), done: make(chan struct{})}
+	webhookPort := kubetest.FreePort(t)
 	o.cmd = exec.Command(program, "run", "--namespace", "hypershift", "--metrics-addr", o.metrics, "--health-addr", "0", "--webhook-port", webhookPort)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	o.cmd.Stdout, o.cmd.Stderr = log, log
@@ -202,15 +200,4 @@ func scrape(ctx context.Context, httpClient *http.Client, url string) (map[strin
 		samples[line[:at]] = value
 	}
 	return samples, nil
-}
-
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(context.WithoutCancel(t.Context()), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -3,7 +3,6 @@ package defrag
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -24,7 +23,7 @@ func startEtcd(t *testing.T, members int) []string {
 	program := kubetest.Program(t, "etcd")
 	var peers, clients, initial []string
 	for i := range members {
-		peers, clients = append(peers, freeURL(t)), append(clients, freeURL(t))
+		peers, clients = append(peers, "http://"+kubetest.FreeAddress(t)), append(clients, "http://"+kubetest.FreeAddress(t))
 		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	for i := range members {
@@ -41,16 +40,6 @@ func startEtcd(t *testing.T, members int) []string {
 		})
 	}
 	return clients
-}
-
-func freeURL(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return "http://" + listener.Addr().String()
 }
 
 // TestDefragment fills three members and empties them again: what they keep on disk goes, and their data stays.
@@ -117,7 +106,7 @@ func TestDefragment(t *testing.T) {
 		t.Errorf("the data: %v, %v", got, err)
 	}
 
-	o.Endpoints = append(o.Endpoints, freeURL(t))
+	o.Endpoints = append(o.Endpoints, "http://"+kubetest.FreeAddress(t))
 	if err := o.round(ctx); err == nil {
 		t.Error("members are defragmented while another one is away")
 	}
@@ -168,7 +157,7 @@ func TestLease(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Options{Namespace: "clusters-demo", Identity: "etcd-1", Endpoints: []string{freeURL(t)}}.run(ctx, api)
+		ended <- Options{Namespace: "clusters-demo", Identity: "etcd-1", Endpoints: []string{"http://" + kubetest.FreeAddress(t)}}.run(ctx, api)
 	}()
 	holder := func() string {
 		lease, err := api.CoordinationV1().Leases("clusters-demo").Get(t.Context(), LeaseName, metav1.GetOptions{})

@@ -40,7 +40,7 @@ func newCluster(t *testing.T) *cluster {
 	ca, cert, key := certificate(t)
 	var initial, endpoints []string
 	for i := range c.members {
-		c.members[i] = Options{Name: fmt.Sprintf("etcd-%d", i), PeerURL: freeURL(t), ClientURL: freeURL(t), DataDir: t.TempDir(),
+		c.members[i] = Options{Name: fmt.Sprintf("etcd-%d", i), PeerURL: "https://" + kubetest.FreeAddress(t), ClientURL: "https://" + kubetest.FreeAddress(t), DataDir: t.TempDir(),
 			Token: "test", QuotaBytes: 1 << 30, BegunFile: c.begun,
 			CAFile: ca, CertFile: cert, KeyFile: key, PeerCertFile: cert, PeerKeyFile: key}
 		initial = append(initial, c.members[i].Name+"="+c.members[i].PeerURL)
@@ -56,16 +56,6 @@ func newCluster(t *testing.T) *cluster {
 		}
 	})
 	return c
-}
-
-func freeURL(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return "https://" + listener.Addr().String()
 }
 
 // certificate is one for a client and a server on this machine, and its own authority.
