@@ -1,0 +1,89 @@
+// Package contract has the names that packages of this project agree on: objects, their keys, labels, environment variables and
+// addresses. The names that users set (annotations, labels of the API) are in api/v1beta1; a name that one package alone uses stays in it.
+package contract
+
+// Secrets and ConfigMaps of a control plane's namespace.
+const (
+	// PullSecret is a Secret with the registries' credentials, key corev1.DockerConfigJsonKey.
+	PullSecret = "pull-secret"
+	// SSHKey is a Secret with the public key that machines let in.
+	SSHKey = "ssh-key"
+	// SigningKey is a Secret with the key pair that signs service account tokens.
+	SigningKey        = "sa-signing-key"
+	SigningPrivateKey = "service-account.key"
+	SigningPublicKey  = "service-account.pub"
+	// UserCABundle is a ConfigMap with the authorities that the user trusts, key CABundleKey.
+	UserCABundle = "user-ca-bundle"
+	CABundleKey  = "ca-bundle.crt"
+	// CloudConfig is a ConfigMap, in the guest a Secret too, with the configuration of Azure's cloud provider, key CloudConfigKey.
+	CloudConfig    = "azure-cloud-config"
+	CloudConfigKey = "cloud.conf"
+	// KMSConfig is a Secret with the configuration of the key vault's provider, key CloudConfigKey.
+	KMSConfig = "azure-kms-config"
+	// KonnectivityCABundle is a ConfigMap with the tunnel's authority, key CAKey.
+	KonnectivityCABundle = "konnectivity-ca-bundle"
+	// KubeletCA and KubeletClientCA are ConfigMaps with the authorities of kubelets' serving and client certificates, key CAKey.
+	KubeletCA       = "kubelet-ca"
+	KubeletClientCA = "kubelet-client-ca"
+	// ClientCA and AggregatorClientCA are ConfigMaps with the authorities of the API server's clients, key CAKey.
+	ClientCA           = "client-ca"
+	AggregatorClientCA = "aggregator-client-ca"
+	// TokenMinterKubeconfig is a Secret with the kubeconfig of the token minter, key KubeconfigKey.
+	TokenMinterKubeconfig = "token-minter-kubeconfig"
+)
+
+// Keys of Secrets and ConfigMaps.
+const (
+	CAKey         = "ca.crt"
+	KubeconfigKey = "kubeconfig"
+	// ValueKey is Cluster API's own: the kubeconfig of a Cluster, the user data of a Machine.
+	ValueKey = "value"
+)
+
+// Workloads of a control plane, and the services and accounts that are called as they are.
+const (
+	Etcd                   = "etcd"
+	EtcdClientService      = "etcd-client"
+	APIServer              = "kube-apiserver"
+	ControllerManager      = "kube-controller-manager"
+	Scheduler              = "kube-scheduler"
+	CloudControllerManager = "cloud-controller-manager"
+	ControlPlaneOperator   = "control-plane-operator"
+	ConfigOperator         = "hosted-cluster-config-operator"
+	IgnitionServer         = "ignition-server"
+	ClusterAPI             = "cluster-api"
+	ClusterAPIProvider     = "capi-provider"
+	MachineApprover        = "machine-approver"
+	// WorkloadIdentityWebhook mutates guest pods that use a workload identity.
+	WorkloadIdentityWebhook = "azure-workload-identity-webhook"
+)
+
+// Labels and annotations of others' contracts.
+const (
+	// ClusterNameLabel marks the objects of Cluster API that belong to a Cluster.
+	ClusterNameLabel = "cluster.x-k8s.io/cluster-name"
+	// PausedAnnotation keeps Cluster API's controllers from an object.
+	PausedAnnotation = "cluster.x-k8s.io/paused"
+	// PolicyGroupLabel marks the namespaces of routers, which network policies let in: PolicyGroupIngress.
+	PolicyGroupLabel   = "network.openshift.io/policy-group"
+	PolicyGroupIngress = "ingress"
+	// InjectTrustLabel asks OpenShift to fill a ConfigMap with the authorities that the management cluster trusts.
+	InjectTrustLabel = "config.openshift.io/inject-trusted-cabundle"
+)
+
+// Environment variables.
+const (
+	AzureClientID           = "AZURE_CLIENT_ID"
+	AzureTenantID           = "AZURE_TENANT_ID"
+	AzureFederatedTokenFile = "AZURE_FEDERATED_TOKEN_FILE"
+	// PodNamespace has the namespace of the pod it is set in.
+	PodNamespace = "MY_NAMESPACE"
+	// CertificateScale shortens the lives of certificates for tests: the length of a day, such as "24m".
+	CertificateScale = "CERT_ROTATION_SCALE"
+)
+
+// DefaultAdvertiseAddress is where a guest's nodes reach their API server when the HostedCluster names no address, IPv4.
+const DefaultAdvertiseAddress = "172.20.0.1"
+
+// CloudTokenAudience is the audience of tokens that Entra exchanges.
+const CloudTokenAudience = "api://AzureADTokenExchange"
