@@ -53,7 +53,7 @@ var (
 	proxyCAExpiry  = clusterGauge(Telemetry, "hypershift_cluster_proxy_ca_expiry_timestamp",
 		"Unix time in seconds at which the first certificate of the proxy's CA bundle expires; absent without a readable bundle.")
 	identityProviders = clusterGauge(Telemetry, "hypershift_cluster_identity_providers", "Number of identity providers of a type.", "identity_provider")
-	etcdManual        = clusterGauge(Telemetry, "hypershift_etcd_manual_intervention_required", "1 when the repair of etcd failed and somebody has to look, else 0.")
+	etcdManual        = clusterGauge(Telemetry, "hypershift_etcd_manual_intervention_required", "1 when the repair of etcd failed and somebody has to look, else 0; nothing repairs etcd by itself yet, so it is 0 unless somebody else reports EtcdRecoveryActive.")
 	sizeOverride      = clusterGauge(SRE, "hypershift_cluster_size_override_instances", "1 when annotation "+sizeOverrideAnnotation+" sets the size of the hosted cluster, else 0.")
 
 	encryptionState = clusterGauge(SRE, "hypershift_encryption_migration_state", "1 for the state of the last change of the key that encrypts Secrets.", "state")

@@ -5,12 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/config"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics"
 	"github.com/hypershift-on-azure/hypershift/sandbox/payload/build"
 )
 
@@ -167,6 +170,32 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 		}
 		if r.Labels["severity"] == "" || !strings.HasPrefix(r.Annotations["runbook"], "1. ") {
 			t.Errorf("alert %s: severity %q, runbook %q", r.Alert, r.Labels["severity"], r.Annotations["runbook"])
+		}
+	}
+}
+
+// idle are the series of the contract that tell nothing, because no program here does yet what they would tell of.
+var idle = []string{"hypershift_etcd_manual_intervention_required", "hypershift_cluster_guest_cloud_resources_deleting_duration_seconds"}
+
+// TestAlertsCanFire: an alert reads series that the operator has, and that can change.
+func TestAlertsCanFire(t *testing.T) {
+	told := map[string]bool{"workqueue_depth": true} // controller-runtime's
+	for _, d := range metrics.Definitions() {
+		told[d.Name] = !slices.Contains(idle, d.Name)
+	}
+	name := regexp.MustCompile(`\b(hypershift_\w+|workqueue_\w+)`)
+	for _, r := range rules(t) {
+		if r.Alert == "" {
+			continue
+		}
+		read := name.FindAllString(r.Expr, -1)
+		if len(read) == 0 {
+			t.Errorf("alert %s reads no series of the operator: %s", r.Alert, r.Expr)
+		}
+		for _, series := range read {
+			if !told[series] {
+				t.Errorf("alert %s reads %s, which no program here changes", r.Alert, series)
+			}
 		}
 	}
 }
