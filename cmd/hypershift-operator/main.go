@@ -54,6 +54,7 @@ func runCommand() *cobra.Command {
 	flags.IntVar(&c.webhookPort, "webhook-port", 0, "port of the webhook that converts between the versions of Cluster API's kinds; 0 is off")
 	flags.StringVar(&c.ingressDomain, "ingress-domain", "", "domain for the management cluster's Routes; its own Ingress configuration says it when empty")
 	flags.StringVar(&c.registryOverrides, "registry-overrides", "", "mirrors for images that run on the management cluster, as source=mirror,source=mirror")
+	flags.BoolVar(&c.allowPrivateRegistries, "allow-private-registries", false, "read the images that HostedClusters and NodePools name from private networks too")
 	flags.StringSliceVar(&c.egressBlockCIDRs, "hcp-egress-block-cidrs", nil, "networks that control planes must not reach")
 	flags.StringVar(&c.controlPlaneOperatorImage, "control-plane-operator-image", "", "image of the control-plane operator of every cluster, instead of the payload's")
 	flags.StringVar(&c.privatePlatform, "private-platform", "None", "platform of private endpoints; only None is served")

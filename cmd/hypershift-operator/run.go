@@ -28,6 +28,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion"
+	"github.com/hypershift-on-azure/hypershift/internal/egress"
 	"github.com/hypershift-on-azure/hypershift/internal/events"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
@@ -61,6 +62,7 @@ type config struct {
 	ingressDomain             string
 	registryOverrides         string
 	egressBlockCIDRs          []string
+	allowPrivateRegistries    bool
 	privatePlatform           string
 	clusterMonitoring, debug  bool
 }
@@ -195,9 +197,15 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, fmt.Errorf("--registry-overrides: %w", err)
 	}
-	reader := release.Reader{Proxy: proxyFunc(proxy)}
+	reader := release.Reader{
+		Proxy:   proxyFunc(proxy),
+		Guard:   &egress.Policy{AllowPrivate: c.allowPrivateRegistries},
+		Trusted: installedFrom(image, c.controlPlaneOperatorImage, overrides),
+	}
+	cache, labels := release.NewCache(reader), release.NewLabelCache(reader)
+	cache.Limits, labels.Limits = tenantLimits, tenantLimits
 	releases := release.Overridden{
-		Source:     release.Mirrored{Source: release.NewCache(reader), Mirrors: mirrors.List},
+		Source:     release.Mirrored{Source: cache, Mirrors: mirrors.List},
 		Registries: overrides,
 	}
 	var dashboards hostedcluster.Dashboards
@@ -211,7 +219,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
 		Releases:                  releases,
-		Labels:                    release.NewLabelCache(reader),
+		Labels:                    labels,
 		Mirrors:                   mirrors,
 		RegistryOverrides:         c.registryOverrides,
 		Capabilities:              capabilities,
@@ -229,6 +237,23 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		Dashboards:                dashboards,
 		Proxy:                     proxy,
 	}, pools, nil
+}
+
+// tenantLimits: a worker that waits two seconds for a registry is one that others miss for two seconds.
+var tenantLimits = release.Limits{Wait: 2 * time.Second, PerTenant: 4}
+
+// installedFrom are the places of images that the installation chose, which may be in a private network.
+func installedFrom(operator, controlPlaneOperator string, overrides []release.Mirror) []string {
+	var places []string
+	for _, image := range []string{operator, controlPlaneOperator, os.Getenv("IMAGE_CLUSTER_API"), os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"), os.Getenv("IMAGE_KONNECTIVITY")} {
+		if image != "" {
+			places = append(places, release.Repository(image))
+		}
+	}
+	for _, override := range overrides {
+		places = append(places, override.Mirrors...)
+	}
+	return places
 }
 
 // proxyFunc is not http.ProxyFromEnvironment, which looks at the environment once: the proxy may come from the management cluster.

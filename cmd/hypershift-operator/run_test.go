@@ -62,7 +62,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		ended <- run(ctx, config{namespace: "hypershift", metricsAddr: "0", healthAddr: "127.0.0.1:0", privatePlatform: "None", webhookPort: port})
+		ended <- run(ctx, config{namespace: "hypershift", metricsAddr: "0", healthAddr: "127.0.0.1:0", privatePlatform: "None", webhookPort: port,
+			registryOverrides: releasetest.Trust(image)})
 	}()
 	t.Cleanup(func() {
 		cancel()

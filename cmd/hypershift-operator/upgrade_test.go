@@ -298,7 +298,8 @@ func (u *upgrade) operator() (stop func()) {
 	u.Helper()
 	output := &bytes.Buffer{}
 	command := exec.Command(os.Args[0], "run", "--namespace=hypershift", "--metrics-addr=0", "--health-addr=0", "--ingress-domain=apps.example.com",
-		"--control-plane-operator-image="+u.plane.Settings.Image, "--webhook-port="+kubetest.FreePort(u.T))
+		"--control-plane-operator-image="+u.plane.Settings.Image, "--webhook-port="+kubetest.FreePort(u.T),
+		"--registry-overrides="+releasetest.Trust(u.image))
 	command.Env = append(os.Environ(), asOperator+"=true")
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

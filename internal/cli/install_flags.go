@@ -41,6 +41,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", false, "add roles for the groups hypershift-client and hypershift-readers")
 	flags.StringToStringVar(&o.ExtraEnv, "additional-operator-env-vars", nil, "extra environment of the operator")
 	flags.StringSliceVar(&o.EgressBlockCIDRs, "hcp-egress-block-cidrs", nil, "networks that control planes must not reach")
+	flags.BoolVar(&o.AllowPrivateRegistries, "allow-private-registries", false, "let HostedClusters name images in registries of private networks (10.0.0.0/8 and the like); others are refused without it")
 	flags.StringVar(&o.IngressDomain, "ingress-domain", "", "domain of Routes on a management cluster without a router, which then gets ours")
 	flags.StringVar(&o.PrivatePlatform, "private-platform", "None", "platform of private endpoints")
 	flags.StringVar(&o.PlatformMonitoring, "platform-monitoring", "", "None, OperatorOnly or All")

@@ -34,6 +34,9 @@ func (p *pass) readImageLabels(ctx context.Context) error {
 		return nil
 	}
 	labels, err := p.Labels.Labels(ctx, p.helperImage, p.imageAccess)
+	if release.Pending(err) {
+		return &steps.Waiting{For: err.Error(), After: askAgain}
+	}
 	if err != nil {
 		return fmt.Errorf("what the control-plane operator of %s can do: %w", p.controlPlaneImage(), err)
 	}

@@ -93,7 +93,7 @@ func mirrorsOf(policy *unstructured.Unstructured, list string) []release.Mirror 
 		source, _, sourceErr := unstructured.NestedString(fields, "source")
 		mirrors, _, mirrorsErr := unstructured.NestedStringSlice(fields, "mirrors")
 		if sourceErr == nil && mirrorsErr == nil && source != "" && len(mirrors) > 0 {
-			found = append(found, release.Mirror{Source: source, Mirrors: mirrors})
+			found = append(found, release.Mirror{Source: source, Mirrors: mirrors, Managed: true})
 		}
 	}
 	return found

@@ -21,6 +21,9 @@ import (
 // recheckRelease is how soon a payload that was found wrong is looked at again: an image may be pushed without any event here.
 const recheckRelease = time.Minute
 
+// askAgain is how soon the answer of a registry is looked for that is slow.
+const askAgain = 2 * time.Second
+
 // firstWithOperator is the minor version of 4 from which on this operator's own image may run a control plane whose payload has none.
 const firstWithOperator = 9
 
@@ -65,6 +68,8 @@ func (p *pass) usableRelease(ctx context.Context, image string, access release.A
 	found, err := p.Releases.Lookup(ctx, image, access)
 	var unread *release.Error
 	switch {
+	case release.Pending(err):
+		return nil, &steps.Waiting{For: err.Error(), After: askAgain}
 	case errors.As(err, &unread) && unread.Reason == release.ReasonArchNotFound:
 		return nil, p.rejectRelease(hyperv1.PayloadArchNotFoundReason, err)
 	case errors.As(err, &unread) && !unread.Transient():
@@ -87,6 +92,7 @@ func (p *pass) releaseAccess(ctx context.Context) (release.Access, error) {
 	}
 	before := kube.Find(p.hc.Status.Conditions, hyperv1.ValidReleaseImage)
 	access := release.Access{
+		Tenant:     p.hc.Namespace,
 		PullSecret: secret.Data[hyperv1.PullSecretKey],
 		Mirrors:    release.ContentSources(p.hc.Spec.ImageContentSources),
 		Recheck:    before != nil && before.Status == metav1.ConditionFalse,

@@ -172,6 +172,9 @@ func (o *Options) operatorArgs() []string {
 	for _, cidr := range o.EgressBlockCIDRs {
 		args = append(args, "--hcp-egress-block-cidrs="+cidr)
 	}
+	if o.AllowPrivateRegistries {
+		args = append(args, "--allow-private-registries")
+	}
 	if o.RegistryOverrides != "" {
 		args = append(args, "--registry-overrides="+o.RegistryOverrides)
 	}

@@ -53,9 +53,12 @@ type Options struct {
 	// SkipCRDs are definitions to leave alone, by name.
 	SkipCRDs []string
 
-	AdminRBAC          bool
-	ExtraEnv           map[string]string
-	EgressBlockCIDRs   []string
+	AdminRBAC        bool
+	ExtraEnv         map[string]string
+	EgressBlockCIDRs []string
+	// AllowPrivateRegistries lets the images that HostedClusters name be read from private networks.
+	AllowPrivateRegistries bool
+
 	PrivatePlatform    string
 	PlatformMonitoring string
 	MetricsSet         string

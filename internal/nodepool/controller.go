@@ -165,6 +165,9 @@ func (r *Reconciler) run(ctx context.Context, p *pass) error {
 		return err
 	}
 	report := plan.Run(ctx, client.ObjectKeyFromObject(p.np).String(), p)
+	if after := report.Again(); after > 0 {
+		p.again(after)
+	}
 	return errors.Join(report.Err(), r.health(ctx, p))
 }
 

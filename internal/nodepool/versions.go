@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,13 +13,20 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
+
+// slowRegistry is how soon the answer of a registry is looked for that takes its time.
+const slowRegistry = 2 * time.Second
 
 // maxSkew is how many minor versions nodes may be behind the control plane.
 const maxSkew = 3
 
 func (r *Reconciler) releaseImage(ctx context.Context, p *pass) error {
 	err := r.lookupRelease(ctx, p)
+	if release.Pending(err) {
+		return &steps.Waiting{For: err.Error(), After: slowRegistry}
+	}
 	if err == nil {
 		err = p.validTarget()
 	}
@@ -36,6 +44,7 @@ func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
 		return fmt.Errorf("read pull secret %q: %w", p.hc.Spec.PullSecret.Name, err)
 	}
 	p.access = release.Access{
+		Tenant:     p.hc.Namespace,
 		PullSecret: secret.Data[hyperv1.PullSecretKey],
 		Mirrors:    release.ContentSources(p.hc.Spec.ImageContentSources),
 		Recheck:    p.condition(hyperv1.NodePoolValidReleaseImage).Status == corev1.ConditionFalse,

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/hypershift-on-azure/hypershift/internal/egress"
 )
 
 // Reason says why an image could not be read.
@@ -24,6 +27,10 @@ const (
 	ReasonNotFound Reason = "NotFound"
 	// ReasonUnreachable: the registry did not answer, or answered with an error that may pass.
 	ReasonUnreachable Reason = "Unreachable"
+	// ReasonPending: the registry was asked and has not answered yet; the answer is there for a later call.
+	ReasonPending Reason = "Pending"
+	// ReasonRefusedAddress: the image leads to an address that the operator does not reach for tenants.
+	ReasonRefusedAddress Reason = "RefusedAddress"
 	// ReasonNotAPayload: the image exists but is not a usable release payload.
 	ReasonNotAPayload Reason = "NotAPayload"
 	// ReasonNotAnImage: what the registry has under the name has no configuration that can be read.
@@ -38,6 +45,8 @@ var remedies = map[Reason]string{
 	ReasonUnauthorized:      "add credentials for this registry to the pull secret",
 	ReasonNotFound:          "check repository and tag or digest",
 	ReasonUnreachable:       "check registry, proxy and trust bundle; it is tried again",
+	ReasonPending:           "the answer is waited for",
+	ReasonRefusedAddress:    "use a registry that is reached by https at a public address",
 	ReasonNotAPayload:       "use an OpenShift-style release image",
 	ReasonNotAnImage:        "use an image whose manifest and configuration can be read",
 	ReasonArchNotFound:      "use a release image for amd64, arm64, ppc64le or s390x, or one for several",
@@ -54,13 +63,30 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("read image %q: %s: %v; %s", e.Image, e.Reason, e.Cause, remedies[e.Reason])
+	return fmt.Sprintf("read image %q: %s: %s; %s", e.Image, e.Reason, shortened(e.Cause), remedies[e.Reason])
 }
 
 func (e *Error) Unwrap() error { return e.Cause }
 
+// causeBytes is what a message says of a cause at most: a registry may answer with megabytes, and messages end in conditions and logs.
+const causeBytes = 1024
+
+func shortened(cause error) string {
+	text := strings.ToValidUTF8(fmt.Sprint(cause), "\uFFFD")
+	if len(text) <= causeBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:causeBytes], "") + " …"
+}
+
 // Transient tells whether the same call may succeed later without a change by the user.
-func (e *Error) Transient() bool { return e.Reason == ReasonUnreachable }
+func (e *Error) Transient() bool { return e.Reason == ReasonUnreachable || e.Reason == ReasonPending }
+
+// Pending tells whether the answer is on its way; when to ask again is then a matter of a moment, and nothing is known of the image.
+func Pending(err error) bool {
+	var failure *Error
+	return errors.As(err, &failure) && failure.Reason == ReasonPending
+}
 
 // remoteError classifies what a registry call returned. What is not known to be the image's fault may pass.
 func remoteError(image string, err error) *Error {
@@ -72,6 +98,8 @@ func remoteError(image string, err error) *Error {
 	)
 	reason := ReasonUnreachable
 	switch {
+	case errors.Is(err, egress.ErrRefused):
+		reason = ReasonRefusedAddress
 	case errors.As(err, &known):
 		return &Error{Image: image, Reason: known.Reason, Cause: known.Cause}
 	case errors.Is(err, errUnusable), errors.Is(err, remote.ErrSchema1), errors.As(err, &syntax), errors.As(err, &wrongType):

@@ -75,7 +75,7 @@ func FuzzParseMirrors(f *testing.F) {
 		if repository+suffix != image {
 			t.Fatalf("%q is split into %q and %q", image, repository, suffix)
 		}
-		for _, found := range mirrored(image, mirrors) {
+		for _, found := range MirrorsOf(image, mirrors) {
 			if !strings.HasSuffix(found, suffix) {
 				t.Fatalf("%q loses %q", found, suffix)
 			}

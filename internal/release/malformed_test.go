@@ -276,7 +276,7 @@ func TestCutTransfer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := []remote.Option{remote.WithAuthFromKeychain(client.keychain), remote.WithTransport(cutting{client})}
+	options := []remote.Option{remote.WithAuthFromKeychain(client.keychain), remote.WithTransport(cutting{client.guarded})}
 	_, failure := read(t.Context(), reference, options)
 	if failure == nil || failure.Reason != ReasonUnreachable {
 		t.Errorf("got %v", failure)

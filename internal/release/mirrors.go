@@ -19,6 +19,8 @@ type Mirror struct {
 	Source string
 	// Mirrors stand in for the source, in order of preference.
 	Mirrors []string
+	// Managed: the management cluster's administrator chose them, so they may be in a private network.
+	Managed bool
 }
 
 // ContentSources are the mirrors that a hosted cluster's API names.
@@ -74,6 +76,9 @@ func ParseOverrides(text string) ([]Mirror, error) {
 			return nil, fmt.Errorf("%s has two destinations, %s and %s; keep one", override.Source, override.Mirrors[0], override.Mirrors[1])
 		}
 	}
+	for i := range overrides {
+		overrides[i].Managed = true
+	}
 	return overrides, nil
 }
 
@@ -90,10 +95,16 @@ func ParseImages(text string) (map[string]string, error) {
 	return images, nil
 }
 
+// place is one reference of an image; managed as its Mirror.
+type place struct {
+	image   string
+	managed bool
+}
+
 // mirrored lists where an image's mirrors have it: those of the longest source that it lies below.
-func mirrored(image string, mirrors []Mirror) []string {
+func mirrored(image string, mirrors []Mirror) []place {
 	repository, suffix := repositoryOf(image)
-	longest, found := -1, []string(nil)
+	longest, found := -1, []place(nil)
 	for _, m := range mirrors {
 		source := strings.TrimSuffix(m.Source, "/")
 		rest, below := strings.CutPrefix(repository, source)
@@ -104,14 +115,26 @@ func mirrored(image string, mirrors []Mirror) []string {
 			longest, found = len(source), nil
 		}
 		for _, mirror := range m.Mirrors {
-			found = append(found, strings.TrimSuffix(mirror, "/")+rest+suffix)
+			found = append(found, place{strings.TrimSuffix(mirror, "/") + rest + suffix, m.Managed})
 		}
 	}
 	return found
 }
 
 // MirrorsOf are the names under which an image may lie elsewhere, in order of preference.
-func MirrorsOf(image string, mirrors []Mirror) []string { return mirrored(image, mirrors) }
+func MirrorsOf(image string, mirrors []Mirror) []string {
+	var images []string
+	for _, place := range mirrored(image, mirrors) {
+		images = append(images, place.image)
+	}
+	return images
+}
+
+// Repository is a reference without its tag or digest.
+func Repository(image string) string {
+	repository, _ := repositoryOf(image)
+	return repository
+}
 
 // repositoryOf splits the tag or digest off a reference.
 func repositoryOf(image string) (repository, suffix string) {
@@ -187,7 +210,7 @@ func (o Overridden) Unchanged() Provider {
 
 func (o Overridden) replace(image string) string {
 	if found := mirrored(image, o.Registries); len(found) > 0 {
-		return found[0]
+		return found[0].image
 	}
 	return image
 }

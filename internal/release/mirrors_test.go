@@ -55,7 +55,7 @@ func TestMirrored(t *testing.T) {
 		"quay.io:443/ocp/release:1":          "",
 		"registry.example.com/quay.io/ocp:1": "",
 	} {
-		if got := strings.Join(mirrored(image, mirrors), " "); got != want {
+		if got := strings.Join(MirrorsOf(image, mirrors), " "); got != want {
 			t.Errorf("%s: %s, want %s", image, got, want)
 		}
 	}

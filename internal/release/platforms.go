@@ -15,12 +15,12 @@ func (r Reader) Architectures(ctx context.Context, image string, access Access) 
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
 	}
-	defer client.CloseIdleConnections()
+	defer client.close()
 	reference, err := name.ParseReference(image)
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}
 	}
-	descriptor, err := remote.Get(reference, remote.WithAuthFromKeychain(client.keychain), remote.WithTransport(client), remote.WithContext(ctx))
+	descriptor, err := remote.Get(reference, append(client.options(r.trusts(image)), remote.WithContext(ctx))...)
 	if err != nil {
 		return nil, remoteError(image, err)
 	}

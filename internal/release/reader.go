@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/hypershift-on-azure/hypershift/internal/egress"
 )
 
 const (
@@ -33,6 +35,10 @@ const (
 type Reader struct {
 	// Proxy chooses the proxy of a request; nil takes it from the environment.
 	Proxy func(*http.Request) (*url.URL, error)
+	// Guard is where a tenant's images may lead; nil lets them lead anywhere, for programs with the rights of who names the image.
+	Guard *egress.Policy
+	// Trusted are registries, or prefixes of repositories, that the installation chose: Guard does not hold for them.
+	Trusted []string
 }
 
 var _ Provider = Reader{}
@@ -54,26 +60,30 @@ func fromMirrors[V any](ctx context.Context, r Reader, image string, access Acce
 	if err != nil {
 		return none, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
 	}
-	defer client.CloseIdleConnections()
-	options := []remote.Option{
-		remote.WithAuthFromKeychain(client.keychain),
-		remote.WithTransport(client),
-	}
+	defer client.close()
 	var failures []error
 	for _, mirror := range mirrored(image, access.Mirrors) {
 		limited, cancel := context.WithTimeout(ctx, mirrorTimeout)
-		found, err := read(limited, mirror, options)
+		found, err := read(limited, mirror.image, client.options(mirror.managed || r.trusts(mirror.image)))
 		cancel()
 		if err == nil {
 			return found, nil
 		}
 		failures = append(failures, err)
 	}
-	found, failure := read(ctx, image, options)
+	found, failure := read(ctx, image, client.options(r.trusts(image)))
 	if failure == nil {
 		return found, nil
 	}
 	return none, withMirrors(failure, failures)
+}
+
+// trusts tells whether the installation chose where an image lies.
+func (r Reader) trusts(image string) bool {
+	return slices.ContainsFunc(r.Trusted, func(prefix string) bool {
+		rest, below := strings.CutPrefix(image, strings.TrimSuffix(prefix, "/"))
+		return below && (rest == "" || strings.ContainsAny(rest[:1], "/:@"))
+	})
 }
 
 // withMirrors adds what the mirrors said. As long as one of them may come back, so may the image.
@@ -201,10 +211,20 @@ func assemble(files map[string][]byte) (*Release, error) {
 	return release, nil
 }
 
-// registryClient is the transport of one lookup.
+// registryClient is what one lookup asks registries with.
 type registryClient struct {
-	*http.Transport
-	keychain keychain
+	trusted, guarded http.RoundTripper
+	keychain         keychain
+	close            func()
+}
+
+// options of the registry library for an image, whose place is trusted or not.
+func (c *registryClient) options(trusted bool) []remote.Option {
+	transport := c.guarded
+	if trusted {
+		transport = c.trusted
+	}
+	return []remote.Option{remote.WithAuthFromKeychain(c.keychain), remote.WithTransport(frugal{transport})}
 }
 
 func (r Reader) client(access Access) (*registryClient, error) {
@@ -212,31 +232,46 @@ func (r Reader) client(access Access) (*registryClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, ok := remote.DefaultTransport.(*http.Transport)
+	standard, ok := remote.DefaultTransport.(*http.Transport)
 	if !ok {
 		return nil, errors.New("the default transport of the registry client is not an http.Transport")
 	}
-	client := &registryClient{Transport: base.Clone(), keychain: chain}
+	base := standard.Clone()
 	if r.Proxy != nil {
-		client.Proxy = r.Proxy
+		base.Proxy = r.Proxy
 	}
-	if len(access.TrustBundle) == 0 {
-		return client, nil
+	if base.TLSClientConfig, err = trust(access.TrustBundle); err != nil {
+		return nil, err
+	}
+	client := &registryClient{trusted: base, guarded: base, keychain: chain, close: base.CloseIdleConnections}
+	if r.Guard != nil {
+		guarded := r.Guard.Transport(base)
+		client.guarded, client.close = guarded, guarded.CloseIdleConnections
+	}
+	return client, nil
+}
+
+// trust adds a bundle of authorities to the system's; none leaves the choice to the system.
+func trust(bundle []byte) (*tls.Config, error) {
+	if len(bundle) == 0 {
+		return nil, nil
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("read the system's certificates: %w", err)
 	}
-	if !roots.AppendCertsFromPEM(access.TrustBundle) {
+	if !roots.AppendCertsFromPEM(bundle) {
 		return nil, errors.New("the trust bundle holds no PEM certificate")
 	}
-	client.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	return client, nil
+	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
-// RoundTrip bounds every answer that the registry library reads into memory; layers are streamed and bounded where they are read.
-func (c *registryClient) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := c.Transport.RoundTrip(request)
+// frugal bounds every answer that the registry library reads into memory; layers are streamed and bounded where they are read.
+type frugal struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (f frugal) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := f.RoundTripper.RoundTrip(request)
 	if err == nil && !strings.Contains(asked(request).URL.Path, "/blobs/") {
 		response.Body = bounded{Reader: &budget{source: response.Body, left: maxAnswerBytes, what: "an answer of the registry"}, Closer: response.Body}
 	}

@@ -130,7 +130,7 @@ func authenticated(t *testing.T, access Access) []remote.Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []remote.Option{remote.WithAuthFromKeychain(client.keychain), remote.WithTransport(client)}
+	return client.options(false)
 }
 
 func TestLookup(t *testing.T) {

@@ -87,6 +87,8 @@ type Access struct {
 	TrustBundle []byte
 	// Mirrors are tried before the registry the image names.
 	Mirrors []Mirror
+	// Tenant is who names the image, a namespace; lookups of one tenant share its Limits.
+	Tenant string
 	// Recheck asks the registry about a tag although the answer is known, because what it named last was of no use.
 	Recheck bool
 }

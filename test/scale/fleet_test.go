@@ -67,12 +67,12 @@ func TestOperator(t *testing.T) {
 func measure(t *testing.T, program string, size limits) {
 	f := newFleet(t, size.clusters)
 	f.create(t)
-	first := startOperator(t, program, f.kubeconfig)
+	first := startOperator(t, program, f.kubeconfig, "--registry-overrides="+releasetest.Trust(f.image))
 	fresh := f.settle(t, first)
 	first.stop(t)
 	f.fill(t)
 	// A restart finds everything made: its caches are full at once.
-	o := startOperator(t, program, f.kubeconfig)
+	o := startOperator(t, program, f.kubeconfig, "--registry-overrides="+releasetest.Trust(f.image))
 	restarted := f.settle(t, o)
 	f.quiet(t)
 

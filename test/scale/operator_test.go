@@ -46,7 +46,7 @@ func buildOperator(t *testing.T) string {
 }
 
 // startOperator runs the program against the API server of the kubeconfig until the test ends, and watches its memory.
-func startOperator(t *testing.T, program, kubeconfig string) *operator {
+func startOperator(t *testing.T, program, kubeconfig string, args ...string) *operator {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "operator.log"))
 	if err != nil {
@@ -55,6 +55,7 @@ func startOperator(t *testing.T, program, kubeconfig string) *operator {
 	o := &operator{log: log, metrics: kubetest.FreeAddress(t), done: make(chan struct{})}
 	webhookPort := kubetest.FreePort(t)
 	o.cmd = exec.Command(program, "run", "--namespace", "hypershift", "--metrics-addr", o.metrics, "--health-addr", "0", "--webhook-port", webhookPort)
+	o.cmd.Args = append(o.cmd.Args, args...)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	o.cmd.Stdout, o.cmd.Stderr = log, log
 	o.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

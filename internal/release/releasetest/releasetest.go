@@ -152,6 +152,12 @@ func Serve(t testing.TB, version string) string {
 	return New(t).PushPayload(t, version, Payload{Version: version})
 }
 
+// Trust is what --registry-overrides takes so that the operator reads images from the registry of one, although it is on the loopback.
+func Trust(image string) string {
+	host, _, _ := strings.Cut(image, "/")
+	return host + "=" + host
+}
+
 // Image is the pull spec of a component in a served payload.
 func Image(key string) string { return "quay.io/payload@sha256:" + key }
 
