@@ -26,6 +26,8 @@ type Leaf struct {
 	Hosts []string
 	// CertKey and KeyKey default to tls.crt and tls.key; the authority is always in ca.crt.
 	CertKey, KeyKey string
+	// Brief certificates are given away, to whoever reads a machine's configuration: they live a day and not a year.
+	Brief bool
 }
 
 func (l Leaf) keys() (cert, key string) {
@@ -50,6 +52,7 @@ func EnsureLeavesOf(have Secrets, signers []Authority, leaves []Leaf, policy Pol
 		policy.Renewal += policy.together()
 	}
 	return concurrently(leaves, func(l Leaf) (string, map[string][]byte, error) {
+		policy := policy.of(l)
 		a := authorities[l.Signer]
 		caPEM := have[a.Secret][a.CertKey]
 		ca, caKey, err := parsePair(caPEM, have[a.Secret][a.KeyKey])
@@ -75,7 +78,7 @@ func due(have Secrets, leaves []Leaf, policy Policy, now time.Time) bool {
 	return slices.ContainsFunc(leaves, func(l Leaf) bool {
 		certKey, _ := l.keys()
 		cert, err := ParseCertificate(have[l.Secret][certKey])
-		return err == nil && cert.NotAfter.Sub(now) <= policy.Renewal
+		return err == nil && !l.Brief && cert.NotAfter.Sub(now) <= policy.Renewal
 	})
 }
 

@@ -59,6 +59,19 @@ func (p Policy) scaled(scale time.Duration) Policy {
 	return p
 }
 
+// shortestBrief is the life of a Brief certificate where the policy's day is shorter.
+const shortestBrief = time.Hour
+
+// of is the policy for one certificate: a Brief one lives a 365th of the others' time, a day by default, and is renewed half-way.
+func (p Policy) of(l Leaf) Policy {
+	if !l.Brief {
+		return p
+	}
+	p.LeafValidity = max(p.LeafValidity/365, min(p.LeafValidity, shortestBrief))
+	p.Renewal = min(p.Renewal, p.LeafValidity/2)
+	return p
+}
+
 // together is how much earlier than it must a certificate is renewed along with another: those that were made within a moment must not
 // become due, and restart the same pods, one after the other.
 func (p Policy) together() time.Duration {
@@ -84,7 +97,7 @@ func NextChange(have Secrets, leaves []Leaf, policy Policy, now time.Time) time.
 	for _, l := range leaves {
 		certKey, _ := l.keys()
 		if cert, err := ParseCertificate(have[l.Secret][certKey]); err == nil {
-			consider(cert.NotAfter.Add(-policy.Renewal))
+			consider(cert.NotAfter.Add(-policy.of(l).Renewal))
 		}
 	}
 	for _, a := range Authorities() {

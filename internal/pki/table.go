@@ -67,6 +67,7 @@ func clientLeaves() []Leaf {
 	hcco.Orgs = []string{"kubernetes", "system:serviceaccounts:openshift"}
 	bootstrap := kubernetes("kas-bootstrap-client", CSRSigner, "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper")
 	bootstrap.Orgs = []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}
+	bootstrap.Brief = true
 	return []Leaf{
 		etcdClient, etcdMetrics, metrics, admin, hcco, bootstrap,
 		kubernetes("kas-kubelet-client-crt", KubeletClientSigner, "system:kube-apiserver"),

@@ -26,8 +26,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 )
 
-// maxPending bounds what a flood of requests can cost; beyond it somebody has to look.
-const maxPending = 100
+// maxPending is how many requests of one requestor may wait for one node: a kubelet makes a new one only when the last is lost, so more
+// are a fault or an attack, which must not hold up anybody else.
+const maxPending = 10
 
 // floodPeriod is when a request is looked at again that the flood held up: nothing reports its end.
 const floodPeriod = time.Minute
@@ -120,10 +121,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, nil
 	}
 	log := ctrl.LoggerFrom(ctx)
-	if waiting := r.pendingRequests(ctx, nil); len(waiting) > maxPending {
-		log.Info("too many certificate signing requests wait, none is approved; look at them and delete those that are not from your nodes", "pending", len(waiting))
-		return ctrl.Result{RequeueAfter: floodPeriod}, nil
-	}
 	machines, err := r.machines(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -136,7 +133,35 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		log.Info("not approved", "reason", refused.Error())
 		return ctrl.Result{}, nil
 	}
+	flooded, err := r.flooded(ctx, csr)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if flooded {
+		log.Info("this requestor has more certificate signing requests waiting for this node than a kubelet makes, and none of them is approved; look at them, and delete them if the node is yours",
+			"requestor", csr.Spec.Username, "more than", maxPending)
+		return ctrl.Result{RequeueAfter: floodPeriod}, nil
+	}
 	return ctrl.Result{}, r.approve(ctx, csr)
+}
+
+// flooded counts what the requestor asks for the node of this request, which has been decided to be a machine's.
+func (r *reconciler) flooded(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (bool, error) {
+	var list certificatesv1.CertificateSigningRequestList
+	if err := r.guest.List(ctx, &list); err != nil {
+		return false, fmt.Errorf("list certificate signing requests: %w", err)
+	}
+	node, waiting := subjectOf(csr), 0
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.Spec.Username != csr.Spec.Username || other.Spec.SignerName != csr.Spec.SignerName || !pending(other) || subjectOf(other) != node {
+			continue
+		}
+		if waiting++; waiting > maxPending {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {

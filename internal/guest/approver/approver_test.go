@@ -160,32 +160,53 @@ func TestReconcileApprovesOnlyOurs(t *testing.T) {
 	}
 }
 
-func TestFloodIsLookedAtAgain(t *testing.T) {
+// TestFlood: what waits for one node and requestor holds up that one alone, however much it is.
+func TestFlood(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	machineNamed := func(name string) *unstructured.Unstructured {
+		machine := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "clusters-demo"}, "spec": map[string]any{"infrastructureRef": map[string]any{"name": name}},
+		}}
+		machine.SetGroupVersionKind(guest.MachineKind)
+		return machine
+	}
+	np1, np2 := request{subject: node("np-1")}.encode(t), request{subject: node("np-2")}.encode(t)
 	for name, test := range map[string]struct {
-		signer string
-		holds  bool
+		flood func(*certificatesv1.CertificateSigningRequest)
+		count int
+		holds bool
 	}{
-		"requests of nodes":   {certificatesv1.KubeAPIServerClientKubeletSignerName, true},
-		"requests for others": {"example.com/signer", false},
+		"130 serving requests of another kubelet": {func(csr *certificatesv1.CertificateSigningRequest) {
+			csr.Spec = servingCSR("np-2").Spec
+			csr.Spec.Request = np2
+		}, 130, false},
+		"130 of the bootstrapper for another machine": {func(csr *certificatesv1.CertificateSigningRequest) { csr.Spec.Request = np2 }, 130, false},
+		"130 of the bootstrapper for nobody":          {func(csr *certificatesv1.CertificateSigningRequest) { csr.Spec.Request = []byte("garbage") }, 130, false},
+		"for another signer": {func(csr *certificatesv1.CertificateSigningRequest) {
+			csr.Spec.Request, csr.Spec.SignerName = np1, "example.com/signer"
+		}, 130, false},
+		"of somebody else for this machine": {func(csr *certificatesv1.CertificateSigningRequest) {
+			csr.Spec.Request, csr.Spec.Username = np1, "system:serviceaccount:default:default"
+		}, 130, false},
+		"for this machine, as many as wait now and then": {func(csr *certificatesv1.CertificateSigningRequest) { csr.Spec.Request = np1 }, maxPending - 1, false},
+		"for this machine": {func(csr *certificatesv1.CertificateSigningRequest) { csr.Spec.Request = np1 }, maxPending, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []client.Object{}
-			for i := range maxPending {
+			for i := range test.count {
 				waiting := clientCSR()
-				waiting.Name, waiting.Spec.SignerName = fmt.Sprint("waiting-", i), test.signer
+				waiting.Name = fmt.Sprint("waiting-", i)
+				test.flood(waiting)
 				objects = append(objects, waiting)
 			}
 			ours := clientCSR()
-			ours.Spec.Request = request{subject: node("np-1")}.encode(t)
-			machine := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "np-1", "namespace": "clusters-demo"}}}
-			machine.SetGroupVersionKind(guest.MachineKind)
+			ours.Spec.Request = np1
 			r := &reconciler{
 				guest:      fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, ours)...).WithStatusSubresource(ours).Build(),
-				management: fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine).Build(),
+				management: fake.NewClientBuilder().WithScheme(scheme).WithObjects(machineNamed("np-1"), machineNamed("np-2")).Build(),
 				namespace:  "clusters-demo",
 			}
 			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(ours)})

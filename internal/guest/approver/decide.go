@@ -91,6 +91,19 @@ func decide(csr *certificatesv1.CertificateSigningRequest, machines []machine, n
 	return bootstrap(csr, request, machines[index], nodes[name])
 }
 
+// subjectOf is whom a request is about, as it says itself; empty when it cannot be read.
+func subjectOf(csr *certificatesv1.CertificateSigningRequest) string {
+	block, _ := pem.Decode(csr.Spec.Request)
+	if block == nil {
+		return ""
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	return request.Subject.CommonName
+}
+
 func parse(encoded []byte) (*x509.CertificateRequest, error) {
 	block, rest := pem.Decode(encoded)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(strings.TrimSpace(string(rest))) > 0 {
