@@ -32,7 +32,7 @@ hypershift install --pull-secret "$PULL_SECRET" --limit-crd-install Azure
 until_ok 180 running operator 2
 kubectl -n hypershift rollout status deployment/operator --timeout=1m
 show_pods
-kubectl -n hypershift get configmap supported-versions >/dev/null || fail "the operator made no ConfigMap supported-versions"
+until_ok 60 kubectl -n hypershift get configmap supported-versions # by the replica that leads, a moment after it is ready
 again=$(hypershift install --pull-secret "$PULL_SECRET" --limit-crd-install Azure --wait-until-available)
 [ -n "$again" ] || fail "a second install says nothing"
 

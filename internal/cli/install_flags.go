@@ -42,6 +42,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&o.ExtraEnv, "additional-operator-env-vars", nil, "extra environment of the operator")
 	flags.StringSliceVar(&o.EgressBlockCIDRs, "hcp-egress-block-cidrs", nil, "networks that control planes must not reach")
 	flags.BoolVar(&o.AllowPrivateRegistries, "allow-private-registries", false, "let HostedClusters name images in registries of private networks (10.0.0.0/8 and the like); others are refused without it")
+	flags.StringSliceVar(&o.ReleaseRegistries, "release-registries", nil, "registries, or repositories like quay.io/openshift-release-dev, that the releases of HostedClusters and NodePools must lie in; any may when it is empty")
 	flags.StringVar(&o.IngressDomain, "ingress-domain", "", "domain of Routes on a management cluster without a router, which then gets ours")
 	flags.StringVar(&o.PrivatePlatform, "private-platform", "None", "platform of private endpoints")
 	flags.StringVar(&o.PlatformMonitoring, "platform-monitoring", "", "None, OperatorOnly or All")

@@ -31,6 +31,8 @@ var installerFlags = []struct{ flag, value, with, fate string }{
 	{"additional-operator-env-vars", "AZURE_CLOUD_NAME=AzureUSGovernmentCloud", "", isServed},
 	{"enable-admin-rbac-generation", "true", "", isServed},
 	{"hcp-egress-block-cidrs", "10.0.0.0/8", "", isServed},
+	{"allow-private-registries", "true", "", isServed},
+	{"release-registries", "quay.io/releases", "", isServed},
 
 	{"enable-conversion-webhook", "false", "", isServed},
 	{"disable-capi-conversion-webhook", "true", "", isServed},

@@ -46,7 +46,7 @@ func readerRules() []rbacv1.PolicyRule {
 		rule("route.openshift.io", read, "*"),
 		rule("rbac.authorization.k8s.io", read, "*"),
 		rule("monitoring.coreos.com", read, "podmonitors", "servicemonitors"),
-		rule("security.openshift.io", append([]string{"use"}, read...), "securitycontextconstraints"),
+		rule("security.openshift.io", read, "securitycontextconstraints"),
 		rule("", read, "events", "configmaps", "pods", "pods/log", "nodes", "namespaces", "serviceaccounts", "services"),
 		rule("apps", read, "deployments", "statefulsets"),
 	}

@@ -36,7 +36,8 @@ func (o *Options) Objects() []client.Object {
 		objs = append(objs, o.disruptionBudget(operatorName))
 	}
 	objs = append(objs, o.featureGate())
-	return append(objs, o.monitoring()...)
+	objs = append(objs, o.monitoring()...)
+	return append(objs, o.admission()...)
 }
 
 func priorityClasses() []client.Object {
@@ -124,7 +125,7 @@ func (o *Options) subjects(serviceAccount string) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: o.Namespace, Name: serviceAccount}}
 }
 
-func clusterRole(name string, rules []rbacv1.PolicyRule) client.Object {
+func clusterRole(name string, rules []rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},

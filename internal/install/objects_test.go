@@ -76,6 +76,11 @@ ServiceMonitor operator
 PrometheusRule metrics
 PrometheusRule openshift-monitoring/alerts
 ConfigMap monitoring-dashboard-template
+ClusterRole hypershift-privileged
+ValidatingAdmissionPolicy hypershift-hostedclusters
+ValidatingAdmissionPolicyBinding hypershift-hostedclusters
+ValidatingAdmissionPolicy hypershift-nodepools
+ValidatingAdmissionPolicyBinding hypershift-nodepools
 `
 
 // Uninstall looks for Everything: whatever an installation consists of must be in it.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
@@ -58,6 +59,8 @@ type Options struct {
 	EgressBlockCIDRs []string
 	// AllowPrivateRegistries lets the images that HostedClusters name be read from private networks.
 	AllowPrivateRegistries bool
+	// ReleaseRegistries are the registries, or repositories of them, that releases may lie in; all may when it is empty.
+	ReleaseRegistries []string
 
 	PrivatePlatform    string
 	PlatformMonitoring string
@@ -152,6 +155,11 @@ func (o *Options) validateFiles() []error {
 
 func (o *Options) validateLists() []error {
 	var errs []error
+	for _, registry := range o.ReleaseRegistries {
+		if _, err := name.NewRepository(strings.TrimSuffix(registry, "/") + "/x"); err != nil || strings.ContainsAny(registry, "'\\@ ") {
+			errs = append(errs, fmt.Errorf("--release-registries %q is no registry or repository like registry.example.com/releases", registry))
+		}
+	}
 	for _, cidr := range o.EgressBlockCIDRs {
 		if prefix, err := netip.ParsePrefix(cidr); err != nil || !prefix.Addr().Is4() || prefix.Bits() == 0 {
 			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q is not a CIDR of IPv4 like 10.0.0.0/8; all of it cannot be blocked", cidr))
