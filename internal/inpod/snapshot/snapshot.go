@@ -19,11 +19,15 @@ import (
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
+
+	"github.com/hypershift-on-azure/hypershift/internal/egress"
 )
 
 const (
 	// answerTimeout is for the first bytes; how long the rest takes depends on the size.
 	answerTimeout = 30 * time.Second
+	// maxBytes is the largest database that etcd supports.
+	maxBytes = 8 << 30
 	// member is the directory in which etcd keeps everything: as long as it is missing there is no data.
 	member = "member"
 	// workDir is beside it, on the same disk, so that the finished directory can be moved into place in one step.
@@ -39,6 +43,8 @@ type Options struct {
 	DataDir string
 	// Name, PeerURL, InitialCluster and Token are those of etcd's own arguments.
 	Name, PeerURL, InitialCluster, Token string
+	// guard keeps a transport from addresses that are not to be reached; nil stands for the package's own.
+	guard func(*http.Transport) http.RoundTripper
 }
 
 // AddFlags binds the options.
@@ -69,7 +75,7 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("prepare %s: %w", work, err)
 	}
 	file := filepath.Join(work, "snapshot.db")
-	if err := download(ctx, strings.TrimSpace(string(address)), o.CAFile, file); err != nil {
+	if err := o.download(ctx, strings.TrimSpace(string(address)), file); err != nil {
 		return err
 	}
 	if err := o.restore(file, filepath.Join(work, "data")); err != nil {
@@ -97,12 +103,12 @@ func (o Options) restore(file, directory string) error {
 	return nil
 }
 
-func download(ctx context.Context, address, caFile, path string) error {
+func (o Options) download(ctx context.Context, address, path string) error {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" {
 		return errors.New("the snapshot's address is no https URL; for an object store, make one that is signed in advance, such as a blob's with a shared access signature")
 	}
-	client, err := clientFor(caFile)
+	client, err := o.client()
 	if err != nil {
 		return err
 	}
@@ -128,11 +134,20 @@ func save(from io.Reader, path string) error {
 	if err != nil {
 		return fmt.Errorf("keep the snapshot: %w", err)
 	}
-	_, err = io.Copy(file, from)
+	size, err := io.Copy(file, io.LimitReader(from, maxBytes+1))
+	if size > maxBytes {
+		err = fmt.Errorf("it is larger than the %d GiB that etcd holds", maxBytes>>30)
+	}
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("download the snapshot: %w", err)
 	}
 	return nil
+}
+
+// guarded: the address is a tenant's choice, and so is where it redirects to. Stores may be in private networks; those that this pod must
+// not reach are closed to it by its namespace's policies.
+func guarded(base *http.Transport) http.RoundTripper {
+	return egress.Policy{AllowPrivate: true}.Transport(base)
 }
 
 // withoutURL drops the address, signature and all, that the HTTP client adds to its errors.
@@ -144,19 +159,23 @@ func withoutURL(err error) error {
 	return err
 }
 
-func clientFor(caFile string) (*http.Client, error) {
+func (o Options) client() (*http.Client, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("read the system's certificate authorities: %w", err)
 	}
-	bundle, err := os.ReadFile(caFile)
+	bundle, err := os.ReadFile(o.CAFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the user's certificate authorities: %w", err)
 	}
 	roots.AppendCertsFromPEM(bundle)
-	return &http.Client{Transport: &http.Transport{
+	guard := o.guard
+	if guard == nil {
+		guard = guarded
+	}
+	return &http.Client{Transport: guard(&http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		ResponseHeaderTimeout: answerTimeout,
-	}}, nil
+	})}, nil
 }

@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"go.etcd.io/etcd/server/v3/storage/schema"
 	"go.uber.org/zap"
+
+	"github.com/hypershift-on-azure/hypershift/internal/egress"
 )
 
 // backup is what `etcdctl snapshot save` writes: the database and its hash.
@@ -65,7 +67,7 @@ func member0(t *testing.T, b *bucket, query string) Options {
 	dir := t.TempDir()
 	o := Options{
 		URLFile: filepath.Join(dir, "url"), CAFile: filepath.Join(dir, "ca.crt"), DataDir: filepath.Join(dir, "data"), Name: "etcd-0",
-		PeerURL: "https://etcd-0.etcd-discovery.clusters-demo.svc:2380", Token: "clusters-demo",
+		PeerURL: "https://etcd-0.etcd-discovery.clusters-demo.svc:2380", Token: "clusters-demo", guard: b.guard,
 		InitialCluster: "etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380,etcd-1=https://etcd-1.etcd-discovery.clusters-demo.svc:2380",
 	}
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Certificate().Raw})
@@ -150,5 +152,46 @@ func TestRestoreDistrustsAndKeepsTheAddress(t *testing.T) {
 	}
 	if err := Run(context.Background(), o); err != nil {
 		t.Errorf("without an address: %v", err)
+	}
+}
+
+// guard is the package's, but for the bucket, which is on the loopback.
+func (b *bucket) guard(base *http.Transport) http.RoundTripper {
+	return exception{host: b.Listener.Addr().String(), open: base, guarded: guarded(base)}
+}
+
+type exception struct {
+	host          string
+	open, guarded http.RoundTripper
+}
+
+func (e exception) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Host == e.host && request.URL.Scheme == "https" {
+		return e.open.RoundTrip(request)
+	}
+	return e.guarded.RoundTrip(request)
+}
+
+// TestRestoreStaysOutside: neither the address nor where it redirects to leads into the machine, its platform, or out of https.
+func TestRestoreStaysOutside(t *testing.T) {
+	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server inside was asked") }))
+	defer inside.Close()
+	for _, target := range []string{inside.URL + "/x?topsecret", "https://169.254.169.254/metadata?topsecret", "https://168.63.129.16/x?topsecret", "http://example.com/x?topsecret"} {
+		b := serve(t, nil)
+		b.Config.Handler = http.RedirectHandler(target, http.StatusFound)
+		o := member0(t, b, "sig=topsecret")
+		err := Run(context.Background(), o)
+		if !errors.Is(err, egress.ErrRefused) || strings.Contains(err.Error(), "topsecret") {
+			t.Errorf("a redirect to %s: %v", target, err)
+		}
+		if strings.HasPrefix(target, "http:") {
+			continue
+		}
+		if err := os.WriteFile(o.URLFile, []byte(target), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(context.Background(), o); !errors.Is(err, egress.ErrRefused) {
+			t.Errorf("the address %s: %v", target, err)
+		}
 	}
 }
