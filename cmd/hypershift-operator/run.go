@@ -27,10 +27,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion"
 	"github.com/hypershift-on-azure/hypershift/internal/egress"
 	"github.com/hypershift-on-azure/hypershift/internal/events"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/management"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/releases"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/supportedversions"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/metrics"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool"
@@ -146,13 +152,13 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 	if err := nodepool.SetupWithManager(mgr, pools); err != nil {
 		return err
 	}
-	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.OperatorImage}); err != nil {
+	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.Releases.OperatorImage}); err != nil {
 		return err
 	}
 	if err := events.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	versions := &hostedcluster.SupportedVersions{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}
+	versions := &supportedversions.Publisher{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}
 	if err := versions.SetupWithManager(mgr); err != nil {
 		return err
 	}
@@ -175,13 +181,13 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
-	capabilities, err := hostedcluster.Probe(mgr.GetRESTMapper())
+	capabilities, err := management.Probe(mgr.GetRESTMapper())
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
 	domain := c.ingressDomain
 	if domain == "" {
-		if domain, err = hostedcluster.IngressDomain(ctx, live); err != nil {
+		if domain, err = management.IngressDomain(ctx, live); err != nil {
 			return hostedcluster.Options{}, nodepool.Options{}, err
 		}
 	}
@@ -189,7 +195,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
-	mirrors, err := hostedcluster.ProbeMirrors(mgr.GetRESTMapper(), live)
+	mirrors, err := releases.ProbeMirrors(mgr.GetRESTMapper(), live)
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, err
 	}
@@ -204,38 +210,42 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	}
 	cache, labels := release.NewCache(reader), release.NewLabelCache(reader)
 	cache.Limits, labels.Limits = tenantLimits, tenantLimits
-	releases := release.Overridden{
+	payloads := release.Overridden{
 		Source:     release.Mirrored{Source: cache, Mirrors: mirrors.List},
 		Registries: overrides,
 	}
-	var dashboards hostedcluster.Dashboards
+	var boards dashboards.Options
 	if os.Getenv("MONITORING_DASHBOARDS") == "1" {
-		if dashboards, err = hostedcluster.ProbeDashboards(ctx, live, c.namespace); err != nil {
+		if boards, err = dashboards.Probe(ctx, live, c.namespace); err != nil {
 			return hostedcluster.Options{}, nodepool.Options{}, err
 		}
 	}
-	pools := nodepool.Options{Releases: releases.Unchanged(), TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == "TechPreviewNoUpgrade"}
+	pools := nodepool.Options{Releases: payloads.Unchanged(), TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == "TechPreviewNoUpgrade"}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
-		Releases:                  releases,
-		Labels:                    labels,
-		Mirrors:                   mirrors,
-		RegistryOverrides:         c.registryOverrides,
-		Capabilities:              capabilities,
-		OperatorImage:             image,
-		ControlPlaneOperatorImage: c.controlPlaneOperatorImage,
-		ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
-		AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
-		KonnectivityImage:         os.Getenv("IMAGE_KONNECTIVITY"),
-		CertRotationScale:         os.Getenv("CERT_ROTATION_SCALE"),
-		MetricsSet:                os.Getenv("METRICS_SET"),
-		OperatorNamespace:         c.namespace,
-		IngressDomain:             domain,
-		EgressBlockCIDRs:          c.egressBlockCIDRs,
-		ClusterMonitoring:         c.clusterMonitoring,
-		Dashboards:                dashboards,
-		Proxy:                     proxy,
+		Releases: releases.Options{
+			Releases:                  payloads,
+			Labels:                    labels,
+			Mirrors:                   mirrors,
+			OperatorImage:             image,
+			ControlPlaneOperatorImage: c.controlPlaneOperatorImage,
+			ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
+			AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
+		},
+		Operators: operators.Options{
+			RegistryOverrides: c.registryOverrides,
+			KonnectivityImage: os.Getenv("IMAGE_KONNECTIVITY"),
+			CertRotationScale: os.Getenv(contract.CertificateScale),
+			MetricsSet:        os.Getenv("METRICS_SET"),
+			IngressDomain:     domain,
+		},
+		Capabilities:      capabilities,
+		OperatorNamespace: c.namespace,
+		EgressBlockCIDRs:  c.egressBlockCIDRs,
+		ClusterMonitoring: c.clusterMonitoring,
+		Dashboards:        boards,
+		Proxy:             proxy,
 	}, pools, nil
 }
 

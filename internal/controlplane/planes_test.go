@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -136,7 +136,7 @@ func (f *fixture) begin(secrets ...corev1.Secret) {
 			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: namespace}, Type: s.Type, Data: s.Data})
 		}
 	}
-	objects = append(objects, hostedcluster.ControlPlaneOperatorAccess(namespace)...)
+	objects = append(objects, operators.Account().Objects(namespace)...)
 	f.create(append(objects, f.hcp)...)
 }
 

@@ -15,7 +15,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
-	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -157,7 +157,7 @@ func TestRights(t *testing.T) {
 	if !granted {
 		t.Fatal("the control-plane-operator has no rights")
 	}
-	needed := kubetest.Expand(hostedcluster.ContractRules())
+	needed := kubetest.Expand(operators.ContractRules())
 	for account := range accountCalls {
 		theirs, _ := f.rights(account)
 		needed = append(needed, theirs...)

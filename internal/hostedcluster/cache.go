@@ -10,6 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // certificateSuffixes end the keys of a Secret that hold certificates and their private keys.
@@ -27,7 +29,7 @@ func CacheOptions() map[client.Object]ctrlcache.ByObject {
 		&appsv1.Deployment{}: {Transform: slim(slimDeployment)},
 		// Of all StatefulSets only those are read that hold control planes' data.
 		&appsv1.StatefulSet{}: {
-			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, etcdName), Transform: slim(slimStatefulSet),
+			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, contract.Etcd), Transform: slim(slimStatefulSet),
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/config"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
 	"github.com/hypershift-on-azure/hypershift/internal/metrics"
 )
 
@@ -21,21 +22,21 @@ func TestDashboard(t *testing.T) {
 		Data: map[string]string{metrics.DashboardTemplateKey: string(config.Dashboard)}}
 	f.create(t, template)
 	own := client.ObjectKey{Namespace: f.namespace, Name: f.namespace + "-dashboard"}
-	console := client.ObjectKey{Namespace: consoleNamespace, Name: own.Name}
+	console := client.ObjectKey{Namespace: "openshift-config-managed", Name: own.Name}
 
-	dashboards, err := ProbeDashboards(t.Context(), f.client, "hypershift")
-	if err != nil || dashboards.Namespace != "" {
-		t.Fatalf("without OpenShift's console: %+v, %v", dashboards, err)
+	found, err := dashboards.Probe(t.Context(), f.client, "hypershift")
+	if err != nil || found.Namespace != "" {
+		t.Fatalf("without OpenShift's console: %+v, %v", found, err)
 	}
-	f.reconciler.Dashboards = dashboards
+	f.reconciler.Dashboards = found
 	f.reconcile(t)
 	made := &corev1.ConfigMap{}
-	if err := f.client.Get(t.Context(), own, made); err != nil || !strings.Contains(made.Data[dashboardKey], "Hosted cluster clusters/dashboard") || made.Labels["grafana_dashboard"] != "1" {
+	if err := f.client.Get(t.Context(), own, made); err != nil || !strings.Contains(made.Data["hostedcluster-dashboard.json"], "Hosted cluster clusters/dashboard") || made.Labels["grafana_dashboard"] != "1" {
 		t.Fatalf("dashboard %v %q: %v", made.Labels, made.Data, err)
 	}
 
-	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: consoleNamespace}})
-	if f.reconciler.Dashboards, err = ProbeDashboards(t.Context(), f.client, "hypershift"); err != nil {
+	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config-managed"}})
+	if f.reconciler.Dashboards, err = dashboards.Probe(t.Context(), f.client, "hypershift"); err != nil {
 		t.Fatal(err)
 	}
 	f.reconcile(t)
@@ -49,7 +50,7 @@ func TestDashboard(t *testing.T) {
 		t.Error("a dashboard that is there is written again")
 	}
 
-	f.reconciler.Dashboards = Dashboards{}
+	f.reconciler.Dashboards = dashboards.Options{}
 	f.reconcile(t)
 	for _, key := range []client.ObjectKey{own, console} {
 		if err := f.client.Get(t.Context(), key, made); !apierrors.IsNotFound(err) {

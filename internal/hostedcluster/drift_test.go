@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -27,7 +28,7 @@ func TestDriftIsRepaired(t *testing.T) {
 		t.Errorf("a start costs %d writes", f.writes.Load())
 	}
 	operator := &appsv1.Deployment{}
-	key := types.NamespacedName{Namespace: f.controlPlane(t).Namespace, Name: controlPlaneOperatorName}
+	key := types.NamespacedName{Namespace: f.controlPlane(t).Namespace, Name: contract.ControlPlaneOperator}
 	if err := f.client.Get(t.Context(), key, operator); err != nil {
 		t.Fatal(err)
 	}

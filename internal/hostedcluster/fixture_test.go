@@ -28,9 +28,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/hostedclustertest"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/management"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/releases"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
@@ -49,6 +55,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// object is the content of a kind without a Go type.
+type object = map[string]any
 
 // fixture is a HostedCluster's place in the management cluster, with a registry, and the reconciler on a client that counts writes.
 type fixture struct {
@@ -89,12 +98,12 @@ func newFixture(t *testing.T, name string) *fixture {
 	counting := interceptor.NewClient(f.asOperator(t, scheme), kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
 		Options: Options{
-			Releases:      release.NewProvider(),
-			Labels:        release.NewLabelCache(release.Reader{}),
-			Capabilities:  Capabilities{Routes: true},
-			OperatorImage: "quay.io/hypershift/hypershift-operator:test",
-			Proxy:         proxyenv.Proxy{HTTPSProxy: "http://proxy.test:8888", TrustBundle: proxyenv.TrustBundleName},
-			Now:           time.Now,
+			Releases: releases.Options{
+				Releases: release.NewProvider(), Labels: release.NewLabelCache(release.Reader{}), OperatorImage: "quay.io/hypershift/hypershift-operator:test",
+			},
+			Capabilities: management.Capabilities{Routes: true},
+			Proxy:        proxyenv.Proxy{HTTPSProxy: "http://proxy.test:8888", TrustBundle: proxyenv.TrustBundleName},
+			Now:          time.Now,
 		},
 		Client: counting, Live: counting, Events: events.NewFakeRecorder(100),
 	}
@@ -212,53 +221,10 @@ func (f *fixture) madeSecret() *corev1.Secret {
 	}
 }
 
-func (f *fixture) cluster() *hyperv1.HostedCluster {
-	const network = "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/rg/providers/Microsoft.Network/"
-	identity := hyperv1.WorkloadIdentity{ClientID: "11111111-2222-4333-8444-555555555555"}
-	publish := func(service hyperv1.ServiceType, how hyperv1.PublishingStrategyType) hyperv1.ServicePublishingStrategyMapping {
-		return hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: how}}
-	}
-	hc := &hyperv1.HostedCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: f.name, Namespace: "clusters"},
-		Spec: hyperv1.HostedClusterSpec{
-			Release:                      hyperv1.Release{Image: f.image},
-			PullSecret:                   corev1.LocalObjectReference{Name: f.name + "-pull-secret"},
-			IssuerURL:                    "https://account.blob.core.windows.net/demo",
-			ServiceAccountSigningKey:     &corev1.LocalObjectReference{Name: f.name + "sa-token-issuer-key"},
-			ControllerAvailabilityPolicy: hyperv1.SingleReplica,
-			DNS:                          hyperv1.DNSSpec{BaseDomain: "hypershift.test"},
-			Networking: hyperv1.ClusterNetworking{
-				NetworkType:    hyperv1.OtherNetwork,
-				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}},
-				ServiceNetwork: []hyperv1.NetworkEntry{{CIDR: "172.31.0.0/16"}},
-			},
-			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
-				Storage: hyperv1.ManagedEtcdStorageSpec{Type: "PersistentVolume"}}},
-			Services: []hyperv1.ServicePublishingStrategyMapping{
-				publish(hyperv1.APIServer, hyperv1.LoadBalancer), publish(hyperv1.Ignition, hyperv1.Route),
-				publish(hyperv1.Konnectivity, hyperv1.Route), publish(hyperv1.OAuthServer, hyperv1.Route),
-			},
-			Platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{
-				Location: "eastus", ResourceGroupName: "rg", TenantID: "7e0a1d00-0000-4000-8000-000000000001",
-				SubscriptionID:  "5a2d0b0e-0000-4000-8000-000000000001",
-				VnetID:          network + "virtualNetworks/vnet",
-				SubnetID:        network + "virtualNetworks/vnet/subnets/default",
-				SecurityGroupID: network + "networkSecurityGroups/nsg",
-				AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{
-					AzureAuthenticationConfigType: "WorkloadIdentities",
-					WorkloadIdentities: &hyperv1.AzureWorkloadIdentitySet{
-						ImageRegistry: identity, Ingress: identity, File: identity, Disk: identity,
-						NodePoolManagement: identity, CloudProvider: identity, Network: identity,
-					},
-				},
-			}},
-		},
-	}
-	return hc
-}
+func (f *fixture) cluster() *hyperv1.HostedCluster { return hostedclustertest.Cluster(f.name, f.image) }
 
 func (f *fixture) admittedRoute(name, host string) *unstructured.Unstructured {
-	route := newObject(routeKind, f.namespace, name, object{"to": object{"kind": "Service", "name": name}})
+	route := clusterapi.NewWithSpec(publish.RouteKind, f.namespace, name, object{"to": object{"kind": "Service", "name": name}})
 	route.Object["status"] = object{"ingress": []any{object{
 		"host": host, "conditions": []any{object{"type": "Admitted", "status": "True"}},
 	}}}
@@ -266,9 +232,9 @@ func (f *fixture) admittedRoute(name, host string) *unstructured.Unstructured {
 }
 
 func (f *fixture) ignitionDeployment() *appsv1.Deployment {
-	labels := map[string]string{"app": ignitionServer}
+	labels := map[string]string{"app": contract.IgnitionServer}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: ignitionServer, Namespace: f.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: contract.IgnitionServer, Namespace: f.namespace},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{

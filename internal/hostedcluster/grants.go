@@ -1,16 +1,21 @@
 package hostedcluster
 
 import (
-	"slices"
-
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
 )
+
+// accounts are those of the workloads that this operator runs in a control-plane namespace.
+func accounts() []workloads.Account { return append(machines.Accounts(), operators.Account()) }
 
 // Grants are the rights that this operator gives to the workloads of a control plane; it has to hold them itself.
 func Grants() []rbacv1.PolicyRule {
-	granted := slices.Concat(clusterAPIRules(), capiProviderRules(), controlPlaneOperatorRules())
-	for _, rules := range clusterScopedRules {
-		granted = append(granted, rules...)
+	var granted []rbacv1.PolicyRule
+	for _, account := range accounts() {
+		granted = append(granted, account.AllRights()...)
 	}
 	return granted
 }

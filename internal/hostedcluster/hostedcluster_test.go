@@ -20,7 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
@@ -78,7 +81,7 @@ func (f *fixture) checkFirstPass(t *testing.T) {
 	if namespace.Labels[hyperv1.HostedControlPlaneLabel] != "true" || !aUserID.MatchString(namespace.Annotations[hyperv1.DefaultSecurityContextUID]) {
 		t.Errorf("namespace labels %v annotations %v", namespace.Labels, namespace.Annotations)
 	}
-	for _, name := range []string{component.PullSecret, "sa-signing-key", "azure-ingress-credentials", webhookCertSecret} {
+	for _, name := range []string{component.PullSecret, "sa-signing-key", "azure-ingress-credentials", machines.WebhookCertSecret} {
 		f.read(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}})
 	}
 	hcp := f.controlPlane(t)
@@ -96,7 +99,7 @@ func (f *fixture) checkFirstPass(t *testing.T) {
 
 func (f *fixture) checkOperator(t *testing.T) {
 	t.Helper()
-	operator := f.deployment(t, controlPlaneOperatorName)
+	operator := f.deployment(t, contract.ControlPlaneOperator)
 	container := operator.Spec.Template.Spec.Containers[0]
 	if container.Image != f.operatorImage || strings.Join(container.Command, " ") != "/usr/bin/control-plane-operator run" {
 		t.Errorf("control-plane-operator runs %s %v", container.Image, container.Command)
@@ -115,9 +118,9 @@ func (f *fixture) checkOperator(t *testing.T) {
 
 func (f *fixture) checkClusterAPI(t *testing.T, infraID string) {
 	t.Helper()
-	cluster := newObject(clusterKind, f.namespace, infraID, nil)
+	cluster := clusterapi.New(clusterapi.Cluster, f.namespace, infraID)
 	f.read(t, cluster)
-	azure := newObject(azureClusterKind, f.namespace, f.name, nil)
+	azure := clusterapi.New(clusterapi.AzureCluster, f.namespace, f.name)
 	f.read(t, azure)
 	if ready, _, _ := unstructured.NestedBool(azure.Object, "status", "ready"); !ready {
 		t.Error("AzureCluster is not ready")
@@ -125,10 +128,10 @@ func (f *fixture) checkClusterAPI(t *testing.T, infraID string) {
 	if vnet, _, _ := unstructured.NestedString(azure.Object, "spec", "networkSpec", "vnet", "name"); vnet != "vnet" {
 		t.Errorf("vnet %q", vnet)
 	}
-	identity := newObject(azureIdentityKind, f.namespace, f.name, nil)
+	identity := clusterapi.New(clusterapi.AzureClusterIdentity, f.namespace, f.name)
 	f.read(t, identity)
-	f.deployment(t, clusterAPIName)
-	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: capiProviderName}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+	f.deployment(t, contract.ClusterAPI)
+	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: contract.ClusterAPIProvider}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
 		t.Errorf("capi-provider must wait for the guest's kubeconfig: %v", err)
 	}
 }
@@ -136,7 +139,7 @@ func (f *fixture) checkClusterAPI(t *testing.T, infraID string) {
 // checkAdmission creates a pod of each workload as its controller would: the namespace enforces the restricted pod security standard.
 func (f *fixture) checkAdmission(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{controlPlaneOperatorName, clusterAPIName, capiProviderName} {
+	for _, name := range []string{contract.ControlPlaneOperator, contract.ClusterAPI, contract.ClusterAPIProvider} {
 		template := f.deployment(t, name).Spec.Template
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace, Labels: template.Labels}, Spec: template.Spec}
 		if err := f.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
@@ -156,7 +159,7 @@ func (f *fixture) playControlPlane(t *testing.T) {
 	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", component.AdminKubeconfigSecret: "kubeconfig", "kubeadmin-password": "password"} {
 		f.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}, Data: map[string][]byte{key: []byte(name)}})
 	}
-	f.create(t, f.admittedRoute(ignitionServer, "ignition.apps.test"), f.ignitionDeployment())
+	f.create(t, f.admittedRoute(contract.IgnitionServer, "ignition.apps.test"), f.ignitionDeployment())
 	hcp := f.controlPlane(t)
 	now := metav1.NewTime(time.Unix(1700000000, 0))
 	hcp.Status = hyperv1.HostedControlPlaneStatus{
@@ -207,12 +210,12 @@ func (f *fixture) checkPublished(t *testing.T) {
 	if hc.Status.ControlPlaneEndpoint.Port != 7443 || hc.Status.IgnitionEndpoint != "ignition.apps.test" {
 		t.Errorf("endpoints %+v %q", hc.Status.ControlPlaneEndpoint, hc.Status.IgnitionEndpoint)
 	}
-	provider := f.deployment(t, capiProviderName)
+	provider := f.deployment(t, contract.ClusterAPIProvider)
 	manager := provider.Spec.Template.Spec.Containers[0]
 	if !slices.Contains(manager.Args, "--debouncing-timer=1s") || manager.Image != releasetest.Image("azure-cluster-api-controllers") {
 		t.Errorf("capi-provider runs %s %v", manager.Image, manager.Args)
 	}
-	azure := newObject(azureClusterKind, f.namespace, f.name, nil)
+	azure := clusterapi.New(clusterapi.AzureCluster, f.namespace, f.name)
 	f.read(t, azure)
 	if port, _, _ := unstructured.NestedInt64(azure.Object, "spec", "controlPlaneEndpoint", "port"); port != 7443 {
 		t.Errorf("AzureCluster endpoint port %d", port)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
@@ -64,7 +65,7 @@ func TestUnreadableImageLabels(t *testing.T) {
 	}
 	away.Answer(0)
 	f.expectPodSecurity(t, "the registry is back", "restricted")
-	operator := f.deployment(t, controlPlaneOperatorName).ResourceVersion
+	operator := f.deployment(t, contract.ControlPlaneOperator).ResourceVersion
 
 	unknown := away.PushOperator(t, map[string]string{"version": "next"})
 	away.Answer(http.StatusUnauthorized)
@@ -72,10 +73,10 @@ func TestUnreadableImageLabels(t *testing.T) {
 	f.setRelease(t, registry.PushPayload(t, "4.21.1", releasetest.Payload{Version: "4.21.1", Operator: unknown}))
 	f.expectLabelFailure(t, unknown)
 	f.read(t, namespace)
-	if level := namespace.Labels[podSecurityPrefix+"enforce"]; level != "restricted" {
+	if level := namespace.Labels["pod-security.kubernetes.io/"+"enforce"]; level != "restricted" {
 		t.Errorf("the namespace's standard became %q", level)
 	}
-	if now := f.deployment(t, controlPlaneOperatorName).ResourceVersion; now != operator {
+	if now := f.deployment(t, contract.ControlPlaneOperator).ResourceVersion; now != operator {
 		t.Error("an operator whose image cannot be read was rolled out")
 	}
 	if got := f.controlPlane(t).Spec.ReleaseImage; got != registry.Reference("4.21.1") {
@@ -91,7 +92,7 @@ func (f *fixture) expectPodSecurity(t *testing.T, why, want string) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	f.read(t, namespace)
 	for _, mode := range []string{"enforce", "audit", "warn"} {
-		if got := namespace.Labels[podSecurityPrefix+mode]; got != want {
+		if got := namespace.Labels["pod-security.kubernetes.io/"+mode]; got != want {
 			t.Errorf("%s: %s=%q, want %q", why, mode, got, want)
 		}
 	}

@@ -10,20 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // What the management cluster trusts follows the installation's ConfigMap, and is written once.
 func TestInstallationCopies(t *testing.T) {
 	f := newFixture(t, "installation")
-	f.reconciler.OperatorNamespace, f.reconciler.MetricsSet = "hypershift", "SRE"
+	f.reconciler.OperatorNamespace, f.reconciler.Operators.MetricsSet = "hypershift", "SRE"
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
 	// As install makes it: the management cluster has not filled it in.
-	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: managedTrust}}
+	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "openshift-config-managed-trusted-ca-bundle"}}
 	f.create(t, source)
 	f.reconcile(t)
-	key, made := client.ObjectKey{Namespace: f.namespace, Name: managedTrust}, &corev1.ConfigMap{}
+	key, made := client.ObjectKey{Namespace: f.namespace, Name: "openshift-config-managed-trusted-ca-bundle"}, &corev1.ConfigMap{}
 	if err := f.client.Get(t.Context(), key, made); !apierrors.IsNotFound(err) {
 		t.Fatalf("a copy of nothing: %v, %v", made.Data, err)
 	}
@@ -59,7 +58,7 @@ func (f *fixture) update(t *testing.T, obj client.Object) {
 // which waits for machines, has the container of the other one.
 func (f *fixture) checkMetricsPorts(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{controlPlaneOperatorName, clusterAPIName} {
+	for _, name := range []string{contract.ControlPlaneOperator, contract.ClusterAPI} {
 		d := &appsv1.Deployment{}
 		if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, d); err != nil {
 			t.Fatal(err)
@@ -68,24 +67,8 @@ func (f *fixture) checkMetricsPorts(t *testing.T) {
 		if d.Spec.Template.Labels["app"] != name || !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == "metrics" }) {
 			t.Errorf("%s: labels %v, ports %v", name, d.Spec.Template.Labels, c.Ports)
 		}
-		if name == controlPlaneOperatorName && !slices.Contains(c.Env, corev1.EnvVar{Name: "METRICS_SET", Value: "SRE"}) {
+		if name == contract.ControlPlaneOperator && !slices.Contains(c.Env, corev1.EnvVar{Name: "METRICS_SET", Value: "SRE"}) {
 			t.Errorf("environment of %s: %v", name, c.Env)
 		}
-	}
-}
-
-// Without an ingress that clusters share there is one thing to say: that a private cluster has no public endpoint.
-func TestPublicEndpointExposed(t *testing.T) {
-	hc := &hyperv1.HostedCluster{}
-	hc.Spec.Platform.Azure = &hyperv1.AzurePlatformSpec{Topology: hyperv1.AzureTopologyPrivate}
-	p := &pass{hc: hc}
-	p.observeExposure()
-	if c := kube.Find(hc.Status.Conditions, hyperv1.PublicEndpointExposed); c == nil || c.Status != metav1.ConditionFalse || c.Reason != hyperv1.TopologyPrivateReason {
-		t.Errorf("private: %+v", c)
-	}
-	hc.Spec.Platform.Azure.Topology = hyperv1.AzureTopologyPublic
-	p.observeExposure()
-	if c := kube.Find(hc.Status.Conditions, hyperv1.PublicEndpointExposed); c != nil {
-		t.Errorf("public: %+v", c)
 	}
 }

@@ -20,7 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
@@ -100,7 +102,7 @@ func (w *world) newLife(t *testing.T, namespace, name string) *life {
 		name + "-ssh":         {hyperv1.SSHPublicKeyKey: []byte("ssh-ed25519 AAAA")},
 		name + "-key":         w.madeSecret().Data,
 		// Of the same name as a Secret that the control plane makes for itself.
-		"etcd-client-tls": {auditWebhookKey: []byte("{}")},
+		"etcd-client-tls": {"webhook-kubeconfig": []byte("{}")},
 	}}
 	for secret := range one.secrets {
 		one.writeSecret(t, secret)
@@ -320,7 +322,7 @@ func (l *life) notGone() string {
 
 // notConverged says what is not yet as the user wants it.
 func (l *life) notConverged() string {
-	hc, plane := l.find(), ControlPlaneNamespace(l.namespace, l.name)
+	hc, plane := l.find(), contract.ControlPlaneNamespace(l.namespace, l.name)
 	succeeded := meta.FindStatusCondition(hc.Status.Conditions, hyperv1.ReconciliationSucceeded)
 	if succeeded == nil || succeeded.Status != metav1.ConditionTrue || succeeded.ObservedGeneration != hc.Generation {
 		return fmt.Sprintf("generation %d, ReconciliationSucceeded %+v", hc.Generation, succeeded)
@@ -338,7 +340,7 @@ func (l *life) notConverged() string {
 		hcp.Annotations[hyperv1.RestartDateAnnotation] != hc.Annotations[hyperv1.RestartDateAnnotation] || (hcp.Spec.SSHKey.Name != "") != (hc.Spec.SSHKey.Name != "") {
 		return fmt.Sprintf("the HostedControlPlane does not follow: %v %+v", hcp.Annotations, hcp.Spec)
 	}
-	cluster := newObject(clusterKind, plane, hc.Spec.InfraID, nil)
+	cluster := clusterapi.New(clusterapi.Cluster, plane, hc.Spec.InfraID)
 	if err := l.client.Get(l.ctx, client.ObjectKeyFromObject(cluster), cluster); err != nil {
 		return err.Error()
 	}
@@ -348,7 +350,7 @@ func (l *life) notConverged() string {
 	if problem := l.copyDiffers(plane, component.PullSecret, l.name+"-pull-secret", true); problem != "" {
 		return problem
 	}
-	return l.copyDiffers(plane, sshKeySecret, l.name+"-ssh", hc.Spec.SSHKey.Name != "")
+	return l.copyDiffers(plane, contract.SSHKey, l.name+"-ssh", hc.Spec.SSHKey.Name != "")
 }
 
 func (l *life) copyDiffers(namespace, name, source string, wanted bool) string {
@@ -386,7 +388,7 @@ func (l *life) checkDeleted(t *rapid.T) {
 		if problem := l.notGone(); problem != "" {
 			return problem
 		}
-		return strings.Join(l.leftovers(l.t, l.namespace+"/"+l.name, ControlPlaneNamespace(l.namespace, l.name)), ", ")
+		return strings.Join(l.leftovers(l.t, l.namespace+"/"+l.name, contract.ControlPlaneNamespace(l.namespace, l.name)), ", ")
 	})
 	for name, data := range maps.All(l.secrets) {
 		secret := &corev1.Secret{}

@@ -19,6 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -28,7 +31,7 @@ func TestClusterAPIManagers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs two managers for half a minute")
 	}
-	programs := map[string]string{clusterAPIName: kubetest.Program(t, "cluster-api"), capiProviderName: kubetest.Program(t, "cluster-api-provider-azure")}
+	programs := map[string]string{contract.ClusterAPI: kubetest.Program(t, "cluster-api"), contract.ClusterAPIProvider: kubetest.Program(t, "cluster-api-provider-azure")}
 	f := newFixture(t, "managers")
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
 	f.reconcile(t)
@@ -39,7 +42,7 @@ func TestClusterAPIManagers(t *testing.T) {
 	}
 	infraID := f.get(t).Spec.InfraID
 	eventually(t, "the Cluster is provisioned", func() bool {
-		cluster := newObject(clusterKind, f.namespace, infraID, nil)
+		cluster := clusterapi.New(clusterapi.Cluster, f.namespace, infraID)
 		f.read(t, cluster)
 		phase, _, _ := unstructured.NestedString(cluster.Object, "status", "phase")
 		return phase == "Provisioned"
@@ -58,7 +61,7 @@ func TestClusterAPIManagers(t *testing.T) {
 func (f *fixture) runManager(t *testing.T, workload, program string) {
 	t.Helper()
 	folder := t.TempDir()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhookCertSecret, Namespace: f.namespace}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: machines.WebhookCertSecret, Namespace: f.namespace}}
 	f.read(t, secret)
 	for file, content := range secret.Data {
 		if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/isolation"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -63,7 +65,7 @@ func TestPoliciesOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.reconciler.Client = refusing(usual, strings.Fields(refused)...)
-		err := (&pass{Reconciler: f.reconciler, hc: hc, names: namesOf(hc)}).ensureIsolation(t.Context())
+		err := isolation.EnsurePolicies(t.Context(), f.reconciler.newPass(hc).Cluster, f.reconciler.surroundings())
 		for _, name := range strings.Fields(refused) {
 			if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s refused: the error is %v", name, err)
@@ -77,14 +79,14 @@ func TestPoliciesOneByOne(t *testing.T) {
 
 	// A whole pass: what comes after is repaired, and the HostedCluster says what failed.
 	f.reconciler.Client = refusing(usual, "kas")
-	operator := f.deployment(t, controlPlaneOperatorName)
+	operator := f.deployment(t, contract.ControlPlaneOperator)
 	if err := f.client.Delete(t.Context(), operator); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.reconciler.Reconcile(t.Context(), f.request); !errors.Is(err, errRefused) {
 		t.Errorf("the pass ends with %v", err)
 	}
-	f.deployment(t, controlPlaneOperatorName)
+	f.deployment(t, contract.ControlPlaneOperator)
 	condition := kube.Find(f.get(t).Status.Conditions, hyperv1.ReconciliationSucceeded)
 	if condition == nil || condition.Reason != hyperv1.ReconciliationErrorReason || !strings.Contains(condition.Message, "NetworkPolicy kas") {
 		t.Errorf("ReconciliationSucceeded %+v", condition)

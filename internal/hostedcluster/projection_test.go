@@ -2,7 +2,6 @@ package hostedcluster
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/inputs"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/isolation"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
@@ -148,12 +151,12 @@ func TestCopies(t *testing.T) {
 	}
 	f.create(t, f.pullSecret(), f.madeSecret(), bundle, hc,
 		secret("copies-ssh", map[string][]byte{"id_rsa.pub": []byte("ssh"), "id_rsa": []byte("private")}),
-		secret("copies-audit", map[string][]byte{auditWebhookKey: []byte("hook"), "other": []byte("x")}),
+		secret("copies-audit", map[string][]byte{"webhook-kubeconfig": []byte("hook"), "other": []byte("x")}),
 		secret("copies-key", map[string][]byte{"key": []byte("01234567890123456789012345678901")}),
 		secret("copies-users", map[string][]byte{"htpasswd": []byte("u:p"), "note": []byte("x")}))
 	f.reconcile(t)
 	for name, want := range map[string]map[string]string{
-		component.PullSecret: {".dockerconfigjson": `{"auths":{}}`}, sshKeySecret: {"id_rsa.pub": "ssh"}, "copies-audit": {auditWebhookKey: "hook"},
+		component.PullSecret: {".dockerconfigjson": `{"auths":{}}`}, contract.SSHKey: {"id_rsa.pub": "ssh"}, "copies-audit": {"webhook-kubeconfig": "hook"},
 		"copies-key": {"key": "01234567890123456789012345678901"}, "copies-users": {"htpasswd": "u:p", "note": "x"},
 	} {
 		got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}}
@@ -166,7 +169,7 @@ func TestCopies(t *testing.T) {
 			t.Errorf("copy %s: labels %v, keys %v", name, got.Labels, slices.Collect(maps.Keys(text)))
 		}
 	}
-	for _, name := range []string{userCABundle, "copies-bundle"} {
+	for _, name := range []string{contract.UserCABundle, "copies-bundle"} {
 		got := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}}
 		if f.read(t, got); got.Data["ca-bundle.crt"] != bundle.Data["ca-bundle.crt"] {
 			t.Errorf("copy %s: %v", name, got.Data)
@@ -184,12 +187,12 @@ func (f *fixture) checkEditedInputs(t *testing.T) {
 	if len(source.Annotations) != 1 || source.Annotations["referenced-resource.hypershift.openshift.io/copies"] == "" || len(source.OwnerReferences) != 0 {
 		t.Errorf("the user's Secret: %+v", source.ObjectMeta)
 	}
-	requests := f.reconciler.byObject(secretKind)(t.Context(), source)
+	requests := f.reconciler.byObject(inputs.SecretKind)(t.Context(), source)
 	if len(requests) != 1 || requests[0] != f.request {
 		t.Errorf("an edit leads to %v", requests)
 	}
 	source.Annotations = nil
-	if again := f.reconciler.byObject(secretKind)(t.Context(), source); len(again) != 1 || again[0] != f.request {
+	if again := f.reconciler.byObject(inputs.SecretKind)(t.Context(), source); len(again) != 1 || again[0] != f.request {
 		t.Errorf("a Secret made after the cluster leads to %v", again)
 	}
 	hc := f.get(t)
@@ -202,7 +205,7 @@ func (f *fixture) checkEditedInputs(t *testing.T) {
 	}
 	f.reconcile(t)
 	for name, stays := range map[string]bool{
-		sshKeySecret: false, "copies-audit": false, "copies-users": false, "copies-key": true, "copies-newkey": true, component.PullSecret: true,
+		contract.SSHKey: false, "copies-audit": false, "copies-users": false, "copies-key": true, "copies-newkey": true, component.PullSecret: true,
 	} {
 		if gone := f.isGone(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}); gone == stays {
 			t.Errorf("the copy %s is gone: %v", name, gone)
@@ -277,7 +280,7 @@ func TestPauseStopsEverything(t *testing.T) {
 		}
 		f.reconcile(t)
 	}
-	cluster := newObject(clusterKind, f.namespace, f.get(t).Spec.InfraID, nil)
+	cluster := clusterapi.NewWithSpec(clusterapi.Cluster, f.namespace, f.get(t).Spec.InfraID, nil)
 	capiPaused := func() bool {
 		f.read(t, cluster)
 		paused, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused")
@@ -297,43 +300,6 @@ func TestPauseStopsEverything(t *testing.T) {
 	hcp = f.controlPlane(t)
 	if hcp.Spec.PausedUntil != nil || capiPaused() || hcp.Spec.Labels["edit"] != "two" {
 		t.Errorf("resumed: %v, Cluster paused %t, labels %v", hcp.Spec.PausedUntil, capiPaused(), hcp.Spec.Labels)
-	}
-}
-
-// TestNetworkPolicies compares each policy with the row that it is written from.
-func TestNetworkPolicies(t *testing.T) {
-	for title, c := range map[string]struct {
-		platform      hyperv1.PlatformType
-		oauth, others hyperv1.PublishingStrategyType
-		hosts, want   string
-	}{
-		"azure":               {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "", "kas openshift-ingress openshift-monitoring same-namespace"},
-		"azure, own router":   {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "a.test b.test c.test d.test", "kas openshift-monitoring same-namespace"},
-		"azure, both routers": {hyperv1.AzurePlatform, hyperv1.Route, hyperv1.Route, "a.test b.test", "kas openshift-ingress openshift-monitoring same-namespace"},
-		"azure, OAuth by LB":  {hyperv1.AzurePlatform, hyperv1.LoadBalancer, hyperv1.Route, "", "kas loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
-		"none":                {hyperv1.NonePlatform, hyperv1.Route, hyperv1.Route, "", "kas openshift-ingress openshift-monitoring same-namespace"},
-		"none, node ports":    {hyperv1.NonePlatform, hyperv1.NodePort, hyperv1.NodePort, "", "kas nodeport-ignition nodeport-ignition-proxy nodeport-konnectivity nodeport-konnectivity-kas nodeport-oauth openshift-ingress openshift-monitoring same-namespace"},
-		"none, load balancer": {hyperv1.NonePlatform, hyperv1.LoadBalancer, hyperv1.LoadBalancer, "", "kas loadbalancer-ignition loadbalancer-konnectivity loadbalancer-oauth openshift-ingress openshift-monitoring same-namespace"},
-	} {
-		hc := (&fixture{name: "demo"}).cluster()
-		hc.Spec.Platform.Type = c.platform
-		for i := range hc.Spec.Services {
-			service := &hc.Spec.Services[i]
-			if service.ServicePublishingStrategy.Type = c.others; service.Service == hyperv1.OAuthServer {
-				service.ServicePublishingStrategy.Type = c.oauth
-			}
-		}
-		for i, host := range strings.Fields(c.hosts) {
-			hc.Spec.Services[i].ServicePublishingStrategy.Route = &hyperv1.RoutePublishingStrategy{Hostname: hyperv1.Hostname(host)}
-		}
-		var names []string
-		for _, policy := range newPass(hc).networkPolicies() {
-			names = append(names, policy.Name)
-		}
-		slices.Sort(names)
-		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("%s: %s\nwant %s", title, got, c.want)
-		}
 	}
 }
 
@@ -385,25 +351,11 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 		routed.Spec.Services[i].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.Route,
 			Route: &hyperv1.RoutePublishingStrategy{Hostname: host}}
 	}
-	p := &pass{Reconciler: f.reconciler, hc: routed, names: namesOf(routed)}
+	p := f.reconciler.newPass(routed)
 	for _, want := range []int64{1, 0} {
 		f.writes.Store(0)
-		if err := p.closeToIngress(t.Context()); err != nil || f.writes.Load() != want {
+		if err := isolation.EnsurePolicies(t.Context(), p.Cluster, f.reconciler.surroundings()); err != nil || f.writes.Load() != want {
 			t.Errorf("closing to the ingress: %d writes, want %d: %v", f.writes.Load(), want, err)
-		}
-	}
-}
-
-// TestProxyRule: only a proxy given by its address needs a rule of its own, and gets one for its port.
-func TestProxyRule(t *testing.T) {
-	for text, want := range map[string]string{"http://198.18.0.1:8888": "198.18.0.1/32:8888", "http://proxy.corp:3128": "", "": "", "http://10.0.0.1": ""} {
-		rule, ok := proxyRule(text)
-		got := ""
-		if ok {
-			got = fmt.Sprintf("%s:%d", rule.To[0].IPBlock.CIDR, rule.Ports[0].Port.IntValue())
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
@@ -417,16 +369,16 @@ func TestOperatorUpgradeRestartsNothing(t *testing.T) {
 	hc.Spec.Release.Image = registry.PushPayload(t, "plain", releasetest.Payload{Version: "4.21.0", Without: []string{"hypershift"}})
 	own := registry.PushOperator(t, map[string]string{release.LabelRestricted: "true"})
 	newer := registry.PushOperator(t, map[string]string{release.LabelRestricted: "true", "version": "newer"})
-	f.reconciler.OperatorImage = own
+	f.reconciler.Releases.OperatorImage = own
 	f.create(t, f.pullSecret(), f.madeSecret(), hc)
 	f.reconcile(t)
 	f.playControlPlane(t)
 	f.reconcile(t)
 	f.reconcile(t)
-	f.reconciler.OperatorImage = newer
+	f.reconciler.Releases.OperatorImage = newer
 	f.writes.Store(0)
 	f.reconcile(t)
-	if got := f.deployment(t, controlPlaneOperatorName).Spec.Template.Spec.Containers[0].Image; got != own || f.writes.Load() != 0 {
+	if got := f.deployment(t, contract.ControlPlaneOperator).Spec.Template.Spec.Containers[0].Image; got != own || f.writes.Load() != 0 {
 		t.Errorf("the control plane runs %s after %d writes", got, f.writes.Load())
 	}
 	hc = f.get(t)
@@ -435,7 +387,7 @@ func TestOperatorUpgradeRestartsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.reconcile(t)
-	if got := f.deployment(t, controlPlaneOperatorName).Spec.Template.Spec.Containers[0].Image; got != newer {
+	if got := f.deployment(t, contract.ControlPlaneOperator).Spec.Template.Spec.Containers[0].Image; got != newer {
 		t.Errorf("with a new release the control plane runs %s", got)
 	}
 }

@@ -15,59 +15,41 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	transitions "github.com/hypershift-on-azure/hypershift/internal/events"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/isolation"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/management"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/releases"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/status"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/teardown"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // behindPeriod is when to look again after the cache turned out to be behind.
 const behindPeriod = time.Second
 
-// Capabilities are the optional APIs of the management cluster; a missing one switches behaviour off.
-type Capabilities struct {
-	// Routes: route.openshift.io is served, so services can be published by Route.
-	Routes bool
-	// OpenShiftDNS: name servers are pods of namespace openshift-dns.
-	OpenShiftDNS bool
-	// SecurityContextConstraints: the cluster chooses the user id of pods; without it this operator does.
-	SecurityContextConstraints bool
-}
+// deletedReason is that of the last event of a HostedCluster.
+const deletedReason = "Deleted"
 
 // Options of the controller.
 type Options struct {
-	Releases release.Provider
-	// Labels reads what the images of control-plane operators tell about themselves.
-	Labels release.Labeler
-	// Mirrors of image repositories that the management cluster knows; nil means none.
-	Mirrors *Mirrors
-	// RegistryOverrides is the operator's flag, for the control planes' own operators.
-	RegistryOverrides string
-	Capabilities      Capabilities
-	// OperatorImage is this operator's own image: it runs a control plane whose payload has no `hypershift` image.
-	OperatorImage string
-	// ControlPlaneOperatorImage, when set, replaces the payload's image for every cluster.
-	ControlPlaneOperatorImage string
-	// ClusterAPIImage and AzureProviderImage, when set, replace the payload's images for every cluster.
-	ClusterAPIImage, AzureProviderImage string
-	// KonnectivityImage, when set, replaces the payload's image of the tunnel's server.
-	KonnectivityImage string
-	// CertRotationScale compresses the lifetimes of the control planes' certificates: how long a day of them lasts.
-	CertRotationScale string
-	// MetricsSet is how much of the control planes' metrics is kept, unless the HostedCluster says otherwise.
-	MetricsSet string
+	Releases  releases.Options
+	Operators operators.Options
+	// Capabilities of the management cluster.
+	Capabilities management.Capabilities
 	// OperatorNamespace is where the installation's ConfigMaps are that control planes get copies of; empty means none.
 	OperatorNamespace string
-	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
-	IngressDomain string
 	// EgressBlockCIDRs are networks of IPv4 that a control plane's router must not reach, beside the management cluster's own.
 	EgressBlockCIDRs []string
 	// ClusterMonitoring lets the management cluster's monitoring scrape control planes.
 	ClusterMonitoring bool
 	// Dashboards of hosted clusters.
-	Dashboards Dashboards
+	Dashboards dashboards.Options
 	// Proxy is the way out of the management cluster for pods that need one.
 	Proxy proxyenv.Proxy
 	// Now is the clock.
@@ -82,38 +64,19 @@ type Reconciler struct {
 	Live   client.Reader
 	Events events.EventRecorder
 
-	users     userIDs
-	forbidden forbiddenNetworks
+	namespaces isolation.Namespaces
+	networks   isolation.Networks
 	// keeper holds what is applied as it was applied.
 	keeper kube.Keeper
 }
 
-// pass is one reconcile of one HostedCluster: the steps read and extend it.
+// pass is one reconcile of one HostedCluster.
 type pass struct {
-	*Reconciler
-	names
-	hc *hyperv1.HostedCluster
+	*cluster.Cluster
+	r *Reconciler
 	// hcp is nil until it exists.
-	hcp        *hyperv1.HostedControlPlane
-	pullSecret []byte
-	// imageAccess is how images are read that the kubelet pulls as they are named: with the mirrors of the management cluster.
-	imageAccess release.Access
-	// mirrors are those of the management cluster, as release.FormatMirrors writes them.
-	mirrors string
-	// inputs are the user's objects that the HostedCluster names.
-	inputs  []input
-	release *release.Release
-	// missingImages: the desired release lacks images, and ValidReleaseInfo says which.
-	missingImages bool
-	// helperImage is the image of the control-plane operator and of the helpers in pods.
-	helperImage string
-	// imageLabels are those of helperImage; nil where nothing asks for them.
-	imageLabels map[string]string
-	userID      *int64
-	// blockedUpgrade says why the desired release is not rolled out; empty when it is.
-	blockedUpgrade string
-	// held says which step waits for something or for the user; empty when none does.
-	held string
+	hcp *hyperv1.HostedControlPlane
+	learned
 	// again is when to look again without an event; zero means never.
 	again time.Duration
 }
@@ -128,10 +91,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	hc := &hyperv1.HostedCluster{}
 	if err := r.Get(ctx, request.NamespacedName, hc); err != nil {
 		buildPlan.Forget(request.String())
-		teardownPlan.Forget(request.String())
+		teardown.Forget(request.String())
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	p := &pass{Reconciler: r, hc: hc, names: namesOf(hc)}
+	p := r.newPass(hc)
 	before := hc.DeepCopy()
 	var err error
 	if p.hcp, err = p.readControlPlane(ctx); err != nil {
@@ -156,33 +119,39 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 func (p *pass) readControlPlane(ctx context.Context) (*hyperv1.HostedControlPlane, error) {
 	hcp := &hyperv1.HostedControlPlane{}
-	err := p.Get(ctx, types.NamespacedName{Namespace: p.namespace, Name: p.cluster}, hcp)
+	err := p.Client.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, hcp)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read HostedControlPlane %s/%s: %w", p.namespace, p.cluster, err)
+		return nil, fmt.Errorf("read HostedControlPlane %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	return hcp, nil
 }
 
+func (r *Reconciler) newPass(hc *hyperv1.HostedCluster) *pass {
+	return &pass{r: r, Cluster: cluster.New(hc, cluster.Environment{Client: r.Client, Live: r.Live, Events: r.Events, Keeper: &r.keeper, Now: r.Now})}
+}
+
 func (p *pass) build(ctx context.Context) error {
-	if err := p.ensureMetadata(ctx); err != nil {
+	if err := identify(ctx, p.Cluster); err != nil {
 		if apierrors.IsConflict(err) {
 			p.requeue(behindPeriod)
 			return nil
 		}
 		return fmt.Errorf("identify the cluster: %w", err)
 	}
-	paused := p.pauseState()
+	paused, left := readPause(p.Cluster)
+	p.requeue(left)
+	var held string
 	var err error
 	if paused {
-		err = p.pause(ctx)
+		err = handPauseDown(ctx, p.Cluster, p.hcp)
 	} else {
 		report := p.runSteps(ctx)
 		err = report.Err()
-		if id, held := report.Holds(); held != nil {
-			p.held = fmt.Sprintf("Step %q: %v", id, held)
+		if id, holds := report.Holds(); holds != nil {
+			held = fmt.Sprintf("Step %q: %v", id, holds)
 		}
 	}
 	if p.hcp != nil {
@@ -192,21 +161,54 @@ func (p *pass) build(ctx context.Context) error {
 		}
 	}
 	err = errors.Join(err, p.observe(ctx))
-	if _, told := p.hc.Annotations[hyperv1.HasBeenAvailableAnnotation]; !told && kube.IsTrue(p.hc.Status.Conditions, hyperv1.HostedClusterAvailable) {
+	if _, told := p.Hosted.Annotations[hyperv1.HasBeenAvailableAnnotation]; !told && kube.IsTrue(p.Hosted.Status.Conditions, hyperv1.HostedClusterAvailable) {
 		// The next pass writes it down.
 		p.requeue(behindPeriod)
 	}
-	p.setReconciliation(err)
+	status.Reconciliation(p.Cluster, held, err)
 	return err
 }
 
+func (p *pass) observe(ctx context.Context) error {
+	again, err := status.Observe(ctx, p.Cluster, p.hcp, status.Facts{
+		Release: p.found.Release, MissingImages: p.found.MissingImages, BlockedUpgrade: p.blockedUpgrade, Routes: p.r.Capabilities.Routes,
+	})
+	p.requeue(again)
+	return err
+}
+
+// tearDown takes the next steps of the deletion, and lets go of the HostedCluster after the last.
+func (p *pass) tearDown(ctx context.Context) error {
+	if !controllerutil.ContainsFinalizer(p.Hosted, hyperv1.Finalizer) {
+		return nil
+	}
+	deletion := &teardown.Deletion{Cluster: p.Cluster, Plane: p.hcp, Accounts: accounts()}
+	progress, err := deletion.Run(ctx)
+	p.requeue(progress.Again)
+	if err != nil {
+		status.Reconciliation(p.Cluster, "", err)
+		return err
+	}
+	if progress.Waits() {
+		status.RepeatConditions(p.Cluster, p.hcp, false)
+		again, examined := status.Examine(ctx, p.Cluster, p.hcp)
+		p.requeue(again)
+		err := errors.Join(deletion.Report(ctx, progress), examined)
+		status.Reconciliation(p.Cluster, "", err)
+		return err
+	}
+	p.Keeper.Forget(p.Namespace)
+	p.Event(corev1.EventTypeNormal, deletedReason, "Everything of the hosted cluster is gone.")
+	return kube.RemoveFinalizer(ctx, p.Client, p.Hosted, hyperv1.Finalizer)
+}
+
 func (p *pass) writeStatus(ctx context.Context, before *hyperv1.HostedCluster) error {
-	kube.KeepTransitions(before.Status.Conditions, p.hc.Status.Conditions)
-	if equality.Semantic.DeepEqual(before.Status, p.hc.Status) {
+	kube.KeepTransitions(before.Status.Conditions, p.Hosted.Status.Conditions)
+	if equality.Semantic.DeepEqual(before.Status, p.Hosted.Status) {
 		return nil
 	}
 	// Not a merge patch: that removes the nulls which version history and availableUpdates require.
-	if err := p.Status().Update(ctx, p.hc); err != nil {
+	if err := p.Client.Status().Update(ctx, p.Hosted); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	return nil
@@ -217,9 +219,3 @@ func (p *pass) requeue(after time.Duration) {
 		p.again = after
 	}
 }
-
-func (p *pass) event(kind, reason, message string) {
-	p.Events.Eventf(p.hc, nil, kind, reason, reason, "%s", transitions.Note(message))
-}
-
-func (p *pass) warn(reason, message string) { p.event(corev1.EventTypeWarning, reason, message) }

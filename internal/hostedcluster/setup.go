@@ -25,8 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/inputs"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -57,14 +61,14 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Watches(&hyperv1.HostedControlPlane{}, handler.EnqueueRequestsFromMapFunc(byAnnotation)).
 		Watches(&hyperv1.NodePool{}, handler.EnqueueRequestsFromMapFunc(byNodePool), builder.WithPredicates(goneOrNew)).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(ignitionServer))).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(contract.IgnitionServer))).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace),
-			builder.WithPredicates(predicate.Or(named(component.APIServer), named(controlPlaneOperatorName)), countChanged)).
-		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(etcdName), countChanged)).
-		Watches(newObject(clusterKind, "", "", nil), handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(gone)).
+			builder.WithPredicates(predicate.Or(named(contract.APIServer), named(contract.ControlPlaneOperator)), countChanged)).
+		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace), builder.WithPredicates(named(contract.Etcd), countChanged)).
+		Watches(clusterapi.New(clusterapi.Cluster, "", ""), handler.EnqueueRequestsFromMapFunc(byAnnotation), builder.WithPredicates(gone)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(byAnnotation)).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byObject(secretKind))).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byObject(configMapKind))).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.byObject(inputs.SecretKind))).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.byObject(inputs.ConfigMapKind))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackOff, lastBackOff),
@@ -76,7 +80,7 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	}
 	if options.Capabilities.Routes {
 		route := &unstructured.Unstructured{}
-		route.SetGroupVersionKind(routeKind)
+		route.SetGroupVersionKind(publish.RouteKind)
 		build = build.Watches(route, handler.EnqueueRequestsFromMapFunc(r.byNamespace))
 	}
 	if err := build.Complete(r); err != nil {
@@ -145,10 +149,10 @@ func (r *Reconciler) byObject(kind string) handler.MapFunc {
 		if requests := byAnnotation(ctx, obj); requests != nil {
 			return requests
 		}
-		if kind == secretKind && obj.GetName() == component.AdminKubeconfigSecret {
+		if kind == inputs.SecretKind && obj.GetName() == component.AdminKubeconfigSecret {
 			return r.byNamespace(ctx, obj)
 		}
-		if kind == configMapKind && obj.GetNamespace() == r.OperatorNamespace && slices.Contains(installationCopies, obj.GetName()) {
+		if kind == inputs.ConfigMapKind && obj.GetNamespace() == r.OperatorNamespace && slices.Contains(inputs.InstallationCopies, obj.GetName()) {
 			return r.everyCluster(ctx)
 		}
 		if requests := byReferenceMark(obj); requests != nil {
@@ -178,11 +182,22 @@ func (r *Reconciler) byReference(ctx context.Context, kind string, obj client.Ob
 	}
 	var requests []reconcile.Request
 	for i := range clusters.Items {
-		// A part of the configuration that cannot be read names nothing.
-		list, _ := references(&clusters.Items[i])
-		if slices.ContainsFunc(list, func(one reference) bool { return one.kind == kind && one.name == obj.GetName() }) {
+		if inputs.Named(&clusters.Items[i], kind, obj.GetName()) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&clusters.Items[i])})
 		}
+	}
+	return requests
+}
+
+func (r *Reconciler) everyCluster(ctx context.Context) []reconcile.Request {
+	clusters := &hyperv1.HostedClusterList{}
+	// Only read, so not copied.
+	if err := r.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range clusters.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: clusters.Items[i].Namespace, Name: clusters.Items[i].Name}})
 	}
 	return requests
 }

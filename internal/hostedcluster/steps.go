@@ -3,6 +3,17 @@ package hostedcluster
 import (
 	"context"
 
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/checks"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/inputs"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/isolation"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/projection"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/releases"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/status"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -34,59 +45,141 @@ const (
 	ownershipStep            steps.ID = "ownership"
 )
 
+// learned is what steps learn for later ones. Each member is set by the step that its comment names.
+type learned struct {
+	// inputs are the user's objects that the HostedCluster names (configuration).
+	inputs inputs.Inputs
+	// found is the release, and how its images are read (release).
+	found releases.Found
+	// blockedUpgrade says why the desired release is not rolled out; empty when it is (upgrade).
+	blockedUpgrade string
+	// helperImage is the image of the control-plane operator and of the helpers in pods (helper image).
+	helperImage string
+	// labels are those of helperImage; nil where nothing asks for them (image labels).
+	labels map[string]string
+	// user is the user id of pods; nil where the management cluster chooses it (namespace).
+	user *int64
+}
+
 // buildPlan leaves what needs a failed step as it is; everything else still runs.
 var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
-	{ID: supportStep, Run: (*pass).checkSupport},
-	{ID: configurationStep, Needs: needs(supportStep), Run: (*pass).checkConfiguration},
-	{ID: referencesStep, Needs: needs(supportStep), Run: (*pass).checkReferences},
-	{ID: releaseStep, Needs: needs(supportStep), Run: (*pass).lookupRelease},
-	{ID: inertStep, Needs: needs(configurationStep), After: needs(releaseStep), Run: (*pass).tellInert},
-	{ID: upgradeStep, Needs: needs(releaseStep), Run: (*pass).gateUpgrade},
-	{ID: admissionStep, Needs: needs(configurationStep), After: needs(upgradeStep), Run: (*pass).admitRelease},
-	{ID: helperImageStep, Needs: needs(releaseStep), Run: (*pass).keepHelperImage},
-	{ID: imageLabelsStep, Needs: needs(configurationStep, helperImageStep), Run: (*pass).readImageLabels},
-	{ID: namespaceStep, Needs: needs(admissionStep), After: needs(imageLabelsStep), Run: (*pass).ensureNamespace},
-	{ID: isolationStep, Needs: needs(namespaceStep), Run: (*pass).ensureIsolation},
-	{ID: credentialsStep, Needs: needs(namespaceStep), Run: (*pass).ensureCredentials},
-	{ID: requiredCopiesStep, Needs: needs(namespaceStep), Run: (*pass).copyRequired},
-	{ID: optionalCopiesStep, Needs: needs(namespaceStep), Run: (*pass).copyOptional},
-	{ID: installationCopiesStep, Needs: needs(namespaceStep), Run: (*pass).copyInstallation},
-	{ID: controlPlaneStep, Needs: needs(credentialsStep, requiredCopiesStep), Run: (*pass).ensureControlPlane},
-	{ID: formerCopiesStep, Needs: needs(configurationStep, referencesStep, controlPlaneStep), Run: (*pass).removeFormerCopies},
-	{ID: machinesStep, Needs: needs(controlPlaneStep), Run: (*pass).ensureClusterAPI},
-	{ID: keyVaultStep, Needs: needs(releaseStep), Run: (*pass).checkVault},
-	{ID: controlPlaneOperatorStep, Needs: needs(controlPlaneStep, imageLabelsStep), Run: (*pass).ensureControlPlaneOperator},
-	{ID: machineOperatorsStep, Needs: needs(machinesStep, imageLabelsStep), Run: (*pass).ensureClusterAPIOperators},
-	{ID: dashboardStep, Needs: needs(namespaceStep), Run: (*pass).ensureDashboard},
-	{ID: accessStep, Needs: needs(namespaceStep), Run: (*pass).exportAccess},
-	{ID: ownershipStep, Run: (*pass).adoptSecrets},
+	{ID: supportStep, Run: func(p *pass, _ context.Context) error {
+		return checks.Support(p.Cluster, p.hcp, p.r.Capabilities)
+	}},
+	{ID: configurationStep, Needs: needs(supportStep), Run: func(p *pass, ctx context.Context) (err error) {
+		p.inputs, err = inputs.Check(ctx, p.Cluster)
+		return err
+	}},
+	{ID: referencesStep, Needs: needs(supportStep), After: needs(configurationStep), Run: func(p *pass, ctx context.Context) error {
+		return inputs.CheckReferences(ctx, p.Cluster, p.inputs)
+	}},
+	{ID: releaseStep, Needs: needs(supportStep), Run: func(p *pass, ctx context.Context) (err error) {
+		p.found, err = p.r.Releases.Lookup(ctx, p.Cluster)
+		return err
+	}},
+	{ID: inertStep, Needs: needs(configurationStep), After: needs(releaseStep), Run: func(p *pass, _ context.Context) error {
+		return checks.Inert(p.Cluster, p.found.Release)
+	}},
+	{ID: upgradeStep, Needs: needs(releaseStep), Run: func(p *pass, _ context.Context) (err error) {
+		p.blockedUpgrade, err = releases.GateUpgrade(p.Hosted, p.found.Release)
+		return err
+	}},
+	{ID: admissionStep, Needs: needs(configurationStep), After: needs(upgradeStep), Run: func(p *pass, ctx context.Context) error {
+		return releases.Admit(p.Hosted, p.hcp, steps.Succeeded(ctx, upgradeStep))
+	}},
+	{ID: helperImageStep, Needs: needs(releaseStep), Run: func(p *pass, ctx context.Context) (err error) {
+		p.helperImage, err = p.chooseHelperImage(ctx)
+		return err
+	}},
+	{ID: imageLabelsStep, Needs: needs(configurationStep, helperImageStep), Run: func(p *pass, ctx context.Context) (err error) {
+		p.labels, err = p.r.Releases.ReadLabels(ctx, p.Hosted, p.found, p.helperImage)
+		return err
+	}},
+	{ID: namespaceStep, Needs: needs(admissionStep), After: needs(imageLabelsStep), Run: func(p *pass, ctx context.Context) (err error) {
+		p.user, err = p.r.namespaces.Ensure(ctx, p.Cluster, isolation.NamespaceSettings{
+			AssignUsers: !p.r.Capabilities.SecurityContextConstraints, Monitoring: p.r.ClusterMonitoring, Proxy: p.r.Proxy,
+			Labels: p.labels, LabelsKnown: steps.Succeeded(ctx, imageLabelsStep),
+		})
+		return err
+	}},
+	{ID: isolationStep, Needs: needs(namespaceStep), Run: func(p *pass, ctx context.Context) error {
+		return isolation.EnsurePolicies(ctx, p.Cluster, p.r.surroundings())
+	}},
+	{ID: credentialsStep, Needs: needs(namespaceStep), Run: func(p *pass, ctx context.Context) error {
+		return inputs.EnsureCredentials(ctx, p.Cluster)
+	}},
+	{ID: requiredCopiesStep, Needs: needs(namespaceStep), Run: func(p *pass, ctx context.Context) error {
+		return inputs.CopyRequired(ctx, p.Cluster, p.inputs)
+	}},
+	{ID: optionalCopiesStep, Needs: needs(namespaceStep), Run: func(p *pass, ctx context.Context) error {
+		return inputs.CopyOptional(ctx, p.Cluster, p.inputs)
+	}},
+	{ID: installationCopiesStep, Needs: needs(namespaceStep), Run: func(p *pass, ctx context.Context) error {
+		return inputs.CopyInstallation(ctx, p.Cluster, p.r.OperatorNamespace)
+	}},
+	{ID: controlPlaneStep, Needs: needs(credentialsStep, requiredCopiesStep), Run: func(p *pass, ctx context.Context) (err error) {
+		p.hcp, err = projection.Ensure(ctx, p.Cluster, p.hcp)
+		return err
+	}},
+	{ID: formerCopiesStep, Needs: needs(configurationStep, referencesStep, controlPlaneStep), Run: func(p *pass, ctx context.Context) error {
+		return inputs.RemoveFormer(ctx, p.Cluster, p.inputs)
+	}},
+	{ID: machinesStep, Needs: needs(controlPlaneStep), Run: func(p *pass, ctx context.Context) error {
+		return machines.EnsureCluster(ctx, p.Cluster, p.hcp.Status.ControlPlaneEndpoint)
+	}},
+	{ID: keyVaultStep, Needs: needs(releaseStep), Run: func(p *pass, _ context.Context) error {
+		return checks.Vault(p.Cluster, p.found.Release)
+	}},
+	{ID: controlPlaneOperatorStep, Needs: needs(controlPlaneStep, imageLabelsStep), Run: func(p *pass, ctx context.Context) error {
+		return operators.Ensure(ctx, p.Cluster, p.r.Operators, p.found.Mirrors, p.workloadSettings())
+	}},
+	{ID: machineOperatorsStep, Needs: needs(machinesStep, imageLabelsStep), Run: func(p *pass, ctx context.Context) error {
+		return machines.EnsureManagers(ctx, p.Cluster, machines.Images{
+			Core:     p.r.Releases.ComponentImage(p.Hosted, p.found.Release, release.KeyClusterAPI),
+			Provider: p.r.Releases.ComponentImage(p.Hosted, p.found.Release, release.KeyAzureProvider),
+		}, p.workloadSettings())
+	}},
+	{ID: dashboardStep, Needs: needs(namespaceStep), Run: func(p *pass, ctx context.Context) error {
+		return dashboards.Ensure(ctx, p.Cluster, p.r.Dashboards)
+	}},
+	{ID: accessStep, Needs: needs(namespaceStep), After: needs(controlPlaneStep), Run: func(p *pass, ctx context.Context) error {
+		return status.ExportAccess(ctx, p.Cluster, p.hcp)
+	}},
+	{ID: ownershipStep, Run: func(p *pass, ctx context.Context) error {
+		return inputs.AdoptSecrets(ctx, p.Cluster)
+	}},
 }...)
 
 func needs(ids ...steps.ID) []steps.ID { return ids }
 
 // runSteps builds what the HostedCluster asks for, and keeps what holds it back for the conditions.
 func (p *pass) runSteps(ctx context.Context) steps.Report {
-	report := buildPlan.Run(ctx, p.hc.Namespace+"/"+p.hc.Name, p)
+	report := buildPlan.Run(ctx, p.Reference(), p)
 	p.requeue(report.Again())
 	return report
 }
 
-// admitRelease lets the pass go on when the release may run. One that the control plane runs already, and that just now cannot be read
-// or was found wrong, does not keep the rest from being kept up: a new pull secret may be what makes it readable again.
-func (p *pass) admitRelease(ctx context.Context) error {
-	if steps.Succeeded(ctx, upgradeStep) {
-		return nil
+// chooseHelperImage holds on to the image that runs where this operator's own would take the place.
+func (p *pass) chooseHelperImage(ctx context.Context) (string, error) {
+	image, standsIn := p.r.Releases.HelperImage(p.Hosted, p.found.Release)
+	if !standsIn {
+		return image, nil
 	}
-	if p.hcp != nil && p.hcp.Spec.ReleaseImage == p.hc.Spec.Release.Image && p.hcpImage() == p.controlPlaneImage() {
-		return nil
+	running, err := operators.RunningImage(ctx, p.Cluster)
+	if running != "" {
+		image = running
 	}
-	return &steps.Stopped{Because: "no release can be used"}
+	return image, err
 }
 
-// hcpImage is the payload that the control plane runs, or is moving to.
-func (p *pass) hcpImage() string {
-	if image := p.hcp.Spec.ControlPlaneReleaseImage; image != nil && *image != "" {
-		return *image
+func (p *pass) workloadSettings() workloads.Settings {
+	plane := projection.Desired(p.Hosted)
+	plane.UID = p.hcp.UID
+	return workloads.Settings{Plane: plane, HelperImage: p.helperImage, User: p.user, Proxy: p.r.Proxy}
+}
+
+func (r *Reconciler) surroundings() isolation.Surroundings {
+	return isolation.Surroundings{
+		Networks: &r.networks, Blocked: r.EgressBlockCIDRs, OpenShiftDNS: r.Capabilities.OpenShiftDNS, Proxy: r.Proxy,
 	}
-	return p.hcp.Spec.ReleaseImage
 }

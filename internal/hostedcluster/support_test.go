@@ -2,7 +2,6 @@ package hostedcluster
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/checks"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/steps"
-	"github.com/hypershift-on-azure/hypershift/internal/support"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
 
@@ -121,9 +120,9 @@ func (f *fixture) passOver(t *testing.T, hc *hyperv1.HostedCluster, row table.Ro
 		}
 		return kube.Find(stored.Status.Conditions, row.Refused)
 	}
-	p := &pass{Reconciler: f.reconciler, hc: hc, names: namesOf(hc)}
-	p.conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "The configuration is valid.")
-	if err := p.tellInert(t.Context()); err != nil {
+	c := f.reconciler.newPass(hc).Cluster
+	c.Conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "The configuration is valid.")
+	if err := checks.Inert(c, nil); err != nil {
 		t.Error(err)
 	}
 	return kube.Find(hc.Status.Conditions, row.Seen)
@@ -132,83 +131,7 @@ func (f *fixture) passOver(t *testing.T, hc *hyperv1.HostedCluster, row table.Ro
 func (f *fixture) mustBeAbsent(t *testing.T, hc *hyperv1.HostedCluster) {
 	t.Helper()
 	namespace := &corev1.Namespace{}
-	if err := f.client.Get(t.Context(), client.ObjectKey{Name: ControlPlaneNamespace(hc.Namespace, hc.Name)}, namespace); !apierrors.IsNotFound(err) {
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: contract.ControlPlaneNamespace(hc.Namespace, hc.Name)}, namespace); !apierrors.IsNotFound(err) {
 		t.Errorf("%s: the control plane's namespace is there: %v", hc.Name, err)
-	}
-}
-
-// TestRunningClustersAreKeptUp: what a control plane was made with is told of and stops nothing. What would be new for it is refused.
-func TestRunningClustersAreKeptUp(t *testing.T) {
-	f := &fixture{name: "kept"}
-	for name, c := range map[string]struct{ before, after bool }{"made with it": {true, true}, "changed to it": {false, true}, "without it": {false, false}} {
-		p := newPass(f.cluster())
-		p.Capabilities.Routes = true
-		p.hc.Spec.FIPS = c.after
-		p.hcp = p.desiredControlPlane()
-		p.hcp.Spec.FIPS = c.before
-		err := p.checkSupport(t.Context())
-		var stopped *steps.Stopped
-		if stops := errors.As(err, &stopped); stops != (c.after && !c.before) || (err != nil && !stops) {
-			t.Errorf("%s: %v", name, err)
-		}
-		condition := kube.Find(p.hc.Status.Conditions, hyperv1.SupportedHostedCluster)
-		if (condition.Status == metav1.ConditionTrue) == c.after {
-			t.Errorf("%s: %+v", name, condition)
-		}
-		if c.before && !strings.Contains(condition.Message, "kept up") {
-			t.Errorf("%s: %s", name, condition.Message)
-		}
-	}
-}
-
-// TestEveryInertAnnotationIsTold compares the rules with the table, and sees the warning.
-func TestEveryInertAnnotationIsTold(t *testing.T) {
-	rows, err := table.Load("annotations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]bool{}
-	for _, row := range rows {
-		for _, key := range row.For {
-			if row.Inert == "" || row.Seen != hyperv1.ValidHostedClusterConfiguration {
-				continue
-			}
-			listed[key] = true
-			f := &fixture{name: "annotated"}
-			p := newPass(f.cluster())
-			p.hc.Annotations = map[string]string{key: "x", key + "/y": "x"}
-			p.conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Valid.")
-			if err := p.tellInert(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if condition := kube.Find(p.hc.Status.Conditions, hyperv1.ValidHostedClusterConfiguration); !strings.Contains(condition.Message, "annotation "+key) {
-				t.Errorf("%s is not told: %s", key, condition.Message)
-			}
-		}
-	}
-	for _, key := range support.InertAnnotations() {
-		if !listed[key] {
-			t.Errorf("annotation %s is told as without effect, but annotations.yaml says otherwise", key)
-		}
-	}
-}
-
-func TestNamespaceIsKept(t *testing.T) {
-	p := newPass(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{hyperv1.SkipDeleteNamespaceAnnotation: "true"}}})
-	// No client: nothing is even looked at.
-	if namespace, err := p.ownNamespace(t.Context()); namespace != nil || err != nil {
-		t.Errorf("%v, %v", namespace, err)
-	}
-}
-
-func TestCertificateTimesReachTheControlPlane(t *testing.T) {
-	p := newPass(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-		hyperv1.CertificateValidityAnnotation: "720h", hyperv1.CertificateRenewalAnnotation: "0.5"}}})
-	env := map[string]string{}
-	for _, variable := range p.controlPlaneOperatorEnv() {
-		env[variable.Name] = variable.Value
-	}
-	if env["CERTIFICATE_VALIDITY"] != "720h" || env["CERTIFICATE_RENEWAL"] != "0.5" {
-		t.Errorf("%v", env)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -54,7 +56,7 @@ func TestDeletionTellsWhatItWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.reconcile(t)
-	cluster := newObject(clusterKind, f.namespace, hc.Spec.InfraID, nil)
+	cluster := clusterapi.New(clusterapi.Cluster, f.namespace, hc.Spec.InfraID)
 	f.finalizers(t, cluster, clusterFinalizer)
 	f.finalizers(t, f.controlPlane(t), hyperv1.Finalizer)
 	if err := f.client.Delete(t.Context(), hc); err != nil {
@@ -124,18 +126,18 @@ func TestPodOfLostNode(t *testing.T) {
 			break
 		}
 	}
-	if after := look(); after != endPoll {
-		t.Errorf("looks again after %v, want %v", after, endPoll)
+	if after := look(); after != 500*time.Millisecond {
+		t.Errorf("looks again after %v, want %v", after, 500*time.Millisecond)
 	}
-	clock = clock.Add(endPollLimit + time.Second)
+	clock = clock.Add(10*time.Second + time.Second)
 	before := f.writes.Load()
-	if after := look(); after != teardownPoll || f.writes.Load() != before {
-		t.Errorf("looks again after %v, want %v, with %d writes", after, teardownPoll, f.writes.Load()-before)
+	if after := look(); after != 2*time.Second || f.writes.Load() != before {
+		t.Errorf("looks again after %v, want %v, with %d writes", after, 2*time.Second, f.writes.Load()-before)
 	}
 	if f.isGone(t, pod) {
 		t.Fatal("the pod was given up at once")
 	}
-	clock = clock.Add(podLimit)
+	clock = clock.Add(time.Minute)
 	if look(); !f.isGone(t, pod) {
 		t.Error("the pod of the lost node is not given up")
 	}
@@ -157,13 +159,13 @@ func TestDeletionIsBounded(t *testing.T) {
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
 	f.reconcile(t)
 	infraID := f.get(t).Spec.InfraID
-	cluster := newObject(clusterKind, f.namespace, infraID, nil)
+	cluster := clusterapi.New(clusterapi.Cluster, f.namespace, infraID)
 	f.finalizers(t, cluster, clusterFinalizer)
-	azure := newObject(azureClusterKind, f.namespace, f.name, nil)
+	azure := clusterapi.New(clusterapi.AzureCluster, f.namespace, f.name)
 	f.finalizers(t, azure, "azurecluster.infrastructure.cluster.x-k8s.io")
 	f.finalizers(t, f.controlPlane(t), hyperv1.Finalizer)
-	machine := newObject(machineKind, f.namespace, "m", object{"clusterName": infraID, "bootstrap": object{"dataSecretName": "x"},
-		"infrastructureRef": object{"apiGroup": azureClusterKind.Group, "kind": "AzureMachine", "name": "m"}})
+	machine := clusterapi.NewWithSpec(clusterapi.Machine, f.namespace, "m", object{"clusterName": infraID, "bootstrap": object{"dataSecretName": "x"},
+		"infrastructureRef": object{"apiGroup": clusterapi.AzureCluster.Group, "kind": "AzureMachine", "name": "m"}})
 	machine.SetFinalizers([]string{"machine.cluster.x-k8s.io"})
 	f.create(t, machine)
 	for _, obj := range []client.Object{f.get(t), azure} {
@@ -172,7 +174,7 @@ func TestDeletionIsBounded(t *testing.T) {
 		}
 	}
 	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "1 Machines of Cluster "+infraID)
-	clock = clock.Add(finalizerLimit + time.Minute)
+	clock = clock.Add(15*time.Minute + time.Minute)
 	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "1 Machines of Cluster "+infraID)
 	f.finalizers(t, machine)
 	if err := client.IgnoreNotFound(f.client.Delete(t.Context(), machine)); err != nil {
@@ -185,7 +187,7 @@ func TestDeletionIsBounded(t *testing.T) {
 		}
 	}
 	f.reconcile(t) // deletes the HostedControlPlane, now
-	clock = time.Now().Add(finalizerLimit + time.Minute)
+	clock = time.Now().Add(15*time.Minute + time.Minute)
 	f.reconcile(t)
 	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: f.name}, &hyperv1.HostedControlPlane{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the HostedControlPlane is still held: %v", err)
@@ -217,7 +219,7 @@ func TestDeletionTouchesOnlyItsOwn(t *testing.T) {
 	if err := f.client.Get(t.Context(), other.request.NamespacedName, &hyperv1.HostedCluster{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the second cluster is still there: %v", err)
 	}
-	f.read(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-" + clusterAPIName}})
+	f.read(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-" + contract.ClusterAPI}})
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	if f.read(t, namespace); !namespace.DeletionTimestamp.IsZero() {
 		t.Error("the first cluster's namespace is deleted")
@@ -256,7 +258,7 @@ func TestUnbornMachines(t *testing.T) {
 			if c.providerID != "" {
 				spec["providerID"] = c.providerID
 			}
-			machine := newObject(azureMachineKind, f.namespace, "m", spec)
+			machine := clusterapi.NewWithSpec(clusterapi.AzureMachine, f.namespace, "m", spec)
 			machine.SetFinalizers([]string{"azuremachine.infrastructure.cluster.x-k8s.io"})
 			f.create(t, machine)
 			for _, obj := range []client.Object{f.get(t), machine} {
@@ -268,7 +270,7 @@ func TestUnbornMachines(t *testing.T) {
 			if gone := f.isGone(t, machine); gone {
 				t.Fatal("the machine was let go at once")
 			}
-			clock = clock.Add(unbornLimit + time.Minute)
+			clock = clock.Add(2*time.Minute + time.Minute)
 			f.reconcile(t)
 			if gone := f.isGone(t, machine); gone != c.released {
 				t.Errorf("let go: %v, want %v", gone, c.released)
@@ -284,7 +286,7 @@ func TestRefusedDeletionIsTold(t *testing.T) {
 	pool.Finalizers = []string{hyperv1.Finalizer}
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster(), pool)
 	f.reconcile(t)
-	machine := newObject(azureMachineKind, f.namespace, "m", object{"vmSize": "Standard_D4s_v3", "sshPublicKey": "", "osDisk": object{"osType": "Linux"}})
+	machine := clusterapi.NewWithSpec(clusterapi.AzureMachine, f.namespace, "m", object{"vmSize": "Standard_D4s_v3", "sshPublicKey": "", "osDisk": object{"osType": "Linux"}})
 	answer := `virtualmachine failed to delete. err: failed to begin operation: DELETE https://management.azure.com/subscriptions/x/virtualMachines/m
 --------------------------------------------------------------------------------
 RESPONSE 409: 409 Conflict
@@ -297,7 +299,7 @@ ERROR CODE: ScopeLocked
   }
 }`
 	condition := func(kind, message string) object {
-		return object{"type": kind, "status": "False", "severity": "Error", "reason": deletionFailed, "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z"}
+		return object{"type": kind, "status": "False", "severity": "Error", "reason": "DeletionFailed", "message": message, "lastTransitionTime": "2026-01-02T03:04:05Z"}
 	}
 	machine.Object["status"] = object{"conditions": []any{condition("Ready", "1 of 2 completed"), condition("VMRunning", answer)}}
 	f.create(t, machine)

@@ -31,7 +31,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -204,7 +206,7 @@ func (w *world) play(ctx context.Context) {
 		w.playPlane(ctx, &planes.Items[i])
 	}
 	clusters := &unstructured.UnstructuredList{}
-	clusters.SetGroupVersionKind(clusterKind)
+	clusters.SetGroupVersionKind(clusterapi.Cluster)
 	if w.client.List(ctx, clusters) != nil {
 		return
 	}
@@ -246,7 +248,7 @@ func (w *world) playPlane(ctx context.Context, hcp *hyperv1.HostedControlPlane) 
 		_ = w.client.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: hcp.Namespace}, Data: map[string][]byte{key: []byte(name)}})
 	}
 	operator := &appsv1.Deployment{}
-	if w.client.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: controlPlaneOperatorName}, operator) == nil && operator.Status.ReadyReplicas == 0 {
+	if w.client.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.ControlPlaneOperator}, operator) == nil && operator.Status.ReadyReplicas == 0 {
 		operator.Status.Replicas, operator.Status.ReadyReplicas = 1, 1
 		_ = w.client.Status().Update(ctx, operator)
 	}
@@ -263,7 +265,7 @@ func (w *world) playClusterAPI(ctx context.Context, cluster *unstructured.Unstru
 	w.hold(ctx, cluster, clusterFinalizer, func() bool {
 		hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.GetNamespace(), Name: name}}
 		_ = w.client.Delete(ctx, hcp)
-		_ = w.client.Delete(ctx, newObject(azureClusterKind, cluster.GetNamespace(), name, nil))
+		_ = w.client.Delete(ctx, clusterapi.NewWithSpec(clusterapi.AzureCluster, cluster.GetNamespace(), name, nil))
 		return apierrors.IsNotFound(w.client.Get(ctx, client.ObjectKeyFromObject(hcp), hcp))
 	})
 }

@@ -137,7 +137,7 @@ func readRoute(ctx context.Context, c client.Reader, namespace, name string) (En
 	}
 	host, _, _ := unstructured.NestedString(r.Object, "spec", "host")
 	if host == "" {
-		host = admittedHost(r)
+		host = AdmittedHost(r)
 	}
 	if host == "" {
 		return Endpoint{}, "the ingress has not admitted Route " + name + " yet", nil
@@ -158,11 +158,22 @@ func readOwnRoute(ctx context.Context, c client.Reader, hcp *hyperv1.HostedContr
 	return endpoint, "", nil
 }
 
-func admittedHost(r *unstructured.Unstructured) string {
-	ingresses, _, _ := unstructured.NestedSlice(r.Object, "status", "ingress")
-	for _, item := range ingresses {
-		if ingress, ok := item.(map[string]any); ok {
-			if host, _, _ := unstructured.NestedString(ingress, "host"); host != "" {
+// AdmittedHost is the host that a router serves the Route under; empty when none does. A host that was only asked for may lead nowhere.
+func AdmittedHost(route *unstructured.Unstructured) string {
+	ingresses, _, err := unstructured.NestedSlice(route.Object, "status", "ingress")
+	if err != nil {
+		return ""
+	}
+	for _, entry := range ingresses {
+		ingress, ok := entry.(map[string]any)
+		if !ok {
+			continue
+		}
+		host, _, _ := unstructured.NestedString(ingress, "host")
+		conditions, _, _ := unstructured.NestedSlice(ingress, "conditions")
+		for _, item := range conditions {
+			condition, ok := item.(map[string]any)
+			if ok && condition["type"] == "Admitted" && condition["status"] == "True" {
 				return host
 			}
 		}

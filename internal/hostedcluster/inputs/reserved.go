@@ -1,0 +1,60 @@
+package inputs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+)
+
+// reservedSecrets and reservedConfigMaps are what a control plane makes itself, besides what its tables of certificates list.
+var (
+	reservedSecrets = []string{
+		contract.PullSecret, contract.SSHKey, contract.SigningKey, machines.WebhookCertSecret, contract.KMSConfig, ingressCredentials, registryCredentials,
+		networkCredentials, contract.CloudConfig, "azure-disk-csi-config", "azure-file-csi-config", "kubeadmin-password", "custom-admin-kubeconfig",
+	}
+	reservedConfigMaps = []string{
+		contract.UserCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, contract.KonnectivityCABundle,
+		contract.AggregatorClientCA, contract.ClientCA, contract.KubeletClientCA, "kube-root-ca.crt", "openshift-service-ca.crt", "kas-config", "auth-config",
+		"kas-audit-config", "kas-egress-selector-config", "kcm-config", "kube-scheduler", contract.CloudConfig, "feature-gate", "oauth-metadata",
+	}
+	// reservedPrefixes begin the names of what node pools and the ignition server make.
+	reservedPrefixes = []string{"token-", "user-data-", "ignition-config-"}
+)
+
+// reserved tells whether the control plane has, or may come to have, an object of the name.
+func reserved(kind, name, infraID string) bool {
+	for _, prefix := range reservedPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	if kind == ConfigMapKind {
+		return slices.Contains(reservedConfigMaps, name)
+	}
+	return slices.Contains(reservedSecrets, name) || slices.Contains(certificateSecrets(infraID), name)
+}
+
+// certificateSecrets lists the Secrets of authorities, certificates and kubeconfigs. Every endpoint is given, so that none is left out.
+func certificateSecrets(infraID string) []string {
+	var secrets []string
+	for _, authority := range pki.Authorities() {
+		secrets = append(secrets, authority.Secret)
+	}
+	// Without service networks there is nothing in the parameters that could be malformed.
+	leaves, err := pki.Leaves(pki.Params{APIHost: "x", KonnectivityHost: "x", IgnitionHost: "x", AppsDomain: "x"})
+	if err != nil {
+		return secrets
+	}
+	for _, leaf := range leaves {
+		secrets = append(secrets, leaf.Secret)
+	}
+	for _, kubeconfig := range pki.Kubeconfigs(infraID, "x") {
+		secrets = append(secrets, kubeconfig.Secret)
+	}
+	return secrets
+}

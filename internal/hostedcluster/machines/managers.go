@@ -1,0 +1,101 @@
+package machines
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+)
+
+const (
+	// WebhookCertSecret is a Secret with the certificate that the managers serve their webhooks with.
+	WebhookCertSecret = "capi-webhooks-tls"
+	webhookCertDir    = "/etc/webhook-certs"
+	healthPort        = 9440
+	// Insecure diagnostics are the metrics alone, without profiles.
+	metricsPort = 8443
+)
+
+// electionFlags: one replica with strategy Recreate never runs twice for long, so the lease may be short, and a manager that was
+// killed without releasing it is back soon.
+var electionFlags = []string{
+	"--leader-elect=true",
+	"--leader-elect-lease-duration=30s",
+	"--leader-elect-renew-deadline=20s",
+	"--leader-elect-retry-period=5s",
+}
+
+// managerTraits: the managers talk to the management API with their own service account.
+var managerTraits = component.Traits{ManagementAccess: true, Recreate: true}
+
+// coreDeployment is the core manager. It needs no guest to start: it connects when the cluster's kubeconfig appears.
+func coreDeployment(namespace, image string) *appsv1.Deployment {
+	args := append([]string{
+		"--namespace=" + namespace,
+		"--feature-gates=MachinePool=false,ClusterTopology=false,MachineSetPreflightChecks=false",
+		// Storage versions of shared CRDs are not the business of one namespace's manager.
+		"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
+		"--webhook-cert-dir=" + webhookCertDir,
+		"--health-addr=:9440",
+		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
+		"--v=4",
+	}, electionFlags...)
+	manager := managerContainer(image, "/bin/cluster-api", args)
+	manager.Resources = component.Requests("10m", "40Mi")
+	return workloads.Deployment(namespace, contract.ClusterAPI, corev1.PodSpec{
+		Containers: []corev1.Container{manager},
+		Volumes:    []corev1.Volume{webhookCertVolume()},
+	})
+}
+
+// providerDeployment is the Azure manager with a side-car that keeps its guest token fresh.
+func providerDeployment(namespace, image, helperImage string, azure *hyperv1.AzurePlatformSpec) *appsv1.Deployment {
+	args := append([]string{
+		"--namespace=" + namespace,
+		"--feature-gates=MachinePool=false,ASOAPI=false",
+		"--disable-controllers-or-webhooks=DisableASOSecretController,DisableAzureJSONMachineController",
+		"--webhook-cert-dir=" + webhookCertDir,
+		"--health-addr=:9440",
+		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
+		// The default holds back every second look at an object for ten seconds.
+		"--debouncing-timer=1s",
+		"--v=2",
+	}, electionFlags...)
+	manager := managerContainer(image, "/bin/cluster-api-provider-azure", args)
+	manager.Resources = component.Requests("10m", "10Mi")
+	manager.Env = []corev1.EnvVar{
+		{Name: contract.AzureClientID, Value: string(azure.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID)},
+		{Name: contract.AzureTenantID, Value: azure.TenantID},
+		{Name: contract.AzureFederatedTokenFile, Value: component.CloudTokenFile},
+	}
+	manager.VolumeMounts = append(manager.VolumeMounts, corev1.VolumeMount{Name: "cloud-token", MountPath: component.CloudTokenDir, ReadOnly: true})
+	minter := component.TokenMinter(helperImage, component.MachineProvider)
+	// An ordinary container: the manager must be able to start, and to delete, while the guest's API is away.
+	minter.RestartPolicy, minter.StartupProbe = nil, nil
+	return workloads.Deployment(namespace, contract.ClusterAPIProvider, corev1.PodSpec{
+		Containers: []corev1.Container{manager, minter},
+		Volumes: []corev1.Volume{
+			webhookCertVolume(),
+			{Name: "cloud-token", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+			component.SecretVolume(contract.TokenMinterKubeconfig, component.AdminKubeconfigSecret),
+		},
+	})
+}
+
+func managerContainer(image, binary string, args []string) corev1.Container {
+	probe := func(path string) *corev1.Probe { return workloads.Probe(path, healthPort, 10, 5, 3) }
+	return corev1.Container{
+		Name: "manager", Image: image, Command: []string{binary}, Args: args,
+		Ports:          []corev1.ContainerPort{{Name: "healthz", ContainerPort: healthPort}, {Name: "metrics", ContainerPort: metricsPort}},
+		LivenessProbe:  probe("/healthz"),
+		ReadinessProbe: probe("/readyz"),
+		VolumeMounts:   []corev1.VolumeMount{{Name: "webhook-cert", MountPath: webhookCertDir, ReadOnly: true}},
+	}
+}
+
+func webhookCertVolume() corev1.Volume {
+	return component.SecretVolume("webhook-cert", WebhookCertSecret)
+}

@@ -1,0 +1,50 @@
+package operators
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+)
+
+// Account is that of the operator of one control plane.
+func Account() workloads.Account {
+	return workloads.Account{
+		Workload:      contract.ControlPlaneOperator,
+		Rights:        rules(),
+		ClusterRights: []rbacv1.PolicyRule{workloads.Rule("config.openshift.io", workloads.ReadVerbs, "ingresses", "proxies", "infrastructures")},
+	}
+}
+
+// rules: everything a control plane is made of, within its namespace. The operator may grant its components
+// no more than this, so it includes what they need; and its image may come with the payload, so it includes what HyperShift's contract
+// names, whether this project's own operator uses it or not (ContractRules).
+func rules() []rbacv1.PolicyRule {
+	return append(ContractRules(),
+		workloads.Rule("events.k8s.io", []string{"create", "patch"}, "events"),
+		workloads.Rule("", workloads.ApplyVerbs, "serviceaccounts"),
+		workloads.Rule("", workloads.ReadVerbs, "endpoints"),
+		workloads.Rule("", []string{"get", "list", "watch", "deletecollection"}, "pods"),
+		workloads.Rule("apps", []string{"deletecollection"}, "replicasets"),
+		workloads.Rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"),
+		workloads.Rule("route.openshift.io", []string{"patch"}, "routes/status"),
+		workloads.Rule("rbac.authorization.k8s.io", workloads.ApplyVerbs, "roles", "rolebindings"),
+		workloads.Rule("infrastructure.cluster.x-k8s.io", workloads.ReadVerbs, "azuremachinetemplates"),
+	)
+}
+
+// ContractRules are the kinds that a control-plane-operator of any release finds open to it.
+func ContractRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		workloads.Rule("hypershift.openshift.io", workloads.WriteVerbs, "*"),
+		workloads.Rule("", workloads.WriteVerbs, "configmaps", "secrets", "services"),
+		workloads.Rule("apps", workloads.WriteVerbs, "deployments", "statefulsets"),
+		workloads.Rule("batch", workloads.WriteVerbs, "jobs", "cronjobs"),
+		workloads.Rule("policy", workloads.WriteVerbs, "poddisruptionbudgets"),
+		workloads.Rule("coordination.k8s.io", workloads.WriteVerbs, "leases"),
+		workloads.Rule("discovery.k8s.io", workloads.WriteVerbs, "endpointslices"),
+		workloads.Rule("monitoring.coreos.com", workloads.WriteVerbs, "podmonitors", "servicemonitors"),
+		workloads.Rule("route.openshift.io", workloads.WriteVerbs, "routes"),
+		workloads.Rule("cluster.x-k8s.io", workloads.WriteVerbs, "*"),
+	}
+}

@@ -1,0 +1,180 @@
+package teardown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+// deleteMachines deletes the Cluster, which takes its Machines, the AzureCluster and, through the reference, the HostedControlPlane
+// with it.
+func (d *Deletion) deleteMachines(ctx context.Context) (string, error) {
+	if d.InfraID() == "" {
+		return "", nil
+	}
+	core, err := d.Find(ctx, clusterapi.Cluster, d.InfraID())
+	if err != nil || core == nil {
+		return "", err
+	}
+	if core.GetDeletionTimestamp() == nil {
+		if err := kube.DeleteIfExists(ctx, d.Client, core); err != nil {
+			return "", err
+		}
+	}
+	found := clusterapi.NewList(clusterapi.Machine)
+	if err := d.Client.List(ctx, found, client.InNamespace(d.Namespace)); err != nil {
+		return "", fmt.Errorf("list Machines: %w", err)
+	}
+	// A Machine stands for something that costs money: nobody but its provider may say that it is gone.
+	if len(found.Items) > 0 {
+		return strconv.Itoa(len(found.Items)) + " Machines of Cluster " + d.InfraID(), nil
+	}
+	azureCluster, err := d.Find(ctx, clusterapi.AzureCluster, d.Name)
+	if err != nil {
+		return "", err
+	}
+	if azureCluster != nil {
+		err = d.abandon(ctx, azureCluster)
+	}
+	return "Cluster " + d.InfraID() + " and its control plane", errors.Join(err, d.abandon(ctx, core))
+}
+
+// releaseUnborn lets go of machines that cannot exist. Cluster API's provider logs in to Azure with a token of the hosted cluster: where
+// the API server never served, there was none, so it has made no virtual machine, and cannot find out either.
+func (d *Deletion) releaseUnborn(ctx context.Context) error {
+	if d.Plane == nil || d.Plane.Status.Initialized || kube.IsTrue(d.Plane.Status.Conditions, hyperv1.KubeAPIServerAvailable) {
+		return nil
+	}
+	found := clusterapi.NewList(clusterapi.AzureMachine)
+	if err := d.Client.List(ctx, found, client.InNamespace(d.Namespace)); err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("list AzureMachines: %w", err)
+	}
+	var errs []error
+	for i := range found.Items {
+		if id, _, _ := unstructured.NestedString(found.Items[i].Object, "spec", "providerID"); id == "" {
+			errs = append(errs, d.abandonAfter(ctx, unbornLimit, &found.Items[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Deletion) deleteControlPlane(ctx context.Context) (string, error) {
+	if d.Plane == nil {
+		return "", nil
+	}
+	if d.Plane.DeletionTimestamp.IsZero() {
+		if err := kube.DeleteIfExists(ctx, d.Client, d.Plane); err != nil {
+			return "", err
+		}
+	}
+	return "HostedControlPlane " + d.Namespace + "/" + d.Name, d.abandon(ctx, d.Plane)
+}
+
+// abandon bounds the wait for a controller that may never come back: its image may be gone, or its node. What it would have cleaned up
+// ends with the namespace.
+func (d *Deletion) abandon(ctx context.Context, obj client.Object) error {
+	return d.abandonAfter(ctx, finalizerLimit, obj)
+}
+
+func (d *Deletion) abandonAfter(ctx context.Context, limit time.Duration, obj client.Object) error {
+	deleted := obj.GetDeletionTimestamp()
+	if deleted.IsZero() || d.Now().Before(deleted.Add(limit)) || len(obj.GetFinalizers()) == 0 {
+		return nil
+	}
+	d.Event(corev1.EventTypeWarning, abandonedReason, fmt.Sprintf("%s has been waiting for %s since %s; its controller is given up.",
+		kube.Describe(obj), strings.Join(obj.GetFinalizers(), ", "), deleted.UTC().Format("15:04:05")))
+	before, _ := obj.DeepCopyObject().(client.Object)
+	obj.SetFinalizers(nil)
+	if err := d.Client.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take the finalizers off %s: %w", kube.Describe(obj), err)
+	}
+	return nil
+}
+
+// ownNamespace is the control-plane namespace, nil when it is gone, to be kept, or somebody else's that happens to have the name.
+func ownNamespace(ctx context.Context, c *cluster.Cluster) (*corev1.Namespace, error) {
+	if c.Hosted.Annotations[hyperv1.SkipDeleteNamespaceAnnotation] == skipNamespaceTrue {
+		return nil, nil
+	}
+	namespace := &corev1.Namespace{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: c.Namespace}, namespace)
+	if apierrors.IsNotFound(err) {
+		// The cache may lag behind the pass that made it.
+		err = c.Live.Get(ctx, client.ObjectKey{Name: c.Namespace}, namespace)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", c.Namespace, err)
+	}
+	if !c.Owns(namespace) {
+		return nil, nil
+	}
+	return namespace, nil
+}
+
+func (d *Deletion) deleteNamespace(ctx context.Context) (string, error) {
+	namespace, err := ownNamespace(ctx, d.Cluster)
+	if err != nil || namespace == nil {
+		return "", err
+	}
+	if namespace.DeletionTimestamp.IsZero() {
+		if err := kube.DeleteIfExists(ctx, d.Client, namespace); err != nil {
+			return "", err
+		}
+	}
+	return "namespace " + d.Namespace + namespaceProblems(namespace), nil
+}
+
+// namespaceProblems repeats what the API server says holds the namespace back.
+func namespaceProblems(namespace *corev1.Namespace) string {
+	var problems []string
+	for _, condition := range namespace.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && condition.Message != "" {
+			problems = append(problems, condition.Message)
+		}
+	}
+	if len(problems) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(problems, "; ")
+}
+
+func (d *Deletion) deleteClusterAccess(ctx context.Context) (string, error) {
+	for _, account := range d.Accounts {
+		for _, obj := range account.ClusterObjects(d.Namespace) {
+			// Past the cache, which may lag behind the pass that made it.
+			err := d.Live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+			if client.IgnoreNotFound(err) != nil {
+				return "", fmt.Errorf("read %s: %w", kube.Describe(obj), err)
+			}
+			if err != nil || !d.Owns(obj) {
+				continue
+			}
+			if err := kube.DeleteIfExists(ctx, d.Client, obj); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (d *Deletion) deleteDashboard(ctx context.Context) (string, error) {
+	return "", dashboards.Delete(ctx, d.Cluster)
+}
