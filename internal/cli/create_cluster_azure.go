@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/infraid"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -237,7 +238,7 @@ func (c *clusterCreator) run(ctx context.Context) error {
 		return err
 	}
 	if f.infra.InfraID == "" && f.infraJSON == "" {
-		f.infra.InfraID = newInfraID(f.cluster.Name)
+		f.infra.InfraID = infraid.New(f.cluster.Name)
 		journeyOf(ctx).advise("to go on with the same cluster, type: " + journeyOf(ctx).typed("--infra-id", f.infra.InfraID))
 	}
 	if f.infraJSON == "" {

@@ -3,10 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
@@ -94,18 +91,4 @@ func identitySet(w *provision.WorkloadIdentities) *hyperv1.AzureWorkloadIdentity
 		set.ControlPlaneOperator = new(id(*w.ControlPlaneOperator))
 	}
 	return set
-}
-
-var (
-	notNameChars = regexp.MustCompile(`[^A-Za-z0-9-]`)
-	manyDashes   = regexp.MustCompile(`-{2,}`)
-)
-
-// newInfraID derives an infrastructure id of at most 27 characters, so that names made from it fit Azure's limits.
-func newInfraID(name string) string {
-	base := manyDashes.ReplaceAllString(notNameChars.ReplaceAllString(name, "-"), "-")
-	if len(base) > 21 {
-		base = base[:21]
-	}
-	return strings.TrimRight(base, "-") + "-" + utilrand.String(5)
 }

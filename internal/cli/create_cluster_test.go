@@ -223,15 +223,6 @@ func TestCreateClusterRefusesWrongFiles(t *testing.T) {
 	}
 }
 
-func TestInfraIDFitsAzure(t *testing.T) {
-	for name, base := range map[string]string{"demo": "demo-", "a.b..c": "a-b-c-", "a-very-long-name-for-a-cluster": "a-very-long-name-for-"} {
-		got := newInfraID(name)
-		if !strings.HasPrefix(got, base) || len(got) > 27 || strings.Contains(got, "--") {
-			t.Errorf("newInfraID(%q) = %q, want at most 27 characters beginning with %q", name, got, base)
-		}
-	}
-}
-
 func testClient(objs ...client.Object) client.Client {
 	scheme := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(scheme)

@@ -6,21 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
-
-// Kinds of Cluster API and its Azure provider that a node pool writes or reads.
-const (
-	capiGroup          = "cluster.x-k8s.io"
-	infrastructureName = "infrastructure.cluster.x-k8s.io"
-)
-
-var (
-	gvkMachineDeployment  = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "MachineDeployment"}
-	gvkMachine            = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "Machine"}
-	gvkMachineHealthCheck = schema.GroupVersionKind{Group: capiGroup, Version: "v1beta2", Kind: "MachineHealthCheck"}
-	gvkAzureMachine       = schema.GroupVersionKind{Group: infrastructureName, Version: "v1beta1", Kind: "AzureMachine"}
-	gvkMachineTemplate    = schema.GroupVersionKind{Group: infrastructureName, Version: "v1beta1", Kind: "AzureMachineTemplate"}
 )
 
 // The structs below are the parts of those kinds that this controller reads: the modules would pull half of Azure in.
@@ -90,20 +75,6 @@ type (
 		Name string `json:"name"`
 	}
 )
-
-func newObject(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(gvk)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	return obj
-}
-
-func newList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	return list
-}
 
 func decode[T any](obj *unstructured.Unstructured) (*T, error) {
 	out := new(T)

@@ -14,7 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/pause"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -192,10 +195,11 @@ func (r *Reconciler) archPlatform(_ context.Context, p *pass) error {
 // reconciliationActive tells of a pause; it acts only after the conditions, in pausedDeployment.
 func (r *Reconciler) reconciliationActive(_ context.Context, p *pass) error {
 	const condition = hyperv1.ReconciliationActive
-	paused, until, err := pauseState(p.np.Spec.PausedUntil, r.now())
+	paused, until, err := pause.Read(p.np.Spec.PausedUntil, r.now())
 	switch {
 	case err != nil:
-		p.set(condition, corev1.ConditionTrue, hyperv1.InvalidPausedUntilReason, err.Error())
+		p.set(condition, corev1.ConditionTrue, hyperv1.InvalidPausedUntilReason,
+			fmt.Sprintf("spec.pausedUntil %q is %v; it is treated as not paused", *p.np.Spec.PausedUntil, err))
 	case paused:
 		p.set(condition, corev1.ConditionFalse, hyperv1.ReconciliationPausedReason, "Reconciliation paused by spec.pausedUntil: "+*p.np.Spec.PausedUntil)
 		p.requeue = until
@@ -203,24 +207,6 @@ func (r *Reconciler) reconciliationActive(_ context.Context, p *pass) error {
 		p.set(condition, corev1.ConditionTrue, hyperv1.ReconciliationActiveReason, "Reconciliation active on resource")
 	}
 	return nil
-}
-
-// pauseState reads spec.pausedUntil: a boolean, or the time at which the pause ends (then also how long it lasts).
-func pauseState(value *string, now time.Time) (bool, time.Duration, error) {
-	if value == nil || *value == "" {
-		return false, 0, nil
-	}
-	switch *value {
-	case "true", "True":
-		return true, 0, nil
-	case "false", "False":
-		return false, 0, nil
-	}
-	until, err := time.Parse(time.RFC3339, *value)
-	if err != nil {
-		return false, 0, fmt.Errorf("spec.pausedUntil %q is neither a boolean nor an RFC3339 time; it is treated as not paused", *value)
-	}
-	return until.After(now), until.Sub(now), nil
 }
 
 func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) error {
@@ -287,10 +273,10 @@ func (r *Reconciler) platformConfig(_ context.Context, p *pass) error {
 
 // pausedDeployment stops Cluster API from moving machines while the pool is paused, and lets it go on afterwards.
 func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) error {
-	paused, _, err := pauseState(p.np.Spec.PausedUntil, r.now())
+	paused, _, err := pause.Read(p.np.Spec.PausedUntil, r.now())
 	paused = paused && err == nil
-	if p.deployment != nil && paused != (p.deployment.Annotations[capiPausedAnnotation] == "true") {
-		if err := r.setPaused(ctx, newObject(gvkMachineDeployment, p.namespace, p.np.Name), paused); err != nil {
+	if p.deployment != nil && paused != (p.deployment.Annotations[contract.PausedAnnotation] == "true") {
+		if err := r.setPaused(ctx, clusterapi.New(clusterapi.MachineDeployment, p.namespace, p.np.Name), paused); err != nil {
 			return err
 		}
 	}

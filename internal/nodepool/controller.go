@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
@@ -138,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := np.DeepCopy()
-	p := &pass{reconciler: r, np: np, namespace: controlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
+	p := &pass{reconciler: r, np: np, namespace: contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
 	if !np.DeletionTimestamp.IsZero() {
 		return r.delete(ctx, p)
 	}

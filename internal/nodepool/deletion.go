@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -22,7 +24,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	// Read past the cache: an object that it does not show yet would be left behind.
-	for _, gvk := range []schema.GroupVersionKind{gvkMachineHealthCheck, gvkMachineDeployment, gvkMachineTemplate} {
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, clusterapi.MachineDeployment, clusterapi.AzureMachineTemplate} {
 		items, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return ctrl.Result{}, err
@@ -34,7 +36,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		}
 	}
 	// The MachineDeployment goes last: while it is there it may still make a machine.
-	for _, gvk := range []schema.GroupVersionKind{gvkMachine, gvkMachineDeployment} {
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, clusterapi.MachineDeployment} {
 		left, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return ctrl.Result{}, err
@@ -60,7 +62,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 
 // deleteUnpaused deletes an object of Cluster API, which would not clean up after one that is paused.
 func (r *Reconciler) deleteUnpaused(ctx context.Context, obj *unstructured.Unstructured) error {
-	if _, paused := obj.GetAnnotations()[capiPausedAnnotation]; paused {
+	if _, paused := obj.GetAnnotations()[contract.PausedAnnotation]; paused {
 		if err := r.setPaused(ctx, obj, false); err != nil {
 			return err
 		}
@@ -76,8 +78,8 @@ func (r *Reconciler) setPaused(ctx context.Context, obj *unstructured.Unstructur
 	if paused {
 		value = `"true"`
 	}
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+capiPausedAnnotation+`":`+value+`}}}`))
-	target := newObject(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+contract.PausedAnnotation+`":`+value+`}}}`))
+	target := clusterapi.New(obj.GroupVersionKind(), obj.GetNamespace(), obj.GetName())
 	if err := r.client.Patch(ctx, target, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("pause or resume %s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -214,7 +215,7 @@ func condition(np *hyperv1.NodePool, name string) hyperv1.NodePoolCondition {
 
 func (w *world) object(t *testing.T, gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	t.Helper()
-	obj := newObject(gvk, cpns, name)
+	obj := clusterapi.New(gvk, cpns, name)
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 )
 
 // health tells how machines and nodes are. It is told in every pass: what is wrong with a payload or an endpoint says nothing about them, and
@@ -57,7 +58,7 @@ func (r *Reconciler) remediationBlocked(ctx context.Context, p *pass) (*metav1.C
 	if !p.np.Spec.Management.AutoRepair {
 		return nil, nil
 	}
-	check := newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)
+	check := clusterapi.New(clusterapi.MachineHealthCheck, p.namespace, p.np.Name)
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(check), check); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}

@@ -19,12 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 )
 
 // says sets conditions of a Machine; its former ones are gone.
 func (w *world) says(t *testing.T, name string, conditions ...any) {
 	t.Helper()
-	machine := w.object(t, gvkMachine, name)
+	machine := w.object(t, clusterapi.Machine, name)
 	if err := unstructured.SetNestedSlice(machine.Object, conditions, "status", "conditions"); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestHealthIsToldInEveryPass(t *testing.T) {
 	w := running(t)
 	w.releases = fixedReleases{err: errors.New("the registry is away")}
 	w.says(t, "demo-0", conditionOf("Ready", "False", "NotReady"), conditionOf("InfrastructureReady", "False", "VMDeleted"), conditionOf("NodeHealthy", "Unknown", "NodeInternalError"))
-	deployment := w.object(t, gvkMachineDeployment, "demo")
+	deployment := w.object(t, clusterapi.MachineDeployment, "demo")
 	if err := unstructured.SetNestedSlice(deployment.Object, []any{conditionOf("Available", "False", "NotAvailable")}, "status", "conditions"); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestDeletionTellsWhoRefuses(t *testing.T) {
 	refused := conditionOf("InfrastructureReady", "False", "DeletionFailed")
 	refused["message"] = locked
 	for _, name := range []string{"demo-0", "demo-1"} {
-		w.remove(t, w.object(t, gvkMachine, name))
+		w.remove(t, w.object(t, clusterapi.Machine, name))
 	}
 	w.says(t, "demo-0", conditionOf("Ready", "False", "NotReady"), refused)
 	w.says(t, "demo-1", conditionOf("Ready", "False", "NotReady"), conditionOf("Deleting", "True", "DrainingNode"))
@@ -152,7 +153,7 @@ func TestSilentMachinesAskAzure(t *testing.T) {
 	w.finish(t, 2)
 	silence := []any{conditionOf("Ready", "False", "NotReady"), conditionOf("InfrastructureReady", "False", noWordReason)}
 	w.says(t, "demo-0", silence...)
-	machine := w.object(t, gvkMachine, "demo-0")
+	machine := w.object(t, clusterapi.Machine, "demo-0")
 	machine.SetCreationTimestamp(metav1.Time{Time: now.Add(-5 * time.Second)})
 	w.writeStatus(t, machine)
 	refuses := answering{signIn: "AADSTS70021", asked: asked}

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -19,7 +20,7 @@ func (r *Reconciler) machineHealthCheck(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolAutorepairEnabled
 	if !p.np.Spec.Management.AutoRepair {
 		if p.status(condition) != corev1.ConditionFalse {
-			if err := kube.DeleteIfExists(ctx, r.client, newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)); err != nil {
+			if err := kube.DeleteIfExists(ctx, r.client, clusterapi.New(clusterapi.MachineHealthCheck, p.namespace, p.np.Name)); err != nil {
 				return err
 			}
 		}
@@ -42,7 +43,7 @@ func desiredHealthCheck(ctx context.Context, p *pass) *unstructured.Unstructured
 	unhealthy := func(status string) map[string]any {
 		return map[string]any{"type": "Ready", "status": status, "timeoutSeconds": limits.unhealthySeconds}
 	}
-	check := newObject(gvkMachineHealthCheck, p.namespace, p.np.Name)
+	check := clusterapi.New(clusterapi.MachineHealthCheck, p.namespace, p.np.Name)
 	check.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)})
 	check.Object["spec"] = map[string]any{
 		"clusterName": p.hc.Spec.InfraID,

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Cluster API leaves a paused object alone, also one that is being deleted.
@@ -20,8 +22,8 @@ func TestDeletionResumesWhatWasPaused(t *testing.T) {
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	deployment := w.object(t, gvkMachineDeployment, "demo")
-	deployment.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo", capiPausedAnnotation: "true"})
+	deployment := w.object(t, clusterapi.MachineDeployment, "demo")
+	deployment.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo", contract.PausedAnnotation: "true"})
 	deployment.SetFinalizers([]string{"cluster.x-k8s.io/machinedeployment"})
 	if err := w.client.Update(t.Context(), deployment); err != nil {
 		t.Fatal(err)
@@ -33,8 +35,8 @@ func TestDeletionResumesWhatWasPaused(t *testing.T) {
 	if err != nil || result.RequeueAfter == 0 {
 		t.Fatalf("the pool did not wait for its MachineDeployment: %v, %v", result, err)
 	}
-	deployment = w.object(t, gvkMachineDeployment, "demo")
-	if _, paused := deployment.GetAnnotations()[capiPausedAnnotation]; paused || deployment.GetDeletionTimestamp() == nil {
+	deployment = w.object(t, clusterapi.MachineDeployment, "demo")
+	if _, paused := deployment.GetAnnotations()[contract.PausedAnnotation]; paused || deployment.GetDeletionTimestamp() == nil {
 		t.Errorf("paused %v, deleted at %v", paused, deployment.GetDeletionTimestamp())
 	}
 	deployment.SetFinalizers(nil)
@@ -70,7 +72,7 @@ func TestHealthCheckTakesOverrides(t *testing.T) {
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "machinehealthcheck.yaml", manifest(w.object(t, gvkMachineHealthCheck, "demo")))
+	golden(t, "machinehealthcheck.yaml", manifest(w.object(t, clusterapi.MachineHealthCheck, "demo")))
 	if c := condition(w.pool(t), hyperv1.NodePoolAutorepairEnabled); c.Status != corev1.ConditionTrue {
 		t.Errorf("AutorepairEnabled = %+v", c)
 	}
@@ -100,7 +102,7 @@ func TestReadyFollowsTheCluster(t *testing.T) {
 
 func TestRefusedMachinesShowInReady(t *testing.T) {
 	w := newWorld(t, append(surroundings(t), nodePool())...)
-	refusal := apierrors.NewInvalid(gvkMachineDeployment.GroupKind(), "demo", nil)
+	refusal := apierrors.NewInvalid(clusterapi.MachineDeployment.GroupKind(), "demo", nil)
 	inner := w.Reconciler.client
 	w.Reconciler.client = refusing{inner, refusal}
 	if _, err := w.pass(t); !apierrors.IsInvalid(err) {
@@ -119,7 +121,7 @@ type refusing struct {
 }
 
 func (r refusing) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-	if kind, ok := obj.(interface{ GetKind() string }); ok && kind.GetKind() == gvkMachineDeployment.Kind {
+	if kind, ok := obj.(interface{ GetKind() string }); ok && kind.GetKind() == clusterapi.MachineDeployment.Kind {
 		return r.err
 	}
 	return r.Client.Apply(ctx, obj, opts...)

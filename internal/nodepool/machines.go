@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -66,14 +68,14 @@ func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
 	template := map[string]any{
 		"clusterName":       p.hc.Spec.InfraID,
 		"bootstrap":         map[string]any{"dataSecretName": userDataName(np, p.config.version)},
-		"infrastructureRef": map[string]any{"apiGroup": infrastructureName, "kind": gvkMachineTemplate.Kind, "name": p.template},
+		"infrastructureRef": map[string]any{"apiGroup": clusterapi.InfrastructureGroup, "kind": clusterapi.AzureMachineTemplate.Kind, "name": p.template},
 		"version":           p.release.Version,
 	}
 	if deletion := deletionTimeouts(np); len(deletion) > 0 {
 		template["deletion"] = deletion
 	}
-	deployment := newObject(gvkMachineDeployment, p.namespace, np.Name)
-	deployment.SetLabels(map[string]string{clusterNameLabel: p.hc.Spec.InfraID})
+	deployment := clusterapi.New(clusterapi.MachineDeployment, p.namespace, np.Name)
+	deployment.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
 	annotations := map[string]string{hyperv1.NodePoolAnnotation: reference(np), hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version}
 	if scaling := np.Spec.AutoScaling; scaling != nil {
 		annotations[minSizeAnnotation] = fmt.Sprint(max(scaling.Min, 1))
@@ -85,7 +87,7 @@ func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
 		"replicas":    int64(desiredReplicas(np, p.deployment)),
 		// Cluster API's MachineSets carry the cluster's label in their selector whatever stands here; were it missing, the two
 		// controllers would take turns writing it and removing it.
-		"selector": map[string]any{"matchLabels": map[string]any{selector: selector, clusterNameLabel: p.hc.Spec.InfraID}},
+		"selector": map[string]any{"matchLabels": map[string]any{selector: selector, contract.ClusterNameLabel: p.hc.Spec.InfraID}},
 		"rollout":  map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)},
 		"template": map[string]any{"metadata": metadata, "spec": template},
 	}
@@ -94,7 +96,7 @@ func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
 
 // machineMetadata carries what nodes inherit: Cluster API copies changes onto living machines without replacing them.
 func machineMetadata(p *pass, selector string) (map[string]any, error) {
-	labels := map[string]any{selector: selector, clusterNameLabel: p.hc.Spec.InfraID}
+	labels := map[string]any{selector: selector, contract.ClusterNameLabel: p.hc.Spec.InfraID}
 	for key, value := range p.np.Spec.NodeLabels {
 		labels[hyperv1.ManagedNodeLabelPrefix+"."+key] = value
 	}
@@ -164,7 +166,7 @@ func intOrString(value intstr.IntOrString) any {
 
 // readMachines reads what Cluster API made of the pool; nodesInfo is told even when a condition stops the pass.
 func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
-	live := newObject(gvkMachineDeployment, p.namespace, p.np.Name)
+	live := clusterapi.New(clusterapi.MachineDeployment, p.namespace, p.np.Name)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
@@ -177,7 +179,7 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 		}
 		p.np.Status.Replicas = p.deployment.Status.AvailableReplicas
 	}
-	items, err := poolObjects(ctx, r.client, p, gvkMachine)
+	items, err := poolObjects(ctx, r.client, p, clusterapi.Machine)
 	if err != nil {
 		for _, condition := range []string{hyperv1.NodePoolAllMachinesReady, hyperv1.NodePoolAllNodesHealthy} {
 			p.set(condition, corev1.ConditionUnknown, hyperv1.FailedToGetReason, err.Error())

@@ -3,22 +3,15 @@ package nodepool
 import (
 	"fmt"
 	"hash/fnv"
-	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 const (
-	clusterNameLabel     = "cluster.x-k8s.io/cluster-name"
-	capiPausedAnnotation = "cluster.x-k8s.io/paused"
-	maxObjectName        = 253
+	maxObjectName = 253
 	// A label key of the machines: Cluster API derives names of 63 characters from it.
 	maxResourceLabel = 43
 )
-
-func controlPlaneNamespace(namespace, cluster string) string {
-	return namespace + "-" + strings.ReplaceAll(cluster, ".", "-")
-}
 
 // Hash is the 32-bit FNV-1a of the text as eight hex digits.
 func Hash(text string) string {

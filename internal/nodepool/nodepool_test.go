@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -42,10 +44,10 @@ func TestReconcileMakesMachines(t *testing.T) {
 	delete(token.Data, "config")
 	golden(t, "token.yaml", map[string]any{"annotations": token.Annotations, "data": asText(token.Data)})
 
-	deployment := w.object(t, gvkMachineDeployment, "demo")
+	deployment := w.object(t, clusterapi.MachineDeployment, "demo")
 	golden(t, "machinedeployment.yaml", manifest(deployment))
 	template, _, _ := unstructured.NestedString(deployment.Object, "spec", "template", "spec", "infrastructureRef", "name")
-	golden(t, "azuremachinetemplate.yaml", manifest(w.object(t, gvkMachineTemplate, template)))
+	golden(t, "azuremachinetemplate.yaml", manifest(w.object(t, clusterapi.AzureMachineTemplate, template)))
 
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
@@ -69,7 +71,7 @@ func asText(data map[string][]byte) map[string]string {
 // counted makes the MachineDeployment say that all its replicas are of the target and available.
 func (w *world) counted(t *testing.T, replicas int64) {
 	t.Helper()
-	deployment := w.object(t, gvkMachineDeployment, "demo")
+	deployment := w.object(t, clusterapi.MachineDeployment, "demo")
 	deployment.Object["status"] = map[string]any{
 		"observedGeneration": deployment.GetGeneration(), "replicas": replicas, "availableReplicas": replicas, "upToDateReplicas": replicas,
 		"conditions": []any{map[string]any{"type": "Available", "status": "True", "reason": "Available", "message": "", "lastTransitionTime": "2026-01-02T03:04:05Z"}},
@@ -93,14 +95,14 @@ func (w *world) writeStatus(t *testing.T, obj *unstructured.Unstructured) {
 // makeMachine makes a Machine of what the MachineDeployment wants now, with its AzureMachine.
 func (w *world) makeMachine(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
-	template, _, err := unstructured.NestedMap(w.object(t, gvkMachineDeployment, "demo").Object, "spec", "template", "spec")
+	template, _, err := unstructured.NestedMap(w.object(t, clusterapi.MachineDeployment, "demo").Object, "spec", "template", "spec")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cloned := newObject(gvkAzureMachine, cpns, name)
+	cloned := clusterapi.New(clusterapi.AzureMachine, cpns, name)
 	cloned.SetAnnotations(map[string]string{clonedFromAnnotation: template["infrastructureRef"].(map[string]any)["name"].(string)})
-	template["infrastructureRef"] = map[string]any{"apiGroup": infrastructureName, "kind": gvkAzureMachine.Kind, "name": name}
-	machine := newObject(gvkMachine, cpns, name)
+	template["infrastructureRef"] = map[string]any{"apiGroup": clusterapi.InfrastructureGroup, "kind": clusterapi.AzureMachine.Kind, "name": name}
+	machine := clusterapi.New(clusterapi.Machine, cpns, name)
 	machine.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
 	machine.SetFinalizers([]string{"machine.cluster.x-k8s.io"})
 	machine.Object["spec"] = template
@@ -132,7 +134,7 @@ func (w *world) finish(t *testing.T, replicas int64) {
 }
 
 func TestRolloutCompletesAndSweeps(t *testing.T) {
-	stale := newObject(gvkMachineTemplate, cpns, "demo-old")
+	stale := clusterapi.New(clusterapi.AzureMachineTemplate, cpns, "demo-old")
 	stale.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
 	oldData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cpns, Name: "user-data-demo-00000000", Annotations: map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"}}}
 	oldToken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cpns, Name: "token-demo-00000000", Annotations: map[string]string{
@@ -191,7 +193,7 @@ func TestScaleAndDrift(t *testing.T) {
 			}
 		},
 		func() {
-			deployment := w.object(t, gvkMachineDeployment, "demo")
+			deployment := w.object(t, clusterapi.MachineDeployment, "demo")
 			if err := unstructured.SetNestedField(deployment.Object, int64(9), "spec", "replicas"); err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +206,7 @@ func TestScaleAndDrift(t *testing.T) {
 		if _, err := w.pass(t); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, _ := unstructured.NestedInt64(w.object(t, gvkMachineDeployment, "demo").Object, "spec", "replicas"); got != 3 {
+		if got, _, _ := unstructured.NestedInt64(w.object(t, clusterapi.MachineDeployment, "demo").Object, "spec", "replicas"); got != 3 {
 			t.Errorf("replicas = %d", got)
 		}
 	}
@@ -290,7 +292,7 @@ func TestConditionsThatStop(t *testing.T) {
 			if string(got.Status) != test.status || got.Reason != test.reason {
 				t.Errorf("%s = %+v", test.condition, got)
 			}
-			err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, newObject(gvkMachineDeployment, cpns, "demo"))
+			err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, clusterapi.New(clusterapi.MachineDeployment, cpns, "demo"))
 			if (err == nil) != test.machines {
 				t.Errorf("MachineDeployment: %v", err)
 			}
@@ -362,7 +364,7 @@ func TestPauseHoldsTheDeployment(t *testing.T) {
 		if _, err := w.pass(t); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.object(t, gvkMachineDeployment, "demo").GetAnnotations()[capiPausedAnnotation] == "true"; got != paused {
+		if got := w.object(t, clusterapi.MachineDeployment, "demo").GetAnnotations()[contract.PausedAnnotation] == "true"; got != paused {
 			t.Errorf("paused = %v, want %v", got, paused)
 		}
 	}
@@ -373,7 +375,7 @@ func TestDeletionWaitsForMachines(t *testing.T) {
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	last := newObject(gvkMachine, cpns, "demo-1")
+	last := clusterapi.New(clusterapi.Machine, cpns, "demo-1")
 	last.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
 	if err := w.client.Create(t.Context(), last); err != nil {
 		t.Fatal(err)
@@ -385,7 +387,7 @@ func TestDeletionWaitsForMachines(t *testing.T) {
 	if err != nil || result.RequeueAfter == 0 {
 		t.Fatalf("%v, %v", result, err)
 	}
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, newObject(gvkMachineDeployment, cpns, "demo")); !apierrors.IsNotFound(err) {
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, clusterapi.New(clusterapi.MachineDeployment, cpns, "demo")); !apierrors.IsNotFound(err) {
 		t.Errorf("MachineDeployment: %v", err)
 	}
 	var secrets corev1.SecretList

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 )
 
 // clonedFromAnnotation names the template that an AzureMachine was made of.
@@ -87,7 +88,7 @@ func (p *pass) machinesAreOfTarget(wanted int32) bool {
 // machinesAreOfTemplate: of the template a Machine does not tell. It is read when a template is all that is left to look at, past the cache,
 // which would keep every AzureMachine of the fleet for it.
 func (r *Reconciler) machinesAreOfTemplate(ctx context.Context, p *pass) (bool, error) {
-	list := newList(gvkAzureMachine)
+	list := clusterapi.NewList(clusterapi.AzureMachine)
 	if err := r.live.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
 		return false, fmt.Errorf("list AzureMachines: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -121,7 +122,7 @@ func (w *world) want(t *testing.T, moment, version string, updating ...string) {
 func (w *world) release(t *testing.T, machines ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, machine := range machines {
-		live := w.object(t, gvkMachine, machine.GetName())
+		live := w.object(t, clusterapi.Machine, machine.GetName())
 		live.SetFinalizers(nil)
 		if err := w.client.Update(t.Context(), live); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -121,7 +122,7 @@ func userDataSecret(p *pass, token string) (*corev1.Secret, error) {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.namespace, Name: userDataName(p.np, p.config.version),
-			Labels:      map[string]string{clusterNameLabel: p.hc.Spec.InfraID},
+			Labels:      map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID},
 			Annotations: map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)},
 		},
 		Immutable: ptr.To(false),

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const defaultConcurrency = 10
@@ -46,8 +48,8 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 			MaxConcurrentReconciles: concurrency,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](500*time.Millisecond, 10*time.Second),
 		})
-	for _, gvk := range []schema.GroupVersionKind{gvkMachineDeployment, gvkMachine, gvkMachineHealthCheck, gvkMachineTemplate} {
-		build = build.Watches(newObject(gvk, "", ""), owned, annotated)
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineDeployment, clusterapi.Machine, clusterapi.MachineHealthCheck, clusterapi.AzureMachineTemplate} {
+		build = build.Watches(clusterapi.New(gvk, "", ""), owned, annotated)
 	}
 	if err := build.Complete(r); err != nil {
 		return fmt.Errorf("set up the node pool controller: %w", err)
@@ -74,7 +76,7 @@ func (r *Reconciler) poolsOfCluster(ctx context.Context, obj client.Object) []re
 
 func (r *Reconciler) poolsOfNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.pools(ctx, metav1.NamespaceAll, func(np *hyperv1.NodePool) bool {
-		return controlPlaneNamespace(np.Namespace, np.Spec.ClusterName) == obj.GetNamespace()
+		return contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName) == obj.GetNamespace()
 	})
 }
 

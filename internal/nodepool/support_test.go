@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
 
@@ -40,7 +41,7 @@ func TestWhatTheTableRefuses(t *testing.T) {
 		if got := condition(w.pool(t), row.Refused); got.Status != corev1.ConditionFalse || got.Message == "" {
 			t.Errorf("%v (%s) is not refused by %s: %+v", row.For, row.When, row.Refused, got)
 		}
-		err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, newObject(gvkMachineDeployment, cpns, "demo"))
+		err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "demo"}, clusterapi.New(clusterapi.MachineDeployment, cpns, "demo"))
 		if !apierrors.IsNotFound(err) && row.For[0] != "platform.type" {
 			t.Errorf("%v (%s): machines are made: %v", row.For, row.When, err)
 		}

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -147,8 +149,8 @@ func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstruct
 	if err != nil {
 		return nil, fmt.Errorf("encode the machine template: %w", err)
 	}
-	template := newObject(gvkMachineTemplate, p.namespace, shorten(p.np.Name, hashBytes(encoded)))
-	template.SetLabels(map[string]string{clusterNameLabel: p.hc.Spec.InfraID})
+	template := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, shorten(p.np.Name, hashBytes(encoded)))
+	template.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
 	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)})
 	template.Object["spec"] = spec
 	return template, nil
@@ -169,7 +171,7 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	live := newObject(gvkMachineTemplate, p.namespace, template.GetName())
+	live := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, template.GetName())
 	err = r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
 	if apierrors.IsNotFound(err) {
 		err = r.client.Create(ctx, template)
@@ -185,7 +187,7 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 
 // sweepTemplates deletes the pool's other templates.
 func (r *Reconciler) sweepTemplates(ctx context.Context, p *pass) error {
-	templates, err := poolObjects(ctx, r.client, p, gvkMachineTemplate)
+	templates, err := poolObjects(ctx, r.client, p, clusterapi.AzureMachineTemplate)
 	if err != nil {
 		return err
 	}
@@ -202,7 +204,7 @@ func (r *Reconciler) sweepTemplates(ctx context.Context, p *pass) error {
 
 // poolObjects lists the objects of a kind that carry the pool's annotation.
 func poolObjects(ctx context.Context, from client.Reader, p *pass, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
-	list := newList(gvk)
+	list := clusterapi.NewList(gvk)
 	if err := from.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
 		return nil, fmt.Errorf("list %s objects: %w", gvk.Kind, err)
 	}
