@@ -78,7 +78,8 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 		return err
 	}},
 	{ID: inertStep, Needs: needs(configurationStep), After: needs(releaseStep), Run: func(p *pass, _ context.Context) error {
-		return checks.Inert(p.Cluster, p.found.Release)
+		checks.Inert(p.Cluster, p.found.Release)
+		return nil
 	}},
 	{ID: upgradeStep, Needs: needs(releaseStep), Run: func(p *pass, _ context.Context) (err error) {
 		p.blockedUpgrade, err = releases.GateUpgrade(p.Hosted, p.found.Release)

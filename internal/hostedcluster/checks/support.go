@@ -18,23 +18,23 @@ import (
 
 // Support asks whether this operator on this management cluster can run such a cluster at all. Only a change of the
 // HostedCluster or of the operator helps, so nothing is retried. What a running cluster was made with, when nobody refused it, is
-// told and does not stop: the cluster is kept up. What would be new for it waits.
+// told and does not stop: the cluster is kept up. What would be new for it waits. hcp is nil before there is a control plane.
 func Support(c *cluster.Cluster, hcp *hyperv1.HostedControlPlane, capabilities management.Capabilities) error {
 	problems := unsupported(c.Hosted, capabilities)
 	if len(problems) == 0 {
 		c.Conditions().True(hyperv1.SupportedHostedCluster, hyperv1.AsExpectedReason, "The cluster is supported by this operator.")
 		return nil
 	}
-	unseen, err := unseen(c.Hosted, hcp, problems, capabilities)
+	fresh, err := unseen(c.Hosted, hcp, problems, capabilities)
 	if err != nil {
 		return err
 	}
-	if len(unseen) == 0 {
+	if len(fresh) == 0 {
 		c.Conditions().False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason,
 			support.Join(problems)+". The cluster runs without it since before it was refused, and is kept up as it is.")
 		return nil
 	}
-	message := support.Join(unseen)
+	message := support.Join(fresh)
 	if hcp != nil {
 		message += ". The control plane stays as it was before this change."
 	}
@@ -73,11 +73,12 @@ func unseen(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, problems
 	return slices.DeleteFunc(slices.Clone(problems), func(problem support.Problem) bool { return slices.Contains(seen, problem) }), nil
 }
 
-// Inert adds to a valid configuration what of it nothing acts on. Whether something does may depend on the release.
-func Inert(c *cluster.Cluster, payload *release.Release) error {
+// Inert adds to a valid configuration what of it nothing acts on. Whether something does may depend on the release,
+// which is nil when it was not read.
+func Inert(c *cluster.Cluster, payload *release.Release) {
 	condition := kube.Find(c.Hosted.Status.Conditions, hyperv1.ValidHostedClusterConfiguration)
 	if condition == nil || condition.Status != metav1.ConditionTrue {
-		return nil
+		return
 	}
 	var images support.Images
 	if payload != nil {
@@ -86,5 +87,4 @@ func Inert(c *cluster.Cluster, payload *release.Release) error {
 	if inert := support.Of(support.Cluster(c.Hosted, images), support.Inert); len(inert) > 0 {
 		c.Conditions().True(hyperv1.ValidHostedClusterConfiguration, condition.Reason, condition.Message+" Without effect: "+support.Join(inert)+".")
 	}
-	return nil
 }

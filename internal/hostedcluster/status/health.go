@@ -58,6 +58,7 @@ func (w workload) serves() bool { return w.exists && w.ready >= w.needed }
 
 // Examine holds the word of the control plane against what the management cluster shows: a control plane that is dead cannot tell
 // so. It costs nothing while all is well: workloads are in the cache, and pods are read only of one that does not serve.
+// hcp is nil when there is no control plane to look at. Examine returns when to look again without an event; zero means never.
 func Examine(ctx context.Context, c *cluster.Cluster, hcp *hyperv1.HostedControlPlane) (time.Duration, error) {
 	if hcp == nil {
 		return 0, nil

@@ -4,24 +4,16 @@ package status
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -152,67 +144,6 @@ func observeExposure(c *cluster.Cluster) {
 	c.Conditions().False(hyperv1.PublicEndpointExposed, hyperv1.TopologyPrivateReason, "The cluster's topology is Private: its API server has no public endpoint.")
 }
 
-// observeIgnition reports whether the ignition server can answer machines.
-func observeIgnition(ctx context.Context, c *cluster.Cluster) error {
-	server := &appsv1.Deployment{}
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: contract.IgnitionServer}, server)
-	if apierrors.IsNotFound(err) {
-		c.Conditions().False(hyperv1.IgnitionEndpointAvailable, hyperv1.NotFoundReason, "The ignition server does not exist yet.")
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read Deployment %s: %w", contract.IgnitionServer, err)
-	}
-	for _, condition := range server.Status.Conditions {
-		if condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionTrue {
-			c.Conditions().True(hyperv1.IgnitionEndpointAvailable, hyperv1.AsExpectedReason, "The ignition server is available.")
-			return nil
-		}
-	}
-	c.Conditions().False(hyperv1.IgnitionEndpointAvailable, hyperv1.WaitingForAvailableReason, "The ignition server is not available yet.")
-	return nil
-}
-
-// observeVersion takes the history over from the control plane; before the first report it says what is being installed.
-func observeVersion(c *cluster.Cluster, hcp *hyperv1.HostedControlPlane, facts Facts) {
-	status := &c.Hosted.Status
-	switch {
-	case hcp != nil && hcp.Status.VersionStatus != nil:
-		status.Version = hcp.Status.VersionStatus.DeepCopy()
-	case status.Version == nil:
-		status.Version = &hyperv1.ClusterVersionStatus{
-			Desired: hyperv1.VersionRelease{Image: c.Hosted.Spec.Release.Image},
-			History: []hyperv1.UpdateHistory{{
-				State: hyperv1.PartialUpdate, StartedTime: metav1.NewTime(c.Now().Truncate(1e9)), Image: c.Hosted.Spec.Release.Image,
-			}},
-			ObservedGeneration: c.Hosted.Generation,
-		}
-	}
-	if facts.Release != nil && status.Version.Desired.Version == "" && status.Version.Desired.Image == facts.Release.Image {
-		status.Version.Desired.Version = facts.Release.Version
-		if len(status.Version.History) == 1 && status.Version.History[0].Version == "" {
-			status.Version.History[0].Version = facts.Release.Version
-		}
-	}
-	observeProgress(c, facts.BlockedUpgrade)
-}
-
-func observeProgress(c *cluster.Cluster, blocked string) {
-	conditions, version := c.Conditions(), c.Hosted.Status.Version
-	rolling := len(version.History) == 0 || version.History[0].State != hyperv1.CompletedUpdate
-	switch {
-	case blocked != "":
-		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason, blocked)
-	case version.Desired.Image != c.Hosted.Spec.Release.Image:
-		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason,
-			fmt.Sprintf("Moving from %s to %s.", version.Desired.Image, c.Hosted.Spec.Release.Image))
-	case rolling:
-		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason, "Rolling out "+version.Desired.Image+".")
-	default:
-		conditions.False(hyperv1.HostedClusterProgressing, hyperv1.AsExpectedReason, "The cluster runs the desired release.")
-	}
-}
-
 // stopping are the conditions that, being False, keep what the user wants from being done.
 var stopping = []hyperv1.ConditionType{
 	hyperv1.ReconciliationActive,
@@ -235,44 +166,6 @@ func tellStopped(c *cluster.Cluster, blocked string) {
 	}
 	told = slices.DeleteFunc(append(told, blocked), func(text string) bool { return text == "" })
 	c.Conditions().Set(available.Type, available.Status, available.Reason, sentences(told))
-}
-
-// ignitionEndpoint is where machines fetch their configuration: the hostname the user chose, else what the router admitted.
-func ignitionEndpoint(ctx context.Context, c *cluster.Cluster, routes bool) (string, error) {
-	strategy := cluster.Strategy(c.Hosted, hyperv1.Ignition)
-	if strategy.NodePort != nil {
-		return ignitionNodePort(ctx, c, strategy.NodePort)
-	}
-	if host := cluster.PublishedHost(strategy); host != "" {
-		return host, nil
-	}
-	if strategy.Type != hyperv1.Route || !routes {
-		return "", nil
-	}
-	route, err := c.Find(ctx, publish.RouteKind, contract.IgnitionServer)
-	if err != nil || route == nil {
-		return "", err
-	}
-	return publish.AdmittedHost(route), nil
-}
-
-// ignitionNodePort is empty until Kubernetes has chosen the port that the user left open.
-func ignitionNodePort(ctx context.Context, c *cluster.Cluster, published *hyperv1.NodePortPublishingStrategy) (string, error) {
-	port := published.Port
-	if port == 0 {
-		service := &corev1.Service{}
-		err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: publish.IgnitionProxyService}, service)
-		if client.IgnoreNotFound(err) != nil {
-			return "", fmt.Errorf("read Service %s: %w", publish.IgnitionProxyService, err)
-		}
-		for _, served := range service.Spec.Ports {
-			port = served.NodePort
-		}
-	}
-	if port == 0 {
-		return "", nil
-	}
-	return net.JoinHostPort(published.Address, strconv.Itoa(int(port))), nil
 }
 
 // sentences puts texts after each other, each with its full stop.
