@@ -83,7 +83,9 @@ const (
 const (
 	// HostedClusterAnnotation, "<namespace>/<name>", is the reference back from every child of a HostedCluster: owner
 	// references cannot cross namespaces.
-	HostedClusterAnnotation        = "hypershift.openshift.io/cluster"
+	HostedClusterAnnotation = "hypershift.openshift.io/cluster"
+	// HostedClusterUIDAnnotation is on the control plane's namespace: names may lead to the same one, UIDs do not.
+	HostedClusterUIDAnnotation     = "hypershift.openshift.io/cluster-uid"
 	HasBeenAvailableAnnotation     = "hypershift.openshift.io/HasBeenAvailable"
 	ReferencedResourcePrefix       = "referenced-resource.hypershift.openshift.io"
 	DefaultSecurityContextUID      = "hypershift.openshift.io/default-security-context-uid"

@@ -28,10 +28,14 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/teardown"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
 // behindPeriod is when to look again after the cache turned out to be behind.
 const behindPeriod = time.Second
+
+// refusedPeriod is when to look again whether the control plane's namespace is free.
+const refusedPeriod = time.Minute
 
 // deletedReason is that of the last event of a HostedCluster.
 const deletedReason = "Deleted"
@@ -74,6 +78,8 @@ type Reconciler struct {
 type pass struct {
 	*cluster.Cluster
 	r *Reconciler
+	// refused says why the control plane's namespace is not this cluster's; nothing in it is read or written then.
+	refused error
 	// hcp is nil until it exists.
 	hcp *hyperv1.HostedControlPlane
 	learned
@@ -96,13 +102,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	p := r.newPass(hc)
 	before := hc.DeepCopy()
-	var err error
-	if p.hcp, err = p.readControlPlane(ctx); err != nil {
+	_, err := tenancy.Read(ctx, r.Client, r.Live, tenancy.Of(hc))
+	switch {
+	case tenancy.IsRefusal(err):
+		p.refused = err
+	case err != nil:
 		return ctrl.Result{}, err
+	default:
+		if p.hcp, err = p.readControlPlane(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
-	if !hc.DeletionTimestamp.IsZero() {
+	switch {
+	case !hc.DeletionTimestamp.IsZero():
 		err = p.tearDown(ctx)
-	} else {
+	case p.refused != nil:
+		err = p.refuse(ctx)
+	default:
 		err = p.build(ctx)
 	}
 	writeErr := p.writeStatus(ctx, before)
@@ -169,6 +185,19 @@ func (p *pass) build(ctx context.Context) error {
 	return err
 }
 
+// refuse tells why there is no control plane. Nothing tells when the namespace is free.
+func (p *pass) refuse(ctx context.Context) error {
+	if err := identify(ctx, p.Cluster); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("identify the cluster: %w", err)
+	}
+	p.requeue(refusedPeriod)
+	readPause(p.Cluster)
+	p.Conditions().False(hyperv1.ValidHostedClusterConfiguration, hyperv1.InvalidConfigurationReason, p.refused.Error())
+	status.RepeatConditions(p.Cluster, nil, false)
+	status.Reconciliation(p.Cluster, "", p.refused)
+	return nil
+}
+
 func (p *pass) observe(ctx context.Context) error {
 	again, err := status.Observe(ctx, p.Cluster, p.hcp, status.Facts{
 		Release: p.found.Release, MissingImages: p.found.MissingImages, BlockedUpgrade: p.blockedUpgrade, Routes: p.r.Capabilities.Routes,
@@ -182,7 +211,7 @@ func (p *pass) tearDown(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(p.Hosted, hyperv1.Finalizer) {
 		return nil
 	}
-	deletion := &teardown.Deletion{Cluster: p.Cluster, Plane: p.hcp, Accounts: accounts()}
+	deletion := &teardown.Deletion{Cluster: p.Cluster, Plane: p.hcp, Accounts: accounts(), Apart: p.refused != nil}
 	progress, err := deletion.Run(ctx)
 	p.requeue(progress.Again)
 	if err != nil {
@@ -191,13 +220,18 @@ func (p *pass) tearDown(ctx context.Context) error {
 	}
 	if progress.Waits() {
 		status.RepeatConditions(p.Cluster, p.hcp, false)
-		again, examined := status.Examine(ctx, p.Cluster, p.hcp)
-		p.requeue(again)
-		err := errors.Join(deletion.Report(ctx, progress), examined)
+		err := deletion.Report(ctx, progress)
+		if p.refused == nil {
+			again, examined := status.Examine(ctx, p.Cluster, p.hcp)
+			p.requeue(again)
+			err = errors.Join(err, examined)
+		}
 		status.Reconciliation(p.Cluster, "", err)
 		return err
 	}
-	p.Keeper.Forget(p.Namespace)
+	if p.refused == nil {
+		p.Keeper.Forget(p.Namespace)
+	}
 	p.Event(corev1.EventTypeNormal, deletedReason, "Everything of the hosted cluster is gone.")
 	return kube.RemoveFinalizer(ctx, p.Client, p.Hosted, hyperv1.Finalizer)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
+	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
 // FieldManager owns what this controller applies.
@@ -150,6 +151,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		// The cluster deletes its pools. What were made for one now would outlive the managers that could delete it.
 		return ctrl.Result{}, nil
 	}
+	if err := r.claim(ctx, p); err != nil {
+		return ctrl.Result{RequeueAfter: waitForCluster}, errors.Join(reading(err), r.patchStatus(ctx, before, np))
+	}
 	if err := r.adopt(ctx, before, p); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -189,6 +193,23 @@ func (r *Reconciler) findCluster(ctx context.Context, p *pass) (bool, error) {
 		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, "the other conditions tell how far the node pool is")
 	}
 	return true, nil
+}
+
+// claim makes sure that the namespace in which machines are made is that of the pool's cluster.
+func (r *Reconciler) claim(ctx context.Context, p *pass) error {
+	_, err := tenancy.Read(ctx, r.client, r.live, tenancy.Of(p.hc))
+	if tenancy.IsRefusal(err) {
+		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.NotFoundReason, "HostedCluster "+p.hc.Name+" has no control plane: "+err.Error())
+	}
+	return err
+}
+
+// reading is err where it is not a refusal, which a condition tells.
+func reading(err error) error {
+	if tenancy.IsRefusal(err) {
+		return nil
+	}
+	return err
 }
 
 // adopt makes the cluster the owner and holds the pool until its machines are gone.

@@ -16,12 +16,20 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
 // delete removes a pool: what makes machines, then (when the last machine is gone) its secrets, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(p.np, hyperv1.Finalizer) {
 		return ctrl.Result{}, nil
+	}
+	if _, err := tenancy.Read(ctx, r.client, r.live, r.tenant(ctx, p)); err != nil {
+		if !tenancy.IsRefusal(err) {
+			return ctrl.Result{}, err
+		}
+		// Nothing was ever made for this pool.
+		return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
 	}
 	// Read past the cache: an object that it does not show yet would be left behind.
 	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, clusterapi.MachineDeployment, clusterapi.AzureMachineTemplate} {
@@ -58,6 +66,15 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		}
 	}
 	return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
+}
+
+// tenant is the pool's cluster, which may be gone.
+func (r *Reconciler) tenant(ctx context.Context, p *pass) tenancy.Tenant {
+	hc := &hyperv1.HostedCluster{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: p.np.Namespace, Name: p.np.Spec.ClusterName}, hc); err == nil {
+		return tenancy.Of(hc)
+	}
+	return tenancy.Tenant{Namespace: p.np.Namespace, Name: p.np.Spec.ClusterName}
 }
 
 // deleteUnpaused deletes an object of Cluster API, which would not clean up after one that is paused.

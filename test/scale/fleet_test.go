@@ -237,7 +237,7 @@ func (f *fleet) cluster(name string) *hyperv1.HostedCluster {
 			publish(hyperv1.Konnectivity, hyperv1.Route), publish(hyperv1.OAuthServer, hyperv1.Route),
 		},
 		Platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{
-			Location: "eastus", ResourceGroupName: "rg", TenantID: "7e0a1d00-0000-4000-8000-000000000001",
+			Location: "eastus", ResourceGroupName: name, TenantID: "7e0a1d00-0000-4000-8000-000000000001",
 			SubscriptionID: "5a2d0b0e-0000-4000-8000-000000000001",
 			VnetID:         network + "virtualNetworks/vnet", SubnetID: network + "virtualNetworks/vnet/subnets/default",
 			SecurityGroupID: network + "networkSecurityGroups/nsg",

@@ -44,7 +44,7 @@ type input struct {
 // with an object it names stops only what needs that.
 func Check(ctx context.Context, c *cluster.Cluster) (Inputs, error) {
 	found, readErr := read(ctx, c)
-	err := errors.Join(append(checks.Configuration(c.Hosted), readErr)...)
+	err := errors.Join(append(checks.Configuration(c.Hosted), checks.Unique(ctx, c), readErr)...)
 	all := []error{err}
 	for _, in := range found {
 		if in.condition() == hyperv1.ValidHostedClusterConfiguration {

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
+	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
 const (
@@ -50,9 +50,9 @@ type NamespaceSettings struct {
 func (n *Namespaces) Ensure(ctx context.Context, c *cluster.Cluster, settings NamespaceSettings) (*int64, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	own, err := readNamespace(ctx, c)
+	own, err := tenancy.Read(ctx, c.Client, c.Live, tenancy.Of(c.Hosted))
 	if err == nil && own == nil {
-		err = c.Confirm(ctx)
+		own, err = create(ctx, c)
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func namespace(c *cluster.Cluster, settings NamespaceSettings, level string, use
 			hyperv1.HostedControlPlaneLabel:                  "true",
 			"security.openshift.io/scc.podSecurityLabelSync": "false",
 		},
-		Annotations: map[string]string{},
+		Annotations: map[string]string{hyperv1.HostedClusterUIDAnnotation: string(c.Hosted.UID)},
 	}}
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		made.Labels[podSecurityPrefix+mode] = level
@@ -123,25 +123,18 @@ func podSecurity(hc *hyperv1.HostedCluster, settings NamespaceSettings, own *cor
 	return podSecurityPrivileged, nil
 }
 
-// readNamespace reads the control-plane namespace, nil when there is none; one that belongs to somebody else is an error.
-func readNamespace(ctx context.Context, c *cluster.Cluster) (*corev1.Namespace, error) {
-	own := &corev1.Namespace{}
-	err := c.Client.Get(ctx, client.ObjectKey{Name: c.Namespace}, own)
-	if apierrors.IsNotFound(err) {
-		// The cache may lag behind the pass that made it, and a second choice of the user id would differ.
-		err = c.Live.Get(ctx, client.ObjectKey{Name: c.Namespace}, own)
+// create makes the namespace with the proof of whose it is. One that somebody else makes at the same time is not taken over.
+func create(ctx context.Context, c *cluster.Cluster) (*corev1.Namespace, error) {
+	if err := c.Confirm(ctx); err != nil {
+		return nil, err
 	}
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace, Annotations: map[string]string{
+		hyperv1.HostedClusterAnnotation: c.Reference(), hyperv1.HostedClusterUIDAnnotation: string(c.Hosted.UID),
+	}}}
+	if err := c.Client.Create(ctx, made, client.FieldOwner(cluster.FieldManager)); err != nil {
+		return nil, fmt.Errorf("make namespace %s: %w", c.Namespace, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", c.Namespace, err)
-	}
-	if owner := own.Annotations[hyperv1.HostedClusterAnnotation]; owner != c.Reference() {
-		return nil, fmt.Errorf("namespace %s exists and is not this cluster's (annotation %s is %q); delete it or choose another name for the cluster",
-			c.Namespace, hyperv1.HostedClusterAnnotation, owner)
-	}
-	return own, nil
+	return made, nil
 }
 
 // chooseUser finds the user id of the namespace's pods where the management cluster does not assign one. An id is unique, so that

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
 // deleteMachines deletes the Cluster, which takes its Machines, the AzureCluster and, through the reference, the HostedControlPlane
@@ -111,22 +111,11 @@ func ownNamespace(ctx context.Context, c *cluster.Cluster) (*corev1.Namespace, e
 	if c.Hosted.Annotations[hyperv1.SkipDeleteNamespaceAnnotation] == skipNamespaceTrue {
 		return nil, nil
 	}
-	namespace := &corev1.Namespace{}
-	err := c.Client.Get(ctx, client.ObjectKey{Name: c.Namespace}, namespace)
-	if apierrors.IsNotFound(err) {
-		// The cache may lag behind the pass that made it.
-		err = c.Live.Get(ctx, client.ObjectKey{Name: c.Namespace}, namespace)
-	}
-	if apierrors.IsNotFound(err) {
+	namespace, err := tenancy.Read(ctx, c.Client, c.Live, tenancy.Of(c.Hosted))
+	if tenancy.IsRefusal(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read namespace %s: %w", c.Namespace, err)
-	}
-	if !c.Owns(namespace) {
-		return nil, nil
-	}
-	return namespace, nil
+	return namespace, err
 }
 
 func (d *Deletion) deleteNamespace(ctx context.Context) (string, error) {

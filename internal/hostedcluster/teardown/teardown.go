@@ -48,13 +48,15 @@ type step struct {
 	// reason of the condition while the step waits, and what a person can do when it takes long.
 	reason, advice string
 	run            func(*Deletion, context.Context) (string, error)
+	// outside is a step that touches nothing in the control plane's namespace.
+	outside bool
 }
 
 // removals in order: machines while the managers that delete them and the control plane they drain
 // through still run.
 var removals = []step{
 	{id: "resume", run: (*Deletion).resumeForDeletion},
-	{id: "node pools", reason: hyperv1.DeletingNodePoolsReason, run: (*Deletion).deleteNodePools,
+	{id: "node pools", reason: hyperv1.DeletingNodePoolsReason, run: (*Deletion).deleteNodePools, outside: true,
 		advice: "look at the conditions of the NodePools"},
 	{id: "machines", reason: hyperv1.DeletingMachinesReason, run: (*Deletion).deleteMachines,
 		advice: "look at the conditions of the Machines and AzureMachines in the control plane's namespace, and at the log of capi-provider"},
@@ -65,9 +67,9 @@ var removals = []step{
 		advice: "look for pods whose node is gone and for disks that cannot be detached"},
 	{id: "namespace", reason: hyperv1.DeletingNamespaceReason, run: (*Deletion).deleteNamespace,
 		advice: "look at the conditions of the namespace: they name what is left and whose finalizer holds it"},
-	{id: "cluster-wide access", run: (*Deletion).deleteClusterAccess},
-	{id: "marks of referenced objects", run: (*Deletion).unmarkReferenced},
-	{id: "grace period", reason: hyperv1.WaitingForGracePeriodReason, run: (*Deletion).waitGracePeriod,
+	{id: "cluster-wide access", run: (*Deletion).deleteClusterAccess, outside: true},
+	{id: "marks of referenced objects", run: (*Deletion).unmarkReferenced, outside: true},
+	{id: "grace period", reason: hyperv1.WaitingForGracePeriodReason, run: (*Deletion).waitGracePeriod, outside: true,
 		advice: "remove annotation " + hyperv1.DestroyGracePeriodAnnotation + " to end it"},
 }
 
@@ -77,6 +79,9 @@ func chain() []steps.Step[*Deletion] {
 	var linked []steps.Step[*Deletion]
 	for _, s := range removals {
 		linked = append(linked, steps.Step[*Deletion]{ID: s.id, Run: func(d *Deletion, ctx context.Context) error {
+			if d.Apart && !s.outside {
+				return nil
+			}
 			waitingFor, err := s.run(d, ctx)
 			if err == nil && waitingFor != "" {
 				err = &steps.Waiting{For: waitingFor}
@@ -94,6 +99,8 @@ type Deletion struct {
 	Plane *hyperv1.HostedControlPlane
 	// Accounts are those whose rights outside of the namespace have to go, too.
 	Accounts []workloads.Account
+	// Apart: the namespace that the cluster's name leads to is somebody else's. Nothing in it is looked at.
+	Apart bool
 
 	again time.Duration
 }
@@ -143,7 +150,7 @@ func (d *Deletion) Report(ctx context.Context, progress Progress) error {
 
 // refusals are Azure's own words, where a step waits for what is in Azure.
 func (d *Deletion) refusals(ctx context.Context, s step) (string, error) {
-	if s.reason != hyperv1.DeletingNodePoolsReason && s.reason != hyperv1.DeletingMachinesReason {
+	if d.Apart || s.reason != hyperv1.DeletingNodePoolsReason && s.reason != hyperv1.DeletingMachinesReason {
 		return "", nil
 	}
 	refused, err := machineRefusals(ctx, d.Cluster)
@@ -217,6 +224,9 @@ func (d *Deletion) deleteNodePools(ctx context.Context) (string, error) {
 	}
 	// A list has no order that stays.
 	slices.Sort(remaining)
+	if d.Apart {
+		return "NodePools " + strings.Join(remaining, ", "), nil
+	}
 	return "NodePools " + strings.Join(remaining, ", "), d.releaseUnborn(ctx)
 }
 
