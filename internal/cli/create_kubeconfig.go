@@ -8,14 +8,17 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/clientcmd"
+
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 type kubeconfigFlags struct {
@@ -52,7 +55,7 @@ Whoever has it administers the cluster.`,
 			if err := f.run(cmd.Context(), c, &content, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			if err := provision.WriteSecretFile(f.outputFile, content.Bytes()); err != nil {
+			if err := wholefile.ReplaceSecret(f.outputFile, content.Bytes()); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), f.outputFile)

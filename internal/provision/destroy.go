@@ -58,17 +58,6 @@ func PlanDestroyInfra(ctx context.Context, s *azure.Session, o DestroyOptions) (
 	return deletions(append(roles, d.nodes()...)), d.leftError()
 }
 
-// deletions is the plan of a destroy.
-func deletions(nodes []*stack.Node) []stack.Step {
-	steps := []stack.Step{}
-	for _, n := range nodes {
-		if n.Delete != nil {
-			steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
-		}
-	}
-	return steps
-}
-
 // survey finds the role assignments, and prepares to find the rest.
 func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolition, []*stack.Node, error) {
 	for _, f := range []struct{ flag, value string }{{"--name", o.Name}, {"--infra-id", o.InfraID}} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sort"
 	"strings"
@@ -327,4 +328,27 @@ func (d *dnsStack) roleNode(nodeID, name, role, scope, principal string) *stack.
 		object, err := d.principal(ctx)
 		return azure.Assignment{Name: azure.AssignmentName("external-dns", name, scope+"/"+d.Zone), Scope: scope, RoleGUID: role, PrincipalID: object}, err
 	}, "zone", principal)
+}
+
+// DNSHandoff is the part of the zone and of ExternalDNS.
+type DNSHandoff struct {
+	Zone            string   `json:"zone"`
+	ZoneID          string   `json:"zoneID"`
+	NameServers     []string `json:"nameServers,omitempty"`
+	ParentZoneID    string   `json:"parentZoneID,omitempty"` // "" when the delegation is made elsewhere
+	ExternalDNS     string   `json:"externalDNS,omitempty"`  // WorkloadIdentity, ServicePrincipal or ""
+	ClientID        string   `json:"clientID,omitempty"`
+	ManagementURL   string   `json:"managementIssuerURL,omitempty"`
+	Application     string   `json:"application,omitempty"`
+	CredentialsPath string   `json:"credentialsPath,omitempty"`
+}
+
+func checkResolver(resolver string) error {
+	if resolver == "" {
+		return nil
+	}
+	if host, port, err := net.SplitHostPort(resolver); err != nil || host == "" || port == "" {
+		return fmt.Errorf("--dns-resolver %q is not HOST:PORT", resolver)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // externalDNSFile is what ExternalDNS reads, in its own spelling.
@@ -29,7 +30,7 @@ func (f externalDNSFile) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode the credentials of ExternalDNS: %w", err)
 	}
-	return replaceFile(path, raw, 0o600)
+	return wholefile.Replace(path, raw, 0o600)
 }
 
 func readExternalDNSFile(path string) (externalDNSFile, error) {

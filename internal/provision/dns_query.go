@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -18,11 +17,6 @@ import (
 
 // queryTimeout bounds one DNS question.
 const queryTimeout = 5 * time.Second
-
-// domainPattern is a name of at least two labels.
-var domainPattern = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
-
-func isDomain(name string) bool { return len(name) <= 253 && domainPattern.MatchString(name) }
 
 func normalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 

@@ -1,47 +1,9 @@
 package provision
 
 import (
-	"crypto/rand"
-	"crypto/rsa"
 	"strings"
 	"testing"
 )
-
-func FuzzKeySet(f *testing.F) {
-	key, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		f.Fatal(err)
-	}
-	documents, err := issuerDocuments("https://a.blob.core.windows.net/c", &key.PublicKey)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(documents[keysPath])
-	f.Add([]byte(`{"keys":[{"kty":"RSA","e":"AQAB","n":"AA"}]}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		set, err := ParseKeySet(raw)
-		if err != nil {
-			return
-		}
-		again, err := set.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ParseKeySet(again); err != nil {
-			t.Fatalf("what was read cannot be read again: %v", err)
-		}
-		for _, k := range set.Keys {
-			public, err := k.public()
-			if err != nil {
-				t.Fatal(err)
-			}
-			without, err := set.without(public)
-			if err != nil || without.has(public) {
-				t.Fatalf("the key is still there: %v", err)
-			}
-		}
-	})
-}
 
 func FuzzHandoff(f *testing.F) {
 	f.Add([]byte("apiVersion: " + HandoffVersion + "\nkind: Handoff\nname: demo\nissuer:\n  url: https://a.blob.core.windows.net/demo\n"))

@@ -179,3 +179,37 @@ func missingRights(s *azure.Session, missing map[string][]string) error {
 	return &azure.Error{Op: "create", Resource: "subscription " + s.SubscriptionID, Code: "AuthorizationFailed", Kind: azure.Terminal,
 		Cause: "nothing was made, for the credentials lack a right: " + strings.Join(lines, "; "), Remedy: remedy}
 }
+
+// gate has what is there already found before anything is written: with a resource missing that the user names, nothing is made.
+func gate(nodes []*stack.Node) {
+	brought := map[string]bool{}
+	var gates []string
+	for _, n := range nodes {
+		brought[n.ID] = n.Brought
+		if n.Brought && len(n.DependsOn) == 0 {
+			gates = append(gates, n.ID)
+		}
+	}
+	for _, n := range nodes {
+		if n.Brought || slices.ContainsFunc(n.DependsOn, func(id string) bool { return !brought[id] }) {
+			continue
+		}
+		n.Ahead = len(n.DependsOn) == 0
+		for _, id := range gates {
+			if !slices.Contains(n.DependsOn, id) {
+				n.DependsOn = append(n.DependsOn, id)
+			}
+		}
+	}
+}
+
+// deletions is the plan of a destroy.
+func deletions(nodes []*stack.Node) []stack.Step {
+	steps := []stack.Step{}
+	for _, n := range nodes {
+		if n.Delete != nil {
+			steps = append(steps, stack.Step{Kind: n.Kind, Name: n.Name, Action: "delete"})
+		}
+	}
+	return steps
+}

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // The head of a hand-off file; a reader refuses every other version.
@@ -60,19 +60,6 @@ type IssuerHandoff struct {
 type IdentitiesHandoff struct {
 	ResourceGroup string              `json:"resourceGroup,omitempty"`
 	Clients       *WorkloadIdentities `json:"clients"`
-}
-
-// DNSHandoff is the part of the zone and of ExternalDNS.
-type DNSHandoff struct {
-	Zone            string   `json:"zone"`
-	ZoneID          string   `json:"zoneID"`
-	NameServers     []string `json:"nameServers,omitempty"`
-	ParentZoneID    string   `json:"parentZoneID,omitempty"` // "" when the delegation is made elsewhere
-	ExternalDNS     string   `json:"externalDNS,omitempty"`  // WorkloadIdentity, ServicePrincipal or ""
-	ClientID        string   `json:"clientID,omitempty"`
-	ManagementURL   string   `json:"managementIssuerURL,omitempty"`
-	Application     string   `json:"application,omitempty"`
-	CredentialsPath string   `json:"credentialsPath,omitempty"`
 }
 
 // BroughtHandoff names resources that neither the HostedCluster nor their names tell to be the user's.
@@ -200,30 +187,5 @@ func (h *Handoff) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, raw, handoffMode)
-}
-
-// WriteSecretFile replaces a file in one step; only the user can read it.
-func WriteSecretFile(path string, raw []byte) error { return replaceFile(path, raw, handoffMode) }
-
-// replaceFile never leaves half a file behind.
-func replaceFile(path string, raw []byte, mode os.FileMode) error {
-	return writeFile(path, raw, mode, os.Rename)
-}
-
-// writeFile has a file that is whole take its place: os.Rename replaces what is there, os.Link is refused.
-func writeFile(path string, raw []byte, mode os.FileMode, place func(from, to string) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = place(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	return nil
+	return wholefile.Replace(path, raw, handoffMode)
 }

@@ -107,3 +107,6 @@ func orElse(into *string, value string) {
 }
 
 func lastSegment(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
+
+// noDNSZoneGroup stands for a cluster without a public zone.
+const noDNSZoneGroup = "none"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // Journal keeps the inventory of a hand-off, and the file it is in, true while a stack runs: what a step is about to make is on
@@ -93,7 +94,7 @@ func (j *Journal) commit(upTo int) {
 	upTo = j.noted
 	j.mu.Unlock()
 	if err == nil {
-		err = replaceFile(j.path, raw, handoffMode)
+		err = wholefile.Replace(j.path, raw, handoffMode)
 	}
 	if err == nil {
 		j.written = upTo

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -44,9 +43,6 @@ func newInfra(s *azure.Session, o InfraOptions) *infra {
 	}
 	return i
 }
-
-// MainGroup is the default name of the managed resource group.
-func MainGroup(name, infraID string) string { return name + "-" + infraID }
 
 func (i *infra) vnetGroup() string { return i.groupOf(i.VNetID, i.Name+"-vnet-"+i.InfraID) }
 func (i *infra) nsgGroup() string  { return i.groupOf(i.NSGID, i.Name+"-nsg-"+i.InfraID) }
@@ -141,29 +137,6 @@ func (i *infra) nodesFor(who map[string]holder) []*stack.Node {
 	nodes = append(nodes, i.egressNodes()...)
 	nodes = append(nodes, i.roleNodes(who)...)
 	return append(nodes, i.publicZoneNode())
-}
-
-// gate has what is there already found before anything is written: with a resource missing that the user names, nothing is made.
-func gate(nodes []*stack.Node) {
-	brought := map[string]bool{}
-	var gates []string
-	for _, n := range nodes {
-		brought[n.ID] = n.Brought
-		if n.Brought && len(n.DependsOn) == 0 {
-			gates = append(gates, n.ID)
-		}
-	}
-	for _, n := range nodes {
-		if n.Brought || slices.ContainsFunc(n.DependsOn, func(id string) bool { return !brought[id] }) {
-			continue
-		}
-		n.Ahead = len(n.DependsOn) == 0
-		for _, id := range gates {
-			if !slices.Contains(n.DependsOn, id) {
-				n.DependsOn = append(n.DependsOn, id)
-			}
-		}
-	}
 }
 
 const publicZoneNode, dnsGroupNode = "publiczone", "group/dns"

@@ -128,3 +128,16 @@ func (o InfraOptions) clusterDomain() string {
 	}
 	return prefix + "." + o.BaseDomain
 }
+
+// validateManaged refuses what roles cannot be given to.
+func (o InfraOptions) validateManaged() error {
+	if !o.AssignRoles || o.Managed == nil {
+		return nil
+	}
+	for _, c := range controlPlane(&o.Managed.ControlPlane) {
+		if c.identity.ClientID == "" {
+			return fmt.Errorf("--managed-identities-file: %s.clientID is needed to give the identity its roles", c.key)
+		}
+	}
+	return nil
+}

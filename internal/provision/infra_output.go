@@ -6,6 +6,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
@@ -37,7 +39,7 @@ func (o *InfraOutput) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode the infrastructure: %w", err)
 	}
-	return replaceFile(path, raw, 0o600)
+	return wholefile.Replace(path, raw, 0o600)
 }
 
 // ReadInfraOutput reads such a file, YAML or JSON, keys without regard to case.

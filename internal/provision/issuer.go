@@ -13,7 +13,9 @@ import (
 	"regexp"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 const (
@@ -89,10 +91,10 @@ func (o IssuerOptions) Resolve(s *azure.Session) Issuer {
 	}
 	private, public := o.PrivateKey, o.PublicKey
 	if private == "" {
-		private = filepath.Join(o.KeyDirectory, privateKeyFile)
+		private = filepath.Join(o.KeyDirectory, signing.PrivateFile)
 	}
 	if public == "" && o.PrivateKey == "" {
-		public = filepath.Join(o.KeyDirectory, publicKeyFile)
+		public = filepath.Join(o.KeyDirectory, signing.PublicFile)
 	}
 	return Issuer{
 		URL:            s.BlobEndpoint(account) + "/" + container,
@@ -103,34 +105,34 @@ func (o IssuerOptions) Resolve(s *azure.Session) Issuer {
 // signer is the user's own key, or the pair in the key directory, made when there is none.
 func (o IssuerOptions) signer(issuer Issuer) (*rsa.PrivateKey, error) {
 	if o.PrivateKey == "" {
-		return ensureKeyPair(issuer.PrivateKeyPath, issuer.PublicKeyPath)
+		return signing.EnsurePair(issuer.PrivateKeyPath, issuer.PublicKeyPath)
 	}
 	return o.ownSigner()
 }
 
 func (o IssuerOptions) ownSigner() (*rsa.PrivateKey, error) {
-	key, err := readSigner(o.PrivateKey)
+	key, err := signing.ReadPrivate(o.PrivateKey)
 	if err == nil && o.PublicKey != "" {
-		err = checkPublicFile(o.PublicKey, key)
+		err = signing.CheckPublicFile(o.PublicKey, key)
 	}
 	return key, err
 }
 
-// signing is the key whose public half is published. A pair that has to be made is made beside the work in Azure, for its primes
+// SigningKey is the key whose public half is published. A pair that has to be made is made beside the work in Azure, for its primes
 // take about a second to find.
-type signing struct {
+type SigningKey struct {
 	issuer Issuer
 	key    *rsa.PublicKey // nil until it is made
 }
 
-// signing reads the key, so that one that does not fit is refused before anything is made.
-func (o IssuerOptions) signing(issuer Issuer) (*signing, error) {
+// SigningKey reads the key, so that one that does not fit is refused before anything is made.
+func (o IssuerOptions) SigningKey(issuer Issuer) (*SigningKey, error) {
 	read := o.ownSigner
 	if o.PrivateKey == "" {
-		read = func() (*rsa.PrivateKey, error) { return readKeyPair(issuer.PrivateKeyPath, issuer.PublicKeyPath) }
+		read = func() (*rsa.PrivateKey, error) { return signing.ReadPair(issuer.PrivateKeyPath, issuer.PublicKeyPath) }
 	}
 	key, err := read()
-	k := &signing{issuer: issuer}
+	k := &SigningKey{issuer: issuer}
 	if key != nil {
 		k.key = &key.PublicKey
 	}
@@ -139,19 +141,19 @@ func (o IssuerOptions) signing(issuer Issuer) (*signing, error) {
 
 const keyNode = "key"
 
-func (k *signing) node() *stack.Node {
+func (k *SigningKey) node() *stack.Node {
 	return &stack.Node{ID: keyNode, Kind: "signing key", Name: k.issuer.PrivateKeyPath,
 		Observe: func(context.Context) (stack.State, error) {
 			switch {
 			case k.key == nil:
 				return stack.Missing, nil
-			case k.issuer.PublicKeyPath != "" && !exists(k.issuer.PublicKeyPath):
+			case k.issuer.PublicKeyPath != "" && !wholefile.Exists(k.issuer.PublicKeyPath):
 				return stack.Drifted, nil
 			}
 			return stack.Current, nil
 		},
 		Apply: func(context.Context) error {
-			key, err := ensureKeyPair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
+			key, err := signing.EnsurePair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
 			if err == nil {
 				k.key = &key.PublicKey
 			}
@@ -166,7 +168,7 @@ func CreateIssuer(ctx context.Context, s *azure.Session, o IssuerOptions, progre
 		return Issuer{}, err
 	}
 	issuer := o.Resolve(s)
-	key, err := o.signing(issuer)
+	key, err := o.SigningKey(issuer)
 	if err != nil {
 		return Issuer{}, err
 	}
@@ -179,7 +181,7 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 		return nil, err
 	}
 	issuer := o.Resolve(s)
-	key, err := o.signing(issuer)
+	key, err := o.SigningKey(issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -187,14 +189,14 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 }
 
 // guardedIssuer are the nodes with what is asked before the first of them is written, be it a file.
-func guardedIssuer(s *azure.Session, o IssuerOptions, issuer Issuer, key *signing) []*stack.Node {
+func guardedIssuer(s *azure.Session, o IssuerOptions, issuer Issuer, key *SigningKey) []*stack.Node {
 	nodes := append(issuerNodes(s, o, issuer, key), publishedNode(s, o, issuer, key))
-	return guarded(s, o.Location, nodes, func() []*stack.Node { return issuerNodes(s, o, issuer, &signing{issuer: issuer, key: key.key}) })
+	return guarded(s, o.Location, nodes, func() []*stack.Node { return issuerNodes(s, o, issuer, &SigningKey{issuer: issuer, key: key.key}) })
 }
 
 // publishedNode refuses a key that is not the one published already, before it is made: replacing the published one would have the
 // tokens of a running cluster refused.
-func publishedNode(s *azure.Session, o IssuerOptions, issuer Issuer, signer *signing) *stack.Node {
+func publishedNode(s *azure.Session, o IssuerOptions, issuer Issuer, signer *SigningKey) *stack.Node {
 	ours := signer.key // the run itself may set the other one
 	return &stack.Node{ID: "published", Kind: "published keys", Name: issuer.URL, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
@@ -206,17 +208,17 @@ func publishedNode(s *azure.Session, o IssuerOptions, issuer Issuer, signer *sig
 			if errors.Is(err, errNoKeySet) {
 				return stack.Current, nil
 			}
-			if err == nil && (ours == nil || !set.has(ours)) {
+			if err == nil && (ours == nil || !set.Has(ours)) {
 				err = otherKey(issuer, set)
 			}
 			return stack.Current, err
 		}}
 }
 
-func otherKey(issuer Issuer, set *KeySet) error {
+func otherKey(issuer Issuer, set *signing.KeySet) error {
 	return fmt.Errorf("%[1]s publishes another key than that of %[2]s (key id %[3]s), so another cluster of this name is in use: give --output-dir with the folder of its key, or the key with --private-key; "+
 		"choose another --name for another cluster; change keys with `hypershift rotate oidc-issuer azure`; or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first",
-		issuer.URL, issuer.PrivateKeyPath, set.Keys[0].Kid)
+		issuer.URL, issuer.PrivateKeyPath, set.IDs()[0])
 }
 
 // explainPublicAccess adds the ways that are left where nobody may allow public blobs.
@@ -238,7 +240,7 @@ func containerID(accountID string, issuer Issuer) string {
 	return accountID + "/blobServices/default/containers/" + issuer.Container
 }
 
-func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *signing) []*stack.Node {
+func issuerNodes(s *azure.Session, o IssuerOptions, issuer Issuer, key *SigningKey) []*stack.Node {
 	id := accountID(s, o, issuer)
 	container := containerNode(s, id, issuer)
 	mayWrite := assignment(s, "role", "Storage Blob Data Contributor", func(ctx context.Context) (azure.Assignment, error) {
@@ -300,13 +302,13 @@ func discoveryNode(s *azure.Session, issuer Issuer) *stack.Node {
 
 // keysNode publishes the key. A document that has further keys stays, for it is one of a rotation; one that lacks ours while it
 // has others belongs to another key, and replacing it would have the tokens of a running cluster refused.
-func keysNode(s *azure.Session, issuer Issuer, signer *signing) *stack.Node {
+func keysNode(s *azure.Session, issuer Issuer, signer *SigningKey) *stack.Node {
 	current := func(got []byte) (bool, error) {
-		set, err := ParseKeySet(got)
+		set, err := signing.ParseKeySet(got)
 		if err != nil || signer.key == nil {
 			return false, nil // not a key set: ours replaces it
 		}
-		if !set.has(signer.key) {
+		if !set.Has(signer.key) {
 			return false, otherKey(issuer, set)
 		}
 		return true, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // ErrNotPublished says that the documents are written and the user has yet to publish them.
@@ -38,7 +39,7 @@ func WriteIssuerDocuments(ctx context.Context, s *azure.Session, o IssuerOptions
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return Issuer{}, fmt.Errorf("cannot make the folder of %s: %w", path, err)
 		}
-		if err := replaceFile(file, documents[path], 0o644); err != nil {
+		if err := wholefile.Replace(file, documents[path], 0o644); err != nil {
 			return Issuer{}, err
 		}
 		got, status, err := s.ReadPublic(ctx, issuerURL+"/"+path)

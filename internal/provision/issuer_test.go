@@ -1,6 +1,9 @@
 package provision
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+
 	"strings"
 	"testing"
 
@@ -20,5 +23,16 @@ func TestForbiddenPublicBlobsNameTheOtherWays(t *testing.T) {
 	}
 	if explainPublicAccess(issuer, nil) != nil {
 		t.Error("success became an error")
+	}
+}
+
+func TestDiscoveryNamesTheKeys(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := issuerDocuments("https://a.blob.core.windows.net/c", &key.PublicKey)
+	if err != nil || !strings.Contains(string(documents[discoveryPath]), `"jwks_uri": "https://a.blob.core.windows.net/c/openid/v1/jwks"`) {
+		t.Errorf("%s, %v", documents[discoveryPath], err)
 	}
 }

@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -22,16 +21,6 @@ const (
 	roleNameCustomNodePool = "Azure Red Hat OpenShift NodePool Management Role"
 	apiRoleDefinitions     = "2022-04-01"
 )
-
-// dataPlaneGrants are what the identities of a managed cluster's own components need, on the main group only.
-var dataPlaneGrants = []grant{
-	{id: "ciroWI", key: "dataPlane.imageRegistry", roleGUID: "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", scopes: []scopeName{scopeMain}},
-	{id: "azure-diskWI", key: "dataPlane.disk", roleGUID: "5b7237c5-45e1-49d6-bc18-a1f62f400748", scopes: []scopeName{scopeMain}},
-	{id: "azure-fileWI", key: "dataPlane.file", roleGUID: "0d7aedc0-15fd-4a67-a412-efad370c947e", scopes: []scopeName{scopeMain}},
-}
-
-// allGrants are those of every flavour: a destroy does not know which one it was.
-func allGrants() []grant { return append(append([]grant{}, grants...), dataPlaneGrants...) }
 
 var vaultSecretPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,127}$`)
 
@@ -113,65 +102,4 @@ func ReadDataPlaneIdentities(path string) (*hyperv1.DataPlaneManagedIdentities, 
 		}
 	}
 	return &out, nil
-}
-
-// validateManaged refuses what roles cannot be given to.
-func (o InfraOptions) validateManaged() error {
-	if !o.AssignRoles || o.Managed == nil {
-		return nil
-	}
-	for _, c := range controlPlane(&o.Managed.ControlPlane) {
-		if c.identity.ClientID == "" {
-			return fmt.Errorf("--managed-identities-file: %s.clientID is needed to give the identity its roles", c.key)
-		}
-	}
-	return nil
-}
-
-// managedHolders are the principals of a managed cluster, by the keys of its grants.
-func managedHolders(s *azure.Session, m *hyperv1.AzureResourceManagedIdentities) map[string]holder {
-	clients := map[string]string{"dataPlane.imageRegistry": m.DataPlane.ImageRegistryMSIClientID, "dataPlane.disk": m.DataPlane.DiskMSIClientID, "dataPlane.file": m.DataPlane.FileMSIClientID}
-	for _, c := range controlPlane(&m.ControlPlane) {
-		clients[c.key] = string(c.identity.ClientID)
-	}
-	directory, out := s.NewDirectory(), map[string]holder{}
-	for key, client := range clients {
-		out[key] = holder{principal: func(ctx context.Context) (string, error) { return directory.PrincipalOf(ctx, client) }}
-	}
-	return out
-}
-
-// grants are those that the options ask for.
-func (o InfraOptions) grants() []grant {
-	var out []grant
-	for _, r := range allGrants() {
-		switch {
-		case o.NoImageRegistry && r.id == "ciro":
-			continue
-		case o.CustomRoles && r.id == "cpo":
-			r.roleGUID = roleCustomOperator
-		case o.CustomRoles && r.id == "capz":
-			r.roleGUID, r.roleName = "", roleNameCustomNodePool
-		}
-		out = append(out, r)
-	}
-	return out
-}
-
-// role is the GUID of the role to give. One that has no id of its own in every tenant is looked up by its name.
-func (r grant) role(ctx context.Context, s *azure.Session) (string, error) {
-	if r.roleName == "" {
-		return r.roleGUID, nil
-	}
-	found, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/Microsoft.Authorization/roleDefinitions", apiRoleDefinitions, "roleName eq '"+r.roleName+"'")
-	if err != nil {
-		return "", err
-	}
-	for i := range found {
-		if found[i].Property("roleName") == r.roleName {
-			return found[i].Name, nil
-		}
-	}
-	return "", &azure.Error{Op: "look up the role definition", Resource: r.roleName, Cause: "the subscription knows no role of this name",
-		Remedy: "leave --assign-custom-hcp-roles out to use Contributor, or have the role made", Kind: azure.Terminal}
 }

@@ -99,7 +99,7 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 		return nil, err
 	}
 	issuer := o.Issuer.Resolve(s)
-	key, err := o.Issuer.signing(issuer)
+	key, err := o.Issuer.SigningKey(issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 	p.nodes = guarded(s, o.Issuer.Location, p.nodes, func() []*stack.Node {
 		fresh := o
 		fresh.Infra.Identities = &WorkloadIdentities{}
-		return newPrerequisites(s, fresh, issuer, &signing{issuer: issuer, key: key.key}).nodes
+		return newPrerequisites(s, fresh, issuer, &SigningKey{issuer: issuer, key: key.key}).nodes
 	})
 	return p, stack.Validate(p.nodes)
 }
 
 // newPrerequisites makes one graph of the stacks.
-func newPrerequisites(s *azure.Session, o PrerequisitesOptions, issuer Issuer, key *signing) *prerequisites {
+func newPrerequisites(s *azure.Session, o PrerequisitesOptions, issuer Issuer, key *SigningKey) *prerequisites {
 	identities := o.Infra.Identities
 	infra := newInfra(s, o.Infra)
 	p := &prerequisites{out: &Prerequisites{Issuer: issuer, Identities: identities, Infra: infra.out}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 func prerequisitesOptions(t *testing.T) PrerequisitesOptions {
@@ -100,8 +101,8 @@ func TestWrongInputIsRefusedBeforeAnythingIsKnown(t *testing.T) {
 func TestAPlanWritesNothing(t *testing.T) {
 	o := prerequisitesOptions(t)
 	o.Issuer.KeyDirectory = filepath.Join(t.TempDir(), "keys")
-	if _, err := preparePrerequisites(session(t), o); err != nil || exists(o.Issuer.KeyDirectory) {
-		t.Errorf("%v; folder made: %v", err, exists(o.Issuer.KeyDirectory))
+	if _, err := preparePrerequisites(session(t), o); err != nil || wholefile.Exists(o.Issuer.KeyDirectory) {
+		t.Errorf("%v; folder made: %v", err, wholefile.Exists(o.Issuer.KeyDirectory))
 	}
 }
 

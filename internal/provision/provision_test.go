@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"crypto/rsa"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -174,67 +173,6 @@ func TestInfraOutputRoundTrip(t *testing.T) {
 	got, err := ReadInfraOutput(path)
 	if err != nil || got.InfraID != "i" || got.WorkloadIdentities.Disk.ClientID != id {
 		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-func TestSigningKeyIsMadeOnceAndIsPrivate(t *testing.T) {
-	dir := t.TempDir()
-	private, public := filepath.Join(dir, "serviceaccount-signer.private"), filepath.Join(dir, "serviceaccount-signer.public")
-	first, err := ensureKeyPair(private, public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := ensureKeyPair(private, public)
-	if err != nil || !first.Equal(second) {
-		t.Errorf("a second run made another key: %v", err)
-	}
-	if info, err := os.Stat(private); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode of the private key: %v, %v", info.Mode(), err)
-	}
-	documents, err := issuerDocuments("https://a.blob.core.windows.net/c", &first.PublicKey)
-	if err != nil || !strings.Contains(string(documents[discoveryPath]), `"jwks_uri": "https://a.blob.core.windows.net/c/openid/v1/jwks"`) {
-		t.Errorf("%s, %v", documents[discoveryPath], err)
-	}
-}
-
-// Two commands that make the key of one folder at once go on with one key, and the loser does not replace it.
-func TestSigningKeyIsMadeByOneOfTwo(t *testing.T) {
-	dir := t.TempDir()
-	private, public := filepath.Join(dir, "keys", "a.private"), filepath.Join(dir, "keys", "a.public")
-	keys := make(chan *rsa.PrivateKey, 2)
-	for range 2 {
-		go func() {
-			key, err := makePrivate(private) // as after each has found none
-			if err == nil {
-				_, err = ensureKeyPair(private, public)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			keys <- key
-		}()
-	}
-	one, other := <-keys, <-keys
-	kept, err := readKeyPair(private, public)
-	if err != nil || one == nil || other == nil || !one.Equal(other) || !kept.Equal(one) {
-		t.Errorf("two keys were made for one file: %v", err)
-	}
-	if left, err := os.ReadDir(filepath.Dir(private)); err != nil || len(left) != 2 {
-		t.Errorf("the folder holds %v, %v", left, err)
-	}
-}
-
-func TestReadingAKeyPairWritesNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "keys")
-	private, public := filepath.Join(dir, "a.private"), filepath.Join(dir, "a.public")
-	if key, err := readKeyPair(private, public); key != nil || err != nil || exists(dir) {
-		t.Errorf("%v, %v; folder made: %v", key, err, exists(dir))
-	}
-	if _, err := makePrivate(private); err != nil {
-		t.Fatal(err)
-	}
-	if key, err := readKeyPair(private, public); key == nil || err != nil || exists(public) {
-		t.Errorf("%v, %v; public file made: %v", key, err, exists(public))
 	}
 }
 

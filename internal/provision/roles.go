@@ -40,9 +40,6 @@ var grants = []grant{
 	{id: "cpo", key: "controlPlaneOperator", roleGUID: roleContributor, scopes: []scopeName{scopeMain, scopeNSG, scopeVNet}},
 }
 
-// groups of one cluster by their role; some may be the same group.
-type groups map[scopeName]string
-
 // holder is who gets a role. Its principal is asked for when it is needed, for the same run may make it.
 type holder struct {
 	principal func(context.Context) (string, error)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // RotateOptions describe a change of the signing key.
@@ -92,7 +94,7 @@ func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {
 		return nil, err
 	}
 	if o.Issuer.PrivateKey != "" {
-		return nil, errors.New("rotate works on the pair in --output-dir; put your key there as " + privateKeyFile + " and " + publicKeyFile)
+		return nil, errors.New("rotate works on the pair in --output-dir; put your key there as " + signing.PrivateFile + " and " + signing.PublicFile)
 	}
 	if o.TokenLifetime <= 0 {
 		return nil, errors.New("--token-lifetime must be positive: the longest life of a token of the hosted cluster")
@@ -103,14 +105,16 @@ func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {
 	file := func(name string) string { return filepath.Join(o.Issuer.KeyDirectory, "serviceaccount-signer."+name) }
 	r := &rotation{RotateOptions: o, s: s, issuer: o.Issuer.Resolve(s),
 		nextPrivate: file("next.private"), nextPublic: file("next.public"), oldPublic: file("old.public"), at: file("rotation")}
-	if o.Finish && !r.published() && !exists(r.nextPrivate) {
+	if o.Finish && !r.published() && !wholefile.Exists(r.nextPrivate) {
 		return nil, errors.New("there is no rotation to finish in " + o.Issuer.KeyDirectory)
 	}
 	return r, nil
 }
 
 // published tells whether the new pair has been published and has taken the old one's place.
-func (r *rotation) published() bool { return exists(r.oldPublic) && !exists(r.nextPrivate) }
+func (r *rotation) published() bool {
+	return wholefile.Exists(r.oldPublic) && !wholefile.Exists(r.nextPrivate)
+}
 
 func (r *rotation) run(ctx context.Context) (*Rotation, error) {
 	if !r.published() {
@@ -146,45 +150,45 @@ func (r *rotation) report(phase string, finishAt time.Time, err error) (*Rotatio
 	if err != nil {
 		return nil, err
 	}
-	key, err := readSigner(r.issuer.PrivateKeyPath)
+	key, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
 		return nil, err
 	}
-	id, err := KeyID(&key.PublicKey)
+	id, err := signing.KeyID(&key.PublicKey)
 	return &Rotation{Phase: phase, KeyID: id, FinishAt: finishAt}, err
 }
 
 // publish makes the next pair and has it published beside the present one.
 func (r *rotation) publish(ctx context.Context) error {
-	current, err := readSigner(r.issuer.PrivateKeyPath)
+	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
 		return fmt.Errorf("%w; rotate needs the present key in --output-dir", err)
 	}
-	next, err := ensureKeyPair(r.nextPrivate, r.nextPublic)
+	next, err := signing.EnsurePair(r.nextPrivate, r.nextPublic)
 	if err != nil {
 		return err
 	}
 	r.Say("publishing both keys at %s", r.issuer.URL)
-	return r.change(ctx, func(set *KeySet) (*KeySet, error) {
+	return r.change(ctx, func(set *signing.KeySet) (*signing.KeySet, error) {
 		// After a stop between the two renames the present key is the next one already, and both are published.
-		if !set.has(&current.PublicKey) {
+		if !set.Has(&current.PublicKey) {
 			return nil, fmt.Errorf("%s does not publish the key of %s; it is not this issuer's key", r.issuer.URL, r.issuer.PrivateKeyPath)
 		}
-		return set.with(&next.PublicKey)
+		return set.With(&next.PublicKey)
 	})
 }
 
 // change replaces the published keys, unless they are as wanted, and reads them back as Entra will.
-func (r *rotation) change(ctx context.Context, edit func(*KeySet) (*KeySet, error)) error {
+func (r *rotation) change(ctx context.Context, edit func(*signing.KeySet) (*signing.KeySet, error)) error {
 	set, err := r.publishedKeys(ctx)
 	if err != nil {
 		return err
 	}
 	wanted, err := edit(set)
-	if err != nil || len(wanted.Keys) == len(set.Keys) {
+	if err != nil || len(wanted.IDs()) == len(set.IDs()) {
 		return err
 	}
-	raw, err := wanted.encode()
+	raw, err := wanted.Encode()
 	if err != nil {
 		return err
 	}
@@ -192,13 +196,13 @@ func (r *rotation) change(ctx context.Context, edit func(*KeySet) (*KeySet, erro
 		return err
 	}
 	after, err := r.publishedKeys(ctx)
-	if err == nil && len(after.Keys) != len(wanted.Keys) {
+	if err == nil && len(after.IDs()) != len(wanted.IDs()) {
 		err = fmt.Errorf("%s/%s does not show the new keys yet; run the command again", r.issuer.URL, keysPath)
 	}
 	return err
 }
 
-func (r *rotation) publishedKeys(ctx context.Context) (*KeySet, error) {
+func (r *rotation) publishedKeys(ctx context.Context) (*signing.KeySet, error) {
 	set, err := publishedKeys(ctx, r.s, r.issuer.URL)
 	if errors.Is(err, errNoKeySet) {
 		err = fmt.Errorf("%w; make the issuer with `hypershift create oidc-issuer azure` first", err)
@@ -208,11 +212,11 @@ func (r *rotation) publishedKeys(ctx context.Context) (*KeySet, error) {
 
 // takePlace lets the next pair take the present one's place; the old public key stays. Every order of stops in between is continued.
 func (r *rotation) takePlace() error {
-	current, err := readSigner(r.issuer.PrivateKeyPath)
+	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
 		return err
 	}
-	if err := writePublic(r.oldPublic, &current.PublicKey); err != nil {
+	if err := signing.WritePublic(r.oldPublic, &current.PublicKey); err != nil {
 		return err
 	}
 	if err := os.Rename(r.nextPrivate, r.issuer.PrivateKeyPath); err != nil {
@@ -223,11 +227,11 @@ func (r *rotation) takePlace() error {
 
 // repairPublic makes the public file that of the private one.
 func (r *rotation) repairPublic() error {
-	current, err := readSigner(r.issuer.PrivateKeyPath)
+	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
 		return err
 	}
-	if err := writePublic(r.issuer.PublicKeyPath, &current.PublicKey); err != nil {
+	if err := signing.WritePublic(r.issuer.PublicKeyPath, &current.PublicKey); err != nil {
 		return err
 	}
 	return removeFile(r.nextPublic)
@@ -257,7 +261,7 @@ func (r *rotation) switchCluster(ctx context.Context) (since time.Time, given bo
 		return since, false, nil
 	}
 	since = r.Now().UTC().Truncate(time.Second).Add(time.Second)
-	return since, true, replaceFile(r.at, []byte(since.Format(time.RFC3339)+"\n"), 0o644)
+	return since, true, wholefile.Replace(r.at, []byte(since.Format(time.RFC3339)+"\n"), 0o644)
 }
 
 func (r *rotation) give(ctx context.Context, withOld bool) error {
@@ -276,7 +280,7 @@ func (r *rotation) give(ctx context.Context, withOld bool) error {
 
 // retire removes the old key everywhere; the file that says there is a rotation goes last.
 func (r *rotation) retire(ctx context.Context) error {
-	old, err := readPublic(r.oldPublic)
+	old, err := signing.ReadPublic(r.oldPublic)
 	if err != nil {
 		return err
 	}
@@ -284,7 +288,7 @@ func (r *rotation) retire(ctx context.Context) error {
 		return err
 	}
 	r.Say("retiring the old key")
-	if err := r.change(ctx, func(set *KeySet) (*KeySet, error) { return set.without(old) }); err != nil {
+	if err := r.change(ctx, func(set *signing.KeySet) (*signing.KeySet, error) { return set.Without(old), nil }); err != nil {
 		return err
 	}
 	if r.UpdateCluster != nil {
@@ -297,16 +301,11 @@ func (r *rotation) retire(ctx context.Context) error {
 
 // refuseOwn keeps the key that signs from being retired.
 func (r *rotation) refuseOwn(old *rsa.PublicKey) error {
-	current, err := readSigner(r.issuer.PrivateKeyPath)
+	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err == nil && current.PublicKey.Equal(old) {
 		err = fmt.Errorf("%s is the key that signs; put the new private key back in its place", r.oldPublic)
 	}
 	return err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func removeFile(path string) error {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // PlanRotateIssuer says what is left to do of a change of keys; it writes nothing, not even a key.
@@ -18,23 +20,23 @@ func PlanRotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) ([
 	if err != nil {
 		return nil, err
 	}
-	current, err := readSigner(r.issuer.PrivateKeyPath)
+	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
 		return nil, fmt.Errorf("%w; rotate needs the present key in --output-dir", err)
 	}
-	if !set.has(&current.PublicKey) {
+	if !set.Has(&current.PublicKey) {
 		return nil, fmt.Errorf("%s does not publish the key of %s; it is not this issuer's key", r.issuer.URL, r.issuer.PrivateKeyPath)
 	}
 	var steps []stack.Step
 	if !r.published() {
 		action := "create"
-		if exists(r.nextPrivate) {
+		if wholefile.Exists(r.nextPrivate) {
 			action = "keep"
 		}
 		steps = append(steps, stack.Step{Kind: "signing key", Name: r.nextPrivate, Action: action},
 			stack.Step{Kind: "issuer document", Name: keysPath + " with both keys", Action: "update"})
 	}
-	if !exists(r.at) {
+	if !wholefile.Exists(r.at) {
 		steps = append(steps, stack.Step{Kind: "signing key Secret", Name: "of hosted cluster " + o.Issuer.Name, Action: "update"})
 	}
 	return append(steps, stack.Step{Kind: "tokens of the old key", Name: "for " + o.TokenLifetime.String(), Action: "wait"},

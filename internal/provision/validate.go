@@ -3,7 +3,6 @@ package provision
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -104,12 +103,7 @@ func checkTags(flag string, tags map[string]string) error {
 	return nil
 }
 
-func checkResolver(resolver string) error {
-	if resolver == "" {
-		return nil
-	}
-	if host, port, err := net.SplitHostPort(resolver); err != nil || host == "" || port == "" {
-		return fmt.Errorf("--dns-resolver %q is not HOST:PORT", resolver)
-	}
-	return nil
-}
+// domainPattern is a name of at least two labels.
+var domainPattern = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+
+func isDomain(name string) bool { return len(name) <= 253 && domainPattern.MatchString(name) }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 )
 
 // The outcomes of a check.
@@ -47,7 +48,7 @@ func Verify(ctx context.Context, s *azure.Session, h *Handoff, o VerifyOptions) 
 	v := &verification{s: s, h: h, VerifyOptions: o, directory: s.NewDirectory(), assignments: s.NewAssignments()}
 	if h.Issuer != nil && h.Issuer.PrivateKeyPath != "" {
 		var err error
-		if v.key, err = readSigner(h.Issuer.PrivateKeyPath); err != nil {
+		if v.key, err = signing.ReadPrivate(h.Issuer.PrivateKeyPath); err != nil {
 			return nil, err
 		}
 	}
@@ -163,9 +164,9 @@ func (v *verification) checkKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := ParseKeySet(raw)
-	if err == nil && !set.has(&v.key.PublicKey) {
-		err = fmt.Errorf("%d keys are published and that of %s is not among them", len(set.Keys), v.h.Issuer.PrivateKeyPath)
+	set, err := signing.ParseKeySet(raw)
+	if err == nil && !set.Has(&v.key.PublicKey) {
+		err = fmt.Errorf("%d keys are published and that of %s is not among them", len(set.IDs()), v.h.Issuer.PrivateKeyPath)
 	}
 	return err
 }
@@ -216,9 +217,6 @@ func (v *verification) roleTasks(out *InfraOutput) []task {
 	}
 	return tasks
 }
-
-// noDNSZoneGroup stands for a cluster without a public zone.
-const noDNSZoneGroup = "none"
 
 func (v *verification) checkRoles(ctx context.Context, r grant, clientID string, groups groups) []Check {
 	const remedy = "run `hypershift create infra azure --assign-identity-roles` again"
@@ -334,3 +332,6 @@ func (v *verification) checkServicePrincipal(ctx context.Context) error {
 func SortChecks(checks []Check) {
 	sort.SliceStable(checks, func(i, j int) bool { return checks[i].Status != Fail && checks[j].Status == Fail })
 }
+
+// groups of one cluster by their role; some may be the same group.
+type groups map[scopeName]string

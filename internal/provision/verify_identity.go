@@ -1,11 +1,16 @@
 package provision
 
 import (
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
+
 	"context"
+	"crypto/rsa"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
@@ -108,3 +113,11 @@ func (v *verification) checkToken(ctx context.Context, name, clientID string, cr
 
 // federationCodes are what Entra answers when no federated credential fits a token.
 var federationCodes = []string{"AADSTS70021", "AADSTS70025", "AADSTS700211", "AADSTS700212", "AADSTS700213"}
+
+// mintedLife is short: the token is presented at once.
+const mintedLife = 10 * time.Minute
+
+// mintToken signs a service account token as the hosted cluster's API server would.
+func mintToken(key *rsa.PrivateKey, f federation, now time.Time) (string, error) {
+	return signing.Token(key, jwt.Claims{Issuer: f.issuer, Subject: f.subject, Audience: jwt.Audience{f.audience}}, now, mintedLife)
+}

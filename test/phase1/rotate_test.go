@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -72,7 +73,7 @@ func (r *rotor) key(name string) *rsa.PrivateKey {
 
 // exchange presents a token that the key has signed.
 func (r *rotor) exchange(key *rsa.PrivateKey) error {
-	id, err := provision.KeyID(&key.PublicKey)
+	id, err := signing.KeyID(&key.PublicKey)
 	must(r.t, err)
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: id}}, nil)
 	must(r.t, err)

@@ -16,3 +16,6 @@ func withTag(users map[string]string, tag string) map[string]string {
 	all[tag] = "owned"
 	return all
 }
+
+// MainGroup is the default name of the managed resource group.
+func MainGroup(name, infraID string) string { return name + "-" + infraID }

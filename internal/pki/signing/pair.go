@@ -1,4 +1,6 @@
-package provision
+// Package signing has the key pair that signs a hosted cluster's service account tokens: its files, its id, the published set of keys, and
+// tokens themselves.
+package signing
 
 import (
 	"crypto/rand"
@@ -9,6 +11,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // signerBits is the size the credential operator's tool uses for the same files.
@@ -16,27 +20,27 @@ const signerBits = 4096
 
 // The files of a key pair, as the credential operator's tool names them.
 const (
-	privateKeyFile = "serviceaccount-signer.private"
-	publicKeyFile  = "serviceaccount-signer.public"
+	PrivateFile = "serviceaccount-signer.private"
+	PublicFile  = "serviceaccount-signer.public"
 )
 
-// ensureKeyPair reads the pair or makes it. The private file is never readable by others; files that exist are never written.
-func ensureKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
-	key, err := readKeyPair(privatePath, publicPath)
+// EnsurePair reads the pair or makes it. The private file is never readable by others; files that exist are never written.
+func EnsurePair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
+	key, err := ReadPair(privatePath, publicPath)
 	if key == nil && err == nil {
 		key, err = makePrivate(privatePath)
 	}
-	if err == nil && !exists(publicPath) {
-		err = writePublic(publicPath, &key.PublicKey)
+	if err == nil && !wholefile.Exists(publicPath) {
+		err = WritePublic(publicPath, &key.PublicKey)
 	}
 	return key, err
 }
 
-// readKeyPair reads the pair; nil when there is none. It writes nothing: a public file that is missing is for ensureKeyPair to make.
-func readKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
-	key, err := readSigner(privatePath)
+// ReadPair reads the pair; nil when there is none. It writes nothing: a public file that is missing is for ensureKeyPair to make.
+func ReadPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
+	key, err := ReadPrivate(privatePath)
 	if errors.Is(err, os.ErrNotExist) {
-		if exists(publicPath) {
+		if wholefile.Exists(publicPath) {
 			return nil, fmt.Errorf("%s exists without %s; bring its private key, or move it away to have a new pair made", publicPath, privatePath)
 		}
 		return nil, nil
@@ -44,7 +48,7 @@ func readKeyPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPublicFile(publicPath, key); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := CheckPublicFile(publicPath, key); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return key, nil
@@ -59,9 +63,9 @@ func makePrivate(privatePath string) (*rsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the signing key: %w", err)
 	}
-	err = writeFile(privatePath, privatePEM(key), 0o600, os.Link)
+	err = wholefile.Create(privatePath, privatePEM(key), 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return readSigner(privatePath)
+		return ReadPrivate(privatePath)
 	}
 	return key, err
 }
@@ -78,17 +82,17 @@ func publicPEM(key *rsa.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }
 
-func writePublic(path string, key *rsa.PublicKey) error {
+func WritePublic(path string, key *rsa.PublicKey) error {
 	raw, err := publicPEM(key)
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, raw, 0o644)
+	return wholefile.Replace(path, raw, 0o644)
 }
 
-// checkPublicFile refuses a public key that is not the private one's.
-func checkPublicFile(path string, key *rsa.PrivateKey) error {
-	public, err := readPublic(path)
+// CheckPublicFile refuses a public key that is not the private one's.
+func CheckPublicFile(path string, key *rsa.PrivateKey) error {
+	public, err := ReadPublic(path)
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func checkPublicFile(path string, key *rsa.PrivateKey) error {
 	return nil
 }
 
-func readPublic(path string) (*rsa.PublicKey, error) {
+func ReadPublic(path string) (*rsa.PublicKey, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the public key: %w", err)
@@ -118,16 +122,16 @@ func readPublic(path string) (*rsa.PublicKey, error) {
 	return key, nil
 }
 
-// readSigner reads an RSA private key, PKCS#1 or PKCS#8.
-func readSigner(path string) (*rsa.PrivateKey, error) {
+// ReadPrivate reads an RSA private key, PKCS#1 or PKCS#8.
+func ReadPrivate(path string) (*rsa.PrivateKey, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the signing key: %w", err)
 	}
-	return parseSigner(path, raw)
+	return ParsePrivate(path, raw)
 }
 
-func parseSigner(path string, raw []byte) (*rsa.PrivateKey, error) {
+func ParsePrivate(path string, raw []byte) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode(raw)
 	if block == nil {
 		return nil, fmt.Errorf("%s holds no PEM block; it should be an RSA private key", path)
