@@ -89,18 +89,18 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	if err := h.claim(s, flags, o.Name, ""); err != nil {
 		return provision.Issuer{}, err
 	}
-	var issuer provision.Issuer
+	var out provision.Issuer
 	var err error
 	if issuerURL != "" {
-		issuer, err = provision.WriteIssuerDocuments(ctx, s, o, issuerURL)
+		out, err = provision.WriteIssuerDocuments(ctx, s, o, issuerURL)
 	} else {
-		issuer, err = provision.CreateIssuer(ctx, s, o, h.journal(provision.IssuerStack, stackProgress(cmd)))
+		out, err = provision.CreateIssuer(ctx, s, o, h.journal(provision.IssuerStack, stackProgress(cmd)))
 	}
 	if err != nil {
-		return issuer, h.undo(err)
+		return out, h.undo(err)
 	}
-	h.Issuer = h.issuerHandoff(o, issuer)
-	return issuer, h.save(nil)
+	h.Issuer = h.issuerHandoff(o, out)
+	return out, h.save(nil)
 }
 
 func (h *handoffFile) issuerHandoff(o provision.IssuerOptions, issuer provision.Issuer) *provision.IssuerHandoff {

@@ -48,13 +48,13 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 					if err := handoff.claim(s, &flags, o.Name, ""); err != nil {
 						return provision.Issuer{}, err
 					}
-					issuer, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(provision.IssuerStack, stackProgress(cmd)))
+					gone, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(provision.IssuerStack, stackProgress(cmd)))
 					if err == nil {
 						handoff.Issuer = nil
 						handoff.Forget(provision.IssuerStack)
-						fmt.Fprintf(cmd.ErrOrStderr(), "kept the key files %s and %s: with them the issuer can be made again\n", issuer.PrivateKeyPath, issuer.PublicKeyPath)
+						fmt.Fprintf(cmd.ErrOrStderr(), "kept the key files %s and %s: with them the issuer can be made again\n", gone.PrivateKeyPath, gone.PublicKeyPath)
 					}
-					return issuer, handoff.save(err)
+					return gone, handoff.save(err)
 				},
 				func(w io.Writer, issuer provision.Issuer) error {
 					_, err := fmt.Fprintln(w, issuer.URL)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -87,7 +88,7 @@ func (o *DestroyOptions) disown(i *infra) {
 		id   *string
 		name string
 	}{{&o.VNetID, o.Name + "-" + o.InfraID}, {&o.NSGID, o.Name + "-" + o.InfraID + "-nsg"}} {
-		if strings.EqualFold(lastSegment(*f.id), f.name) && !o.wasBrought(*f.id) {
+		if strings.EqualFold(path.Base(*f.id), f.name) && !o.wasBrought(*f.id) {
 			*f.id = ""
 		}
 	}

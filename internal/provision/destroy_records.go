@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -80,7 +81,7 @@ func (d *demolition) recordDeletion(set *azure.Resource, api string) *stack.Node
 	n := d.deletion(set.ID, "DNS record", set.Name, api)
 	zone, err := azure.ParseID(set.ID)
 	if err == nil {
-		n.Name += "." + lastSegment(zone.Parent)
+		n.Name += "." + path.Base(zone.Parent)
 	}
 	etag := set.ETag
 	n.Delete = func(ctx context.Context) error {

@@ -21,7 +21,7 @@ const (
 	roleDNSZoneContributor = "befefa01-2a29-4197-83a8-272ff33ce314"
 
 	// The service account that ExternalDNS runs as, and the audience of its tokens.
-	externalDNSSubject  = subjectPrefix + "hypershift:external-dns"
+	externalDNSSubject  = "system:serviceaccount:hypershift:external-dns"
 	externalDNSAudience = "api://AzureADTokenExchange"
 
 	delegationTTL = 300
@@ -34,6 +34,9 @@ const (
 	ByWorkloadIdentity = "WorkloadIdentity"
 	ByServicePrincipal = "ServicePrincipal"
 )
+
+// DNSStack is the name of the stack in an inventory.
+const DNSStack = "dns"
 
 // DNSOptions describe the zone that the hosted clusters' endpoints are published in.
 type DNSOptions struct {
@@ -98,6 +101,15 @@ func newDNSStack(s *azure.Session, o DNSOptions) *dnsStack {
 		d.out.ExternalDNS, d.out.Application, d.out.CredentialsPath = ByServicePrincipal, o.ServicePrincipal, o.CredentialsPath
 	}
 	return d
+}
+
+// expectedDNS is what is known of a zone before it is made.
+func expectedDNS(s *azure.Session, o DNSOptions) *DNSHandoff { return &newDNSStack(s, o).out }
+
+// dnsNodes are the nodes without what is asked before, and the output that they fill.
+func dnsNodes(s *azure.Session, o DNSOptions) ([]*stack.Node, *DNSHandoff) {
+	d := newDNSStack(s, o)
+	return d.nodes(), &d.out
 }
 
 // parentZone is the closest zone above the domain in the subscription, or "".
@@ -208,14 +220,16 @@ func (d *dnsStack) nameServers() []string {
 	return slices.Clone(d.out.NameServers)
 }
 
-// delegationID is the NS record set in the parent zone; its name is what the zone adds to the parent's.
-func (d *dnsStack) delegationID() string {
-	parent, err := azure.ParseID(d.out.ParentZoneID)
+// delegationID is the NS record set of a zone in its parent; its name is what the zone adds to the parent's. It is "" without a parent.
+func delegationID(zone, parentZoneID string) string {
+	parent, err := azure.ParseID(parentZoneID)
 	if err != nil {
 		return ""
 	}
-	return d.out.ParentZoneID + "/NS/" + d.Zone[:len(d.Zone)-len(parent.Name)-1]
+	return parentZoneID + "/NS/" + zone[:len(zone)-len(parent.Name)-1]
 }
+
+func (d *dnsStack) delegationID() string { return delegationID(d.Zone, d.out.ParentZoneID) }
 
 // delegationNode asks for the parent zone when it runs: the same run may find it.
 func (d *dnsStack) delegationNode() *stack.Node {
@@ -255,16 +269,19 @@ func delegatedTo(r *azure.Resource) []string {
 	return names
 }
 
-func (d *dnsStack) identityName() string {
-	return "external-dns-" + strings.ReplaceAll(strings.ToLower(d.Zone), ".", "-")
+func identityName(zone string) string {
+	return "external-dns-" + strings.ReplaceAll(strings.ToLower(zone), ".", "-")
 }
+
+func (d *dnsStack) identityName() string { return identityName(d.Zone) }
 
 func (d *dnsStack) identityID() string {
 	return d.s.ResourceID(d.ResourceGroup, typeIdentity, d.identityName())
 }
 
-func (d *dnsStack) credentialID() string {
-	return d.identityID() + "/federatedIdentityCredentials/external-dns"
+// dnsCredentialID is the federated credential of ExternalDNS for a zone of a group.
+func dnsCredentialID(s *azure.Session, group, zone string) string {
+	return s.ResourceID(group, typeIdentity, identityName(zone)) + "/federatedIdentityCredentials/external-dns"
 }
 
 func (d *dnsStack) setClient(id string) {
@@ -297,7 +314,7 @@ func (d *dnsStack) client() string {
 }
 
 func (d *dnsStack) workloadIdentityNodes() []*stack.Node {
-	identity := resource{session: d.s, id: d.identityID(), api: apiIdentity,
+	account := resource{session: d.s, id: d.identityID(), api: apiIdentity,
 		body: func() azure.Resource {
 			return azure.Resource{Location: d.Location, Tags: withTag(d.Tags, stackTag("dns", "external-dns"))}
 		},
@@ -306,8 +323,8 @@ func (d *dnsStack) workloadIdentityNodes() []*stack.Node {
 			d.setPrincipal(r.Property("principalId"))
 		},
 	}.node("identity", "managed identity", d.identityName(), "group")
-	credential := federatedNode(d.s, d.credentialID(), federation{d.ManagementURL, externalDNSSubject, externalDNSAudience}, "credential", "identity")
-	nodes := []*stack.Node{identity, credential,
+	credential := federatedNode(d.s, dnsCredentialID(d.s, d.ResourceGroup, d.Zone), externalDNSFederation(d.ManagementURL), "credential", "identity")
+	nodes := []*stack.Node{account, credential,
 		d.roleNode("role/zone", "DNS Zone Contributor", roleDNSZoneContributor, d.out.ZoneID, "identity"),
 		// ExternalDNS lists the zones of the group.
 		d.roleNode("role/group", "Reader", roleReader, d.s.GroupID(d.ResourceGroup), "identity")}
@@ -328,6 +345,11 @@ func (d *dnsStack) roleNode(nodeID, name, role, scope, principal string) *stack.
 		object, err := d.principal(ctx)
 		return azure.Assignment{Name: azure.AssignmentName("external-dns", name, scope+"/"+d.Zone), Scope: scope, RoleGUID: role, PrincipalID: object}, err
 	}, "zone", principal)
+}
+
+// externalDNSFederation accepts the tokens of ExternalDNS's service account in the management cluster.
+func externalDNSFederation(issuerURL string) federation {
+	return federation{issuer: issuerURL, subject: externalDNSSubject, audience: externalDNSAudience}
 }
 
 // DNSHandoff is the part of the zone and of ExternalDNS.

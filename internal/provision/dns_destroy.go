@@ -98,11 +98,10 @@ func (d *dnsStack) destroyNodes(ctx context.Context, zone *azure.Resource, gone 
 			nodes = append(nodes, delegation)
 		}
 	}
-	identity, err := d.s.Get(ctx, d.identityID(), apiIdentity)
+	account, err := d.s.Get(ctx, d.identityID(), apiIdentity)
 	switch {
-	case err == nil && identity.Tags[stackTag("dns", "external-dns")] == "owned":
-		node := resource{session: d.s, id: d.identityID(), api: apiIdentity}.node("identity", "managed identity", d.identityName())
-		nodes = append(nodes, node)
+	case err == nil && account.Tags[stackTag("dns", "external-dns")] == "owned":
+		nodes = append(nodes, resource{session: d.s, id: d.identityID(), api: apiIdentity}.node("identity", "managed identity", d.identityName()))
 	case err != nil && !azure.IsNotFound(err):
 		return nil, err
 	}

@@ -73,25 +73,16 @@ func (d *dnsStack) answersNode(after string) *stack.Node {
 				if err == nil || !time.Now().Before(deadline) {
 					return notDelegated(d.Zone, err)
 				}
-				if err := pause(ctx, delegationPoll); err != nil {
-					return err
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(delegationPoll):
 				}
 			}
 		}}
 }
 
 const delegationPoll = 5 * time.Second
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
 
 func notDelegated(zone string, err error) error {
 	if err == nil {

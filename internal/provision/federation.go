@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -42,6 +43,11 @@ var components = []component{
 	{"kms", "kms", []credential{{"kms-fed-id", "kube-system:kms-provider"}}},
 }
 
+// guestFederation accepts the tokens of a service account of the hosted cluster, named namespace:name.
+func guestFederation(issuerURL, account string) federation {
+	return federation{issuerURL, subjectPrefix + account, audience}
+}
+
 // federation is whose tokens a federated credential accepts.
 type federation struct{ issuer, subject, audience string }
 
@@ -60,4 +66,36 @@ func federatedNode(s *azure.Session, id string, f federation, nodeID, identityNo
 	// Azure refuses concurrent writes on one identity.
 	n.Lane = id[:strings.LastIndex(id, "/federatedIdentityCredentials/")]
 	return n
+}
+
+// nearest tells how the credential that is most alike differs, "" when one is equal.
+func (f federation) nearest(credentials []azure.Resource) string {
+	if len(credentials) == 0 {
+		return fmt.Sprintf("federated credentials of the identity: expected one with subject '%s', found none", f.subject)
+	}
+	var best []string
+	for i := range credentials {
+		d := f.differences(&credentials[i])
+		if len(d) == 0 {
+			return ""
+		}
+		if i == 0 || len(d) < len(best) {
+			best = d
+		}
+	}
+	return strings.Join(best, ", ")
+}
+
+func (f federation) differences(r *azure.Resource) []string {
+	var out []string
+	compare := func(field, expected, found string) {
+		if expected != found {
+			out = append(out, fmt.Sprintf("%s of federated credential %s: expected '%s' as in the token, found '%s'", field, r.Name, expected, found))
+		}
+	}
+	audiences, _ := r.Properties["audiences"].([]any)
+	compare("issuer", f.issuer, r.Property("issuer"))
+	compare("subject", f.subject, r.Property("subject"))
+	compare("audience", f.audience, strings.Trim(fmt.Sprint(audiences), "[]"))
+	return out
 }

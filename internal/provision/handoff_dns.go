@@ -18,7 +18,7 @@ func (h *Handoff) BeginDNS(s *azure.Session, o DNSOptions) error {
 		return fmt.Errorf("the hand-off file has the service principal %s for ExternalDNS; give --service-principal-name %s, or remove it with `hypershift destroy dns azure` first",
 			before.Application, before.Application)
 	}
-	h.DNSUnderWay = &newDNSStack(s, o).out
+	h.DNSUnderWay = expectedDNS(s, o)
 	return nil
 }
 

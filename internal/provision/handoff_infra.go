@@ -1,17 +1,15 @@
 package provision
 
 import (
+	"path"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
 
-// InfraStack is the name of the infrastructure in an inventory.
-const InfraStack = "infra"
-
 // BeginInfra notes what a run is about to make: a later one goes on from it, and destroy knows what the user has brought.
 func (h *Handoff) BeginInfra(s *azure.Session, o InfraOptions) {
-	h.InfraUnderWay = newInfra(s, o).out
+	h.InfraUnderWay = expectedInfra(s, o)
 	if b := (BroughtHandoff{o.PrivateZoneID, o.PublicIPID, o.LoadBalancerID}); b != (BroughtHandoff{}) {
 		h.Brought = &b
 	}
@@ -61,10 +59,10 @@ func (h *Handoff) ContinueInfra(o *InfraOptions) {
 		orElse(&o.ResourceGroup, from.ResourceGroupName)
 	}
 	// What this stack makes has a name that nobody gives his own.
-	if !strings.EqualFold(lastSegment(from.VNetID), o.Name+"-"+o.InfraID) && o.VNetID == "" && o.SubnetID == "" {
+	if !strings.EqualFold(path.Base(from.VNetID), o.Name+"-"+o.InfraID) && o.VNetID == "" && o.SubnetID == "" {
 		o.VNetID, o.SubnetID = from.VNetID, from.SubnetID
 	}
-	if !strings.EqualFold(lastSegment(from.SecurityGroupID), o.Name+"-"+o.InfraID+"-nsg") {
+	if !strings.EqualFold(path.Base(from.SecurityGroupID), o.Name+"-"+o.InfraID+"-nsg") {
 		orElse(&o.NSGID, from.SecurityGroupID)
 	}
 	if b := h.Brought; b != nil {
@@ -105,8 +103,6 @@ func orElse(into *string, value string) {
 		*into = value
 	}
 }
-
-func lastSegment(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
 // noDNSZoneGroup stands for a cluster without a public zone.
 const noDNSZoneGroup = "none"

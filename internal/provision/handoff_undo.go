@@ -4,7 +4,7 @@ package provision
 // earlier one had made: then it tells what there is.
 func (h *Handoff) Undo(before *Handoff) {
 	// An application may be there without being in the inventory.
-	if dns := h.DNSUnderWay; dns != nil && dns.Application == "" && len(h.Made(DNSStack)) == 0 {
+	if zone := h.DNSUnderWay; zone != nil && zone.Application == "" && len(h.Made(DNSStack)) == 0 {
 		h.DNSUnderWay = before.DNSUnderWay
 	}
 	if len(h.Made(InfraStack)) == 0 {

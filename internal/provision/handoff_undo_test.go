@@ -1,12 +1,16 @@
 package provision
 
-import "testing"
+import (
+	"testing"
 
-const publicIP = "/subscriptions/" + sub + "/resourceGroups/theirs/providers/Microsoft.Network/publicIPAddresses/absent"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/provisiontest"
+)
+
+const publicIP = "/subscriptions/" + provisiontest.Subscription + "/resourceGroups/theirs/providers/Microsoft.Network/publicIPAddresses/absent"
 
 // TestUndo forgets the input of a run that made nothing, and keeps that of one that did.
 func TestUndo(t *testing.T) {
-	s := session(t)
+	s := provisiontest.Session(t)
 	for made, forgotten := range map[string]bool{"": true, InfraStack: false, DNSStack: true} {
 		before, h := &Handoff{}, &Handoff{}
 		if err := h.Claim(s, "typo", "typo-x", "", ""); err != nil {
@@ -28,7 +32,7 @@ func TestUndo(t *testing.T) {
 
 // TestUndoKeepsAnApplication has no inventory to go by.
 func TestUndoKeepsAnApplication(t *testing.T) {
-	s := session(t)
+	s := provisiontest.Session(t)
 	for application, kept := range map[string]bool{"": false, "ExternalDNS": true} {
 		h := &Handoff{}
 		if err := h.BeginDNS(s, DNSOptions{Zone: "clusters.example.com", ResourceGroup: "g", ServicePrincipal: application}); err != nil {
@@ -45,11 +49,11 @@ func TestUndoKeepsAnApplication(t *testing.T) {
 func TestAnApplicationOnRecordIsNotGivenUp(t *testing.T) {
 	h := &Handoff{DNS: &DNSHandoff{Zone: "clusters.example.com", Application: "a"}}
 	for zone, application := range map[string]string{"clusters.example.com": "b", "CLUSTERS.example.com": "", "other.example.com": "a"} {
-		if err := h.BeginDNS(session(t), DNSOptions{Zone: zone, ServicePrincipal: application}); err == nil || h.DNSUnderWay != nil {
+		if err := h.BeginDNS(provisiontest.Session(t), DNSOptions{Zone: zone, ServicePrincipal: application}); err == nil || h.DNSUnderWay != nil {
 			t.Errorf("%s, %q is taken", zone, application)
 		}
 	}
-	if err := h.BeginDNS(session(t), DNSOptions{Zone: "Clusters.example.com", ServicePrincipal: "a"}); err != nil {
+	if err := h.BeginDNS(provisiontest.Session(t), DNSOptions{Zone: "Clusters.example.com", ServicePrincipal: "a"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
+// IAMStack is the name of the stack in an inventory.
+const IAMStack = "iam"
+
 // IAMOptions describe the workload identities of one hosted cluster.
 type IAMOptions struct {
 	Name, InfraID string
@@ -22,7 +25,7 @@ type IAMOptions struct {
 
 // Validate names the flag that is missing.
 func (o IAMOptions) Validate() error {
-	if err := missing([]flagValue{{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--resource-group-name", o.ResourceGroup}, {"--oidc-issuer-url", o.IssuerURL}}); err != nil {
+	if err := errors.Join(required("--name", o.Name), required("--infra-id", o.InfraID), required("--resource-group-name", o.ResourceGroup), required("--oidc-issuer-url", o.IssuerURL)); err != nil {
 		return err
 	}
 	return firstError(checkClusterName(o.Name), checkInfraID(o.InfraID), checkGroup("--resource-group-name", o.ResourceGroup),
@@ -136,7 +139,7 @@ func credentialID(identityID string, o IAMOptions, f credential) string {
 }
 
 func federated(s *azure.Session, o IAMOptions, identityID, key string, f credential) *stack.Node {
-	n := federatedNode(s, credentialID(identityID, o, f), federation{o.IssuerURL, subjectPrefix + f.subject, audience}, f.suffix, key)
+	n := federatedNode(s, credentialID(identityID, o, f), guestFederation(o.IssuerURL, f.subject), f.suffix, key)
 	n.Name = o.Name + "-" + f.suffix
 	return n
 }

@@ -64,8 +64,8 @@ func (w *WorkloadIdentities) Get(key string) string {
 	return members[key]
 }
 
-// required are the members that the API demands.
-var required = []string{"imageRegistry", "ingress", "file", "disk", "nodePoolManagement", "cloudProvider", "network"}
+// requiredMembers are the members that the API demands.
+var requiredMembers = []string{"imageRegistry", "ingress", "file", "disk", "nodePoolManagement", "cloudProvider", "network"}
 
 // ParseWorkloadIdentities reads an identities file; the error names the member.
 func ParseWorkloadIdentities(raw []byte) (*WorkloadIdentities, error) {
@@ -80,7 +80,7 @@ func ParseWorkloadIdentities(raw []byte) (*WorkloadIdentities, error) {
 }
 
 func (w *WorkloadIdentities) validate() error {
-	for _, key := range required {
+	for _, key := range requiredMembers {
 		if !azure.IsUUID(w.Get(key)) {
 			return fmt.Errorf("%s.clientID must be a valid UUID, it is %q", key, w.Get(key))
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
+// InfraStack is the name of the stack in an inventory.
+const InfraStack = "infra"
+
 // infra carries what the nodes share.
 type infra struct {
 	InfraOptions
@@ -42,6 +45,15 @@ func newInfra(s *azure.Session, o InfraOptions) *infra {
 		i.out.PrivateZoneID = s.ResourceID(i.main, typePrivateDNS, i.clusterDomain())
 	}
 	return i
+}
+
+// expectedInfra is what the options lead to, as far as it is known before anything is made.
+func expectedInfra(s *azure.Session, o InfraOptions) *InfraOutput { return newInfra(s, o).out }
+
+// infraNodes are the nodes without what is asked before, with the roles of the holders, and the output that they fill.
+func infraNodes(s *azure.Session, o InfraOptions, who map[string]holder) ([]*stack.Node, *InfraOutput) {
+	i := newInfra(s, o)
+	return i.nodesFor(who), i.out
 }
 
 func (i *infra) vnetGroup() string { return i.groupOf(i.VNetID, i.Name+"-vnet-"+i.InfraID) }
@@ -162,7 +174,7 @@ func (i *infra) roleNodes(who map[string]holder) []*stack.Node {
 		scopeMain: i.scope(i.main, "main", ""), scopeNSG: i.scope(i.nsgGroup(), "nsg", i.NSGID), scopeVNet: i.scope(i.vnetGroup(), "vnet", i.VNetID)}
 	if i.DNSZoneGroup != "" {
 		scopes[scopeDNS] = scope{group: func() string { return i.DNSZoneGroup }, label: i.DNSZoneGroup, node: publicZoneNode}
-		return roleNodes(i.s, i.InfraID, i.grants(), who, scopes)
+		return roleNodes(i.s, i.InfraID, wanted(i.NoImageRegistry, i.CustomRoles), who, scopes)
 	}
 	var found string
 	group := &stack.Node{ID: dnsGroupNode, Kind: "resource group", Name: "of the public DNS zone", Brought: true, DependsOn: []string{publicZoneNode},
@@ -175,7 +187,7 @@ func (i *infra) roleNodes(who map[string]holder) []*stack.Node {
 			return stack.Current, err
 		}}
 	scopes[scopeDNS] = scope{group: func() string { return found }, label: "the group of the public DNS zone", node: dnsGroupNode}
-	return append(roleNodes(i.s, i.InfraID, i.grants(), who, scopes), group)
+	return append(roleNodes(i.s, i.InfraID, wanted(i.NoImageRegistry, i.CustomRoles), who, scopes), group)
 }
 
 // scope is the group of a resource; where the resource is the user's, roles can be given once it has been found.

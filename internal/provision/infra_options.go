@@ -38,7 +38,7 @@ type Range struct {
 
 // Missing names every flag that has to be given and is not.
 func (o InfraOptions) Missing() error {
-	return missing([]flagValue{{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--base-domain", o.BaseDomain}, {"--location", o.Location}})
+	return errors.Join(required("--name", o.Name), required("--infra-id", o.InfraID), required("--base-domain", o.BaseDomain), required("--location", o.Location))
 }
 
 // Validate names the flag that is wrong, before any call.

@@ -29,6 +29,9 @@ const (
 	clusterMetadata = "hypershift_cluster"
 )
 
+// IssuerStack is the name of the stack in an inventory.
+const IssuerStack = "oidc-issuer"
+
 // IssuerOptions describe the issuer of one hosted cluster, or of several with Shared.
 type IssuerOptions struct {
 	Name           string // hosted cluster; the container's name
@@ -139,6 +142,9 @@ func (o IssuerOptions) SigningKey(issuer Issuer) (*SigningKey, error) {
 	return k, err
 }
 
+// asIs is the key as it is now, whatever becomes of it.
+func (k *SigningKey) asIs() *SigningKey { return &SigningKey{issuer: k.issuer, key: k.key} }
+
 const keyNode = "key"
 
 func (k *SigningKey) node() *stack.Node {
@@ -191,7 +197,7 @@ func PlanIssuer(ctx context.Context, s *azure.Session, o IssuerOptions) ([]stack
 // guardedIssuer are the nodes with what is asked before the first of them is written, be it a file.
 func guardedIssuer(s *azure.Session, o IssuerOptions, issuer Issuer, key *SigningKey) []*stack.Node {
 	nodes := append(issuerNodes(s, o, issuer, key), publishedNode(s, o, issuer, key))
-	return guarded(s, o.Location, nodes, func() []*stack.Node { return issuerNodes(s, o, issuer, &SigningKey{issuer: issuer, key: key.key}) })
+	return guarded(s, o.Location, nodes, func() []*stack.Node { return issuerNodes(s, o, issuer, key.asIs()) })
 }
 
 // publishedNode refuses a key that is not the one published already, before it is made: replacing the published one would have the

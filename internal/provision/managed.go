@@ -12,15 +12,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
 
-const (
-	// objectEncoding of the credentials in the key vault, whatever the file says: the components read no other.
-	objectEncoding = "utf-8"
-
-	// The roles that stand for Contributor where they are asked for.
-	roleCustomOperator     = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
-	roleNameCustomNodePool = "Azure Red Hat OpenShift NodePool Management Role"
-	apiRoleDefinitions     = "2022-04-01"
-)
+// objectEncoding of the credentials in the key vault, whatever the file says: the components read no other.
+const objectEncoding = "utf-8"
 
 var vaultSecretPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,127}$`)
 

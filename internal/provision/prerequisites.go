@@ -10,13 +10,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
-// Names of the stacks in an inventory, beside InfraStack.
-const (
-	IssuerStack = "oidc-issuer"
-	IAMStack    = "iam"
-	DNSStack    = "dns"
-)
-
 // PrerequisitesOptions describe everything that a hosted cluster needs in Azure. The issuer, the identities and the zone share one
 // persistent group; the identities trust the issuer, and get their roles in the same run.
 type PrerequisitesOptions struct {
@@ -98,27 +91,26 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	issuer := o.Issuer.Resolve(s)
-	key, err := o.Issuer.SigningKey(issuer)
+	of := o.Issuer.Resolve(s)
+	key, err := o.Issuer.SigningKey(of)
 	if err != nil {
 		return nil, err
 	}
-	p := newPrerequisites(s, o, issuer, key)
-	p.nodes = append(p.nodes, publishedNode(s, o.Issuer, issuer, key))
+	p := newPrerequisites(s, o, of, key)
+	p.nodes = append(p.nodes, publishedNode(s, o.Issuer, of, key))
 	p.nodes = guarded(s, o.Issuer.Location, p.nodes, func() []*stack.Node {
 		fresh := o
 		fresh.Infra.Identities = &WorkloadIdentities{}
-		return newPrerequisites(s, fresh, issuer, &SigningKey{issuer: issuer, key: key.key}).nodes
+		return newPrerequisites(s, fresh, of, key.asIs()).nodes
 	})
 	return p, stack.Validate(p.nodes)
 }
 
 // newPrerequisites makes one graph of the stacks.
-func newPrerequisites(s *azure.Session, o PrerequisitesOptions, issuer Issuer, key *SigningKey) *prerequisites {
+func newPrerequisites(s *azure.Session, o PrerequisitesOptions, of Issuer, key *SigningKey) *prerequisites {
 	identities := o.Infra.Identities
-	infra := newInfra(s, o.Infra)
-	p := &prerequisites{out: &Prerequisites{Issuer: issuer, Identities: identities, Infra: infra.out}}
-	p.add(IssuerStack, issuerNodes(s, o.Issuer, issuer, key))
+	p := &prerequisites{out: &Prerequisites{Issuer: of, Identities: identities}}
+	p.add(IssuerStack, issuerNodes(s, o.Issuer, of, key))
 	nodes, who := iamNodesAndHolders(s, o.IAM, identities)
 	p.add(IAMStack, nodes)
 	for key, h := range who {
@@ -128,11 +120,11 @@ func newPrerequisites(s *azure.Session, o PrerequisitesOptions, issuer Issuer, k
 	if !o.Infra.AssignRoles {
 		who = nil
 	}
-	p.add(InfraStack, infra.nodesFor(who))
+	nodes, p.out.Infra = infraNodes(s, o.Infra, who)
+	p.add(InfraStack, nodes)
 	if o.DNS.Zone != "" {
-		dns := newDNSStack(s, o.DNS)
-		p.out.DNS = &dns.out
-		p.add(DNSStack, dns.nodes())
+		nodes, p.out.DNS = dnsNodes(s, o.DNS)
+		p.add(DNSStack, nodes)
 	}
 	return p
 }

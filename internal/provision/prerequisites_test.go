@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/provisiontest"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 func prerequisitesOptions(t *testing.T) PrerequisitesOptions {
-	vnet := "/subscriptions/" + sub + "/resourceGroups/theirs/providers/Microsoft.Network/virtualNetworks/v"
+	vnet := "/subscriptions/" + provisiontest.Subscription + "/resourceGroups/theirs/providers/Microsoft.Network/virtualNetworks/v"
 	return PrerequisitesOptions{
 		Issuer: IssuerOptions{Name: "demo", ResourceGroup: "os4-common", Location: "eastus", KeyDirectory: t.TempDir()},
 		IAM:    IAMOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "os4-common", Location: "eastus"},
@@ -23,7 +24,7 @@ func prerequisitesOptions(t *testing.T) PrerequisitesOptions {
 
 // TestNothingIsWrittenBeforeWhatTheUserHasIsFound follows the dependencies of every write, be it a file, back to everything the user must have.
 func TestNothingIsWrittenBeforeWhatTheUserHasIsFound(t *testing.T) {
-	p, err := preparePrerequisites(session(t), prerequisitesOptions(t))
+	p, err := preparePrerequisites(provisiontest.Session(t), prerequisitesOptions(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestNothingIsWrittenBeforeWhatTheUserHasIsFound(t *testing.T) {
 
 // TestOnePersistentGroup has the stacks share one, under a name that no stack's node has.
 func TestOnePersistentGroup(t *testing.T) {
-	p, err := preparePrerequisites(session(t), prerequisitesOptions(t))
+	p, err := preparePrerequisites(provisiontest.Session(t), prerequisitesOptions(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestWrongInputIsRefusedBeforeAnythingIsKnown(t *testing.T) {
 func TestAPlanWritesNothing(t *testing.T) {
 	o := prerequisitesOptions(t)
 	o.Issuer.KeyDirectory = filepath.Join(t.TempDir(), "keys")
-	if _, err := preparePrerequisites(session(t), o); err != nil || wholefile.Exists(o.Issuer.KeyDirectory) {
+	if _, err := preparePrerequisites(provisiontest.Session(t), o); err != nil || wholefile.Exists(o.Issuer.KeyDirectory) {
 		t.Errorf("%v; folder made: %v", err, wholefile.Exists(o.Issuer.KeyDirectory))
 	}
 }
@@ -111,7 +112,7 @@ func TestAZoneAboveTheClustersIsRefused(t *testing.T) {
 	for zone, refused := range map[string]bool{"clusters.example.com": false, "example.com": true, "demo.example.com": true} {
 		o := prerequisitesOptions(t)
 		o.DNS.Zone = zone
-		_, err := preparePrerequisites(session(t), o)
+		_, err := preparePrerequisites(provisiontest.Session(t), o)
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "--dns-zone-name") {
 			t.Errorf("%s: %v", zone, err)
 		}

@@ -7,6 +7,14 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
 
+const (
+	// The roles that stand for Contributor where they are asked for.
+	roleCustomOperator     = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
+	roleNameCustomNodePool = "Azure Red Hat OpenShift NodePool Management Role"
+
+	apiRoleDefinitions = "2022-04-01"
+)
+
 // dataPlaneGrants are what the identities of a managed cluster's own components need, on the main group only.
 var dataPlaneGrants = []grant{
 	{id: "ciroWI", key: "dataPlane.imageRegistry", roleGUID: "8b32b316-c2f5-4ddf-b05b-83dacd2d08b5", scopes: []scopeName{scopeMain}},
@@ -30,16 +38,16 @@ func managedHolders(s *azure.Session, m *hyperv1.AzureResourceManagedIdentities)
 	return out
 }
 
-// grants are those that the options ask for.
-func (o InfraOptions) grants() []grant {
+// wanted are the grants of a cluster: of one without an image registry, and of one whose installer may not use Contributor.
+func wanted(noImageRegistry, customRoles bool) []grant {
 	var out []grant
 	for _, r := range allGrants() {
 		switch {
-		case o.NoImageRegistry && r.id == "ciro":
+		case noImageRegistry && r.id == "ciro":
 			continue
-		case o.CustomRoles && r.id == "cpo":
+		case customRoles && r.id == "cpo":
 			r.roleGUID = roleCustomOperator
-		case o.CustomRoles && r.id == "capz":
+		case customRoles && r.id == "capz":
 			r.roleGUID, r.roleName = "", roleNameCustomNodePool
 		}
 		out = append(out, r)

@@ -139,8 +139,10 @@ func (r *rotation) run(ctx context.Context) (*Rotation, error) {
 			return r.report(RotationSwitched, finishAt, nil)
 		}
 		r.Say("waiting until %s for the tokens of the old key to end; this may be interrupted and continued with --finish", finishAt.Format(time.RFC3339))
-		if err := pause(ctx, left); err != nil {
-			return nil, err
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(left):
 		}
 	}
 	return r.report(RotationRetired, time.Time{}, r.retire(ctx))

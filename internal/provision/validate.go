@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -24,18 +23,12 @@ const (
 	tagKeyBanned = `<>%&\?/`
 )
 
-// flagValue is a flag with what it was given.
-type flagValue struct{ flag, value string }
-
-// missing names all flags without a value at once.
-func missing(flags []flagValue) error {
-	var errs []error
-	for _, f := range flags {
-		if f.value == "" {
-			errs = append(errs, fmt.Errorf("%s is required", f.flag))
-		}
+// required refuses a field without a value.
+func required(flag, value string) error {
+	if value == "" {
+		return fmt.Errorf("%s is required", flag)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // firstError is the first that there is.

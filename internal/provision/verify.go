@@ -245,7 +245,7 @@ func (v *verification) checkRoles(ctx context.Context, r grant, clientID string,
 // checkRead reads the main group as an identity whose role surely allows it.
 func (v *verification) checkRead(ctx context.Context, r grant, clientID, group string) Check {
 	at := slices.IndexFunc(components, func(c component) bool { return c.key == r.key })
-	f := federation{v.h.Issuer.URL, subjectPrefix + components[at].credentials[0].subject, audience}
+	f := guestFederation(v.h.Issuer.URL, components[at].credentials[0].subject)
 	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
 	if err == nil {
 		_, err = as.Get(ctx, v.s.GroupID(group), apiGroups)
@@ -269,8 +269,7 @@ func (v *verification) checkZone(ctx context.Context) []Check {
 	}
 	servers := nameServersOf(zone)
 	if v.h.DNS.ParentZoneID != "" {
-		d := newDNSStack(v.s, DNSOptions{Zone: v.h.DNS.Zone, ParentZoneID: v.h.DNS.ParentZoneID})
-		set, err := v.s.Get(ctx, d.delegationID(), apiDNS)
+		set, err := v.s.Get(ctx, delegationID(v.h.DNS.Zone, v.h.DNS.ParentZoneID), apiDNS)
 		if err == nil && !slices.Equal(delegatedTo(set), servers) {
 			err = fmt.Errorf("the parent zone delegates to %s, not to %s", strings.Join(delegatedTo(set), ", "), strings.Join(servers, ", "))
 		}
@@ -291,16 +290,15 @@ func (v *verification) checkExternalDNS(ctx context.Context) []Check {
 	if err != nil || v.h.DNS.ExternalDNS == "" {
 		return nil
 	}
-	d := newDNSStack(v.s, DNSOptions{Zone: v.h.DNS.Zone, ResourceGroup: zone.ResourceGroup})
 	var checks []Check
 	role := roleDNSZoneContributor
 	if v.h.DNS.ExternalDNS == ByServicePrincipal {
 		role = roleContributor
 		checks = append(checks, verdict(area, "service principal", v.h.DNS.CredentialsPath, v.checkServicePrincipal(ctx), remedy))
 	} else {
-		credential, err := v.s.Get(ctx, d.credentialID(), apiIdentity)
+		credential, err := v.s.Get(ctx, dnsCredentialID(v.s, zone.ResourceGroup, v.h.DNS.Zone), apiIdentity)
 		if err == nil {
-			err = matchCredential([]azure.Resource{*credential}, federation{v.h.DNS.ManagementURL, externalDNSSubject, externalDNSAudience})
+			err = matchCredential([]azure.Resource{*credential}, externalDNSFederation(v.h.DNS.ManagementURL))
 		}
 		checks = append(checks, verdict(area, "federated credential", externalDNSSubject, err, remedy))
 	}

@@ -45,7 +45,7 @@ func (v *verification) checkIdentity(ctx context.Context, c component, clientID 
 		return append(checks, Check{Area: "federated credential", Name: c.key, Status: Skip, Detail: "no issuer is named", Remedy: "give --oidc-issuer-url"})
 	}
 	for _, f := range c.credentials {
-		want := federation{v.h.Issuer.URL, subjectPrefix + f.subject, audience}
+		want := guestFederation(v.h.Issuer.URL, f.subject)
 		checks = append(checks, verdict("federated credential", f.subject, c.key, matchCredential(credentials, want), "run `hypershift create iam azure` again with this issuer"))
 		checks = append(checks, v.checkToken(ctx, f.subject, clientID, credentials, want))
 	}
@@ -59,38 +59,6 @@ func matchCredential(credentials []azure.Resource, want federation) error {
 			Remedy: "run `hypershift create iam azure` again with this issuer"}
 	}
 	return nil
-}
-
-// nearest tells how the credential that is most alike differs, "" when one is equal.
-func (f federation) nearest(credentials []azure.Resource) string {
-	if len(credentials) == 0 {
-		return fmt.Sprintf("federated credentials of the identity: expected one with subject '%s', found none", f.subject)
-	}
-	var best []string
-	for i := range credentials {
-		d := f.differences(&credentials[i])
-		if len(d) == 0 {
-			return ""
-		}
-		if i == 0 || len(d) < len(best) {
-			best = d
-		}
-	}
-	return strings.Join(best, ", ")
-}
-
-func (f federation) differences(r *azure.Resource) []string {
-	var out []string
-	compare := func(field, expected, found string) {
-		if expected != found {
-			out = append(out, fmt.Sprintf("%s of federated credential %s: expected '%s' as in the token, found '%s'", field, r.Name, expected, found))
-		}
-	}
-	audiences, _ := r.Properties["audiences"].([]any)
-	compare("issuer", f.issuer, r.Property("issuer"))
-	compare("subject", f.subject, r.Property("subject"))
-	compare("audience", f.audience, strings.Trim(fmt.Sprint(audiences), "[]"))
-	return out
 }
 
 // checkToken mints what the API server would, and has Entra exchange it.

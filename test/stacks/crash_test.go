@@ -138,8 +138,8 @@ func dnsByServicePrincipal(file string) under {
 
 // wholePhase is everything in one run; each of the four parts is destroyed as by its own command.
 func wholePhase(key string) under {
-	infra := infraStack(nil, provision.DestroyOptions{})
-	parts := []under{infra, dnsStack(), iamStack(), issuerStack(key)}
+	network := infraStack(nil, provision.DestroyOptions{})
+	parts := []under{network, dnsStack(), iamStack(), issuerStack(key)}
 	return under{composed: true,
 		create: func(ctx context.Context, s *azure.Session) error {
 			_, err := provision.CreatePrerequisites(ctx, s, provision.PrerequisitesOptions{

@@ -17,13 +17,13 @@ func TestStoppedServicePrincipalIsDestroyedFromItsHandoff(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			dir := t.TempDir()
-			handoff := filepath.Join(dir, "demo.yaml")
+			file := filepath.Join(dir, "demo.yaml")
 			before := w.dump()
 			_, err := w.server.Faults().Add(refused("Microsoft.Network/dnsZones/*/providers/"+assignments, 403, "AuthorizationFailed", "No."))
 			must(t, err)
 			create := []string{"create", what, "azure", "--dns-zone-name", "clusters." + domain, "--resource-group-name", common, "--location", location,
 				"--service-principal-name", "ExternalDNS", "--external-dns-credentials", filepath.Join(dir, "azure_mgmt.json"),
-				"--dns-resolver", w.server.DNSAddr(), "--handoff", handoff}
+				"--dns-resolver", w.server.DNSAddr(), "--handoff", file}
 			if what == "prerequisites" {
 				create = append(create, "--name", cluster, "--infra-id", infraID, "--base-domain", domain, "--output-dir", dir)
 			}
@@ -33,7 +33,7 @@ func TestStoppedServicePrincipalIsDestroyedFromItsHandoff(t *testing.T) {
 			if _, ok := w.dump()["apps ExternalDNS"]; !ok {
 				t.Fatal("there is no application to be left behind")
 			}
-			if status, stderr := w.command(nil, "destroy", "dns", "azure", "--from", handoff); status != 0 {
+			if status, stderr := w.command(nil, "destroy", "dns", "azure", "--from", file); status != 0 {
 				t.Fatal(stderr)
 			}
 			for key := range w.dump() {
@@ -41,7 +41,7 @@ func TestStoppedServicePrincipalIsDestroyedFromItsHandoff(t *testing.T) {
 					t.Errorf("%s is left", key)
 				}
 			}
-			h, err := provision.ReadHandoff(handoff)
+			h, err := provision.ReadHandoff(file)
 			must(t, err)
 			if h.KnownDNS() != nil {
 				t.Errorf("the zone is still on record: %+v", h.KnownDNS())
@@ -54,10 +54,10 @@ func TestStoppedServicePrincipalIsDestroyedFromItsHandoff(t *testing.T) {
 func TestRunThatMadeNothingLeavesNoInput(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
-	handoff := filepath.Join(dir, "demo.yaml")
+	file := filepath.Join(dir, "demo.yaml")
 	keys := filepath.Join(dir, "keys")
 	prerequisites := []string{"create", "prerequisites", "azure", "--name", cluster, "--infra-id", infraID, "--resource-group-name", common,
-		"--output-dir", keys, "--handoff", handoff}
+		"--output-dir", keys, "--handoff", file}
 	whole := append(prerequisites, "--base-domain", domain)
 	before := w.dump()
 	absent := w.group("theirs") + "/providers/Microsoft.Network/publicIPAddresses/absent"

@@ -1,107 +1,31 @@
 package provision
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/provisiontest"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
-
-const (
-	sub = "11111111-1111-1111-1111-111111111111"
-	id  = "22222222-2222-2222-2222-222222222222"
-)
-
-func session(t *testing.T) *azure.Session {
-	t.Helper()
-	s, err := azure.NewSession(azure.Credentials{SubscriptionID: sub, TenantID: id, ClientID: id, ClientSecret: "x"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 func identities() *WorkloadIdentities {
 	w := &WorkloadIdentities{}
 	for _, c := range components {
 		if c.key != "kms" {
-			w.set(c.key, id)
+			w.set(c.key, provisiontest.Client)
 		}
 	}
 	return w
 }
 
-func TestIAMMakesEveryIdentityAndCredential(t *testing.T) {
-	o := IAMOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "g", IssuerURL: "https://i"}
-	for _, tc := range []struct {
-		kms                     bool
-		identities, credentials int
-	}{{false, 8, 13}, {true, 9, 14}} {
-		o.EnableKMS = tc.kms
-		nodes := iamNodes(session(t), o, &WorkloadIdentities{})
-		count := map[string]int{}
-		for _, n := range nodes {
-			count[n.Kind]++
-		}
-		if count["managed identity"] != tc.identities || count["federated credential"] != tc.credentials {
-			t.Errorf("kms %v: %v", tc.kms, count)
-		}
-		if err := stack.Validate(nodes); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// What a failed operation has left is written again.
-func TestUnfinishedIsDrifted(t *testing.T) {
-	for state, want := range map[string]bool{"Failed": true, "Canceled": true, "Succeeded": false, "Updating": false, "": false} {
-		if got := unfinished(&azure.Resource{Properties: map[string]any{"provisioningState": state}}); got != want {
-			t.Errorf("%s: %v", state, got)
-		}
-	}
-}
-
-func TestIdentitiesFile(t *testing.T) {
-	raw, err := json.MarshalIndent(identities(), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(string(raw), "{\n  \"imageRegistry\": {\n    \"clientID\": \""+id) || strings.HasSuffix(string(raw), "\n") {
-		t.Errorf("not the documented form:\n%s", raw)
-	}
-	if _, err := ParseWorkloadIdentities(raw); err != nil {
-		t.Error(err)
-	}
-	if _, err := ParseWorkloadIdentities([]byte(strings.Replace(string(raw), id, "x", 1))); err == nil || !strings.Contains(err.Error(), "imageRegistry.clientID") {
-		t.Errorf("the error does not name the member: %v", err)
-	}
-}
-
-func FuzzWorkloadIdentities(f *testing.F) {
-	f.Add([]byte(`{"disk":{"clientID":"` + id + `"}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		w, err := ParseWorkloadIdentities(raw)
-		if err != nil {
-			return
-		}
-		for _, key := range required {
-			if !azure.IsUUID(w.Get(key)) {
-				t.Fatalf("accepted without %s", key)
-			}
-		}
-	})
-}
-
 func TestInfraNamesAndGroups(t *testing.T) {
 	o := InfraOptions{Name: "demo", InfraID: "demo-x", BaseDomain: "example.com", Location: "eastus", Identities: identities(),
 		AssignRoles: true, DNSZoneGroup: "dns"}
-	i := newInfra(session(t), o)
-	base := "/subscriptions/" + sub + "/resourceGroups/"
+	i := newInfra(provisiontest.Session(t), o)
+	base := "/subscriptions/" + provisiontest.Subscription + "/resourceGroups/"
 	for got, want := range map[string]string{
 		i.out.ResourceGroupName: "demo-demo-x",
 		i.out.VNetID:            base + "demo-vnet-demo-x/providers/Microsoft.Network/virtualNetworks/demo-demo-x",
@@ -129,7 +53,7 @@ func TestInfraNamesAndGroups(t *testing.T) {
 }
 
 func TestOneGroupForEverythingAssignsEachRoleOnce(t *testing.T) {
-	i := newInfra(session(t), InfraOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "one", Identities: identities(), AssignRoles: true, DNSZoneGroup: "one"})
+	i := newInfra(provisiontest.Session(t), InfraOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "one", Identities: identities(), AssignRoles: true, DNSZoneGroup: "one"})
 	if err := stack.Validate(i.nodes()); err != nil {
 		t.Error(err)
 	}
@@ -141,7 +65,7 @@ func TestOneGroupForEverythingAssignsEachRoleOnce(t *testing.T) {
 }
 
 func TestInfraOptionsNameTheFlag(t *testing.T) {
-	vnet := "/subscriptions/" + sub + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v"
+	vnet := "/subscriptions/" + provisiontest.Subscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v"
 	good := InfraOptions{Name: "n", InfraID: "i", BaseDomain: "b.test", Location: "l"}
 	for flag, change := range map[string]func(*InfraOptions){
 		"--base-domain":              func(o *InfraOptions) { o.BaseDomain = "" },
@@ -171,26 +95,9 @@ func TestInfraOutputRoundTrip(t *testing.T) {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	got, err := ReadInfraOutput(path)
-	if err != nil || got.InfraID != "i" || got.WorkloadIdentities.Disk.ClientID != id {
+	if err != nil || got.InfraID != "i" || got.WorkloadIdentities.Disk.ClientID != provisiontest.Client {
 		t.Errorf("%+v, %v", got, err)
 	}
-}
-
-func TestOneRotationPerFolder(t *testing.T) {
-	dir := t.TempDir()
-	release, err := lockFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := RotateOptions{Issuer: IssuerOptions{Name: "demo", ResourceGroup: "os4-common", KeyDirectory: dir}, TokenLifetime: time.Hour}
-	if _, err := RotateIssuer(t.Context(), session(t), o); err == nil || !strings.Contains(err.Error(), "another command is changing the keys") {
-		t.Errorf("a second rotation: %v", err)
-	}
-	release()
-	if release, err = lockFolder(dir); err != nil {
-		t.Fatal(err)
-	}
-	release()
 }
 
 func TestOwnsHitsWholeWordsOnly(t *testing.T) {
