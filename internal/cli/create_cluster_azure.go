@@ -11,17 +11,19 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/infraid"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 // infraCreator makes the infrastructure of a hosted cluster; tests replace it.
-type infraCreator func(context.Context, *azure.Session, provision.InfraOptions, func(stack.Event)) (*provision.InfraOutput, error)
+type infraCreator func(context.Context, *azure.Session, infra.Options, func(stack.Event)) (*infra.Output, error)
 
 // clusterFlags are the flags of create cluster azure as typed.
 type clusterFlags struct {
@@ -29,9 +31,9 @@ type clusterFlags struct {
 	machines machineFlags
 	handoff  handoffFile
 	cluster  manifest.Cluster
-	infra    provision.InfraOptions
+	infra    infra.Options
 	// fromInfra is the infrastructure of the hand-off file, which then stands for --infra-json.
-	fromInfra *provision.InfraOutput
+	fromInfra *infra.Output
 
 	kubeconfig, infraJSON                                     string
 	releaseStream                                             string
@@ -52,7 +54,7 @@ type clusterFlags struct {
 
 func newCreateClusterCommand() *cobra.Command {
 	return parent("cluster", "Create a hosted cluster",
-		newCreateClusterAzureCommand(provision.CreateInfra))
+		newCreateClusterAzureCommand(infra.Create))
 }
 
 func newCreateClusterAzureCommand(createInfra infraCreator) *cobra.Command {
@@ -269,7 +271,7 @@ func (c *clusterCreator) checkSigner(ctx context.Context, session *azure.Session
 	if f.render || len(f.cluster.Secrets.SigningKey) == 0 {
 		return nil
 	}
-	err := provision.CheckSigner(ctx, session, f.cluster.Identity.IssuerURL, f.signingKey, f.cluster.Secrets.SigningKey)
+	err := issuer.CheckSigner(ctx, session, f.cluster.Identity.IssuerURL, f.signingKey, f.cluster.Secrets.SigningKey)
 	var unreachable *url.Error
 	if errors.As(err, &unreachable) && ctx.Err() == nil {
 		c.say("warning: cannot see whether the issuer publishes the key of %s: %v", f.signingKey, err)
@@ -328,7 +330,7 @@ func (c *clusterCreator) askManagementCluster(ctx context.Context) error {
 // infrastructure makes it, or takes it from --infra-json.
 func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Session) error {
 	f := c.flags
-	var out *provision.InfraOutput
+	var out *infra.Output
 	var err error
 	switch {
 	case f.fromInfra != nil:
@@ -337,7 +339,7 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 			err = c.checkNetwork(ctx, session, out)
 		}
 	case f.infraJSON != "":
-		if out, err = provision.ReadInfraOutput(f.infraJSON); err == nil {
+		if out, err = infra.ReadOutput(f.infraJSON); err == nil {
 			err = errors.Join(c.claimInfra(session, out), c.checkNetwork(ctx, session, out))
 		}
 	default:
@@ -361,12 +363,12 @@ func (c *clusterCreator) infrastructure(ctx context.Context, session *azure.Sess
 }
 
 // checkNetwork compares the ranges of a new cluster with the addresses of a network that is there.
-func (c *clusterCreator) checkNetwork(ctx context.Context, session *azure.Session, out *provision.InfraOutput) error {
+func (c *clusterCreator) checkNetwork(ctx context.Context, session *azure.Session, out *infra.Output) error {
 	f := c.flags
 	if f.render || c.existing != nil || out.VNetID == "" {
 		return nil
 	}
-	return provision.CheckRanges(ctx, session, provision.InfraOptions{VNetID: out.VNetID, Ranges: f.infra.Ranges})
+	return infra.CheckRanges(ctx, session, infra.Options{VNetID: out.VNetID, Ranges: f.infra.Ranges})
 }
 
 func (c *clusterCreator) explainInfra(err error) error {

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +20,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // difference is what a typed flag asks for and what is there instead.
@@ -108,7 +110,7 @@ func (c *clusterCreator) continueCluster() {
 	if !c.typed("location") {
 		f.location, f.infra.Location = p.Location, p.Location
 	}
-	known := &provision.Handoff{Infra: &provision.InfraOutput{BaseDomain: live.DNS.BaseDomain, ResourceGroupName: p.ResourceGroupName,
+	known := &handoff.File{Infra: &infra.Output{BaseDomain: live.DNS.BaseDomain, ResourceGroupName: p.ResourceGroupName,
 		VNetID: p.VnetID, SubnetID: p.SubnetID, SecurityGroupID: p.SecurityGroupID}}
 	known.ContinueInfra(&f.infra)
 	i := &f.cluster.Infra

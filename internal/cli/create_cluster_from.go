@@ -7,13 +7,18 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // takeHandoff completes the flags from the --from file; what was typed wins.
@@ -24,7 +29,7 @@ func (f *clusterFlags) takeHandoff(cmd *cobra.Command) error {
 	if err := f.handoff.mustOpen(); err != nil {
 		return err
 	}
-	h := f.handoff.Handoff
+	h := f.handoff.File
 	f.handoff.complete(cmd, &f.azureFlags, &f.cluster.Name, &f.infra.InfraID)
 	if f.cluster.Name != h.Name && h.Name != "" {
 		return fmt.Errorf("--name %s differs from name %s of --from; give every hosted cluster its own hand-off file", f.cluster.Name, h.Name)
@@ -51,7 +56,7 @@ func (f *clusterFlags) takeHandoff(cmd *cobra.Command) error {
 
 // takeInfraHandoff uses infrastructure that is complete, and goes on with one that is not. Roles are given by the stack that makes the
 // infrastructure; run again, it makes nothing twice.
-func (f *clusterFlags) takeInfraHandoff(h *provision.Handoff) {
+func (f *clusterFlags) takeInfraHandoff(h *handoff.File) {
 	if from := h.Infra; from != nil && !f.infra.AssignRoles {
 		f.fromInfra, f.infraJSON = from, f.handoff.path
 		orElse(&f.infra.BaseDomain, from.BaseDomain)
@@ -63,7 +68,7 @@ func (f *clusterFlags) takeInfraHandoff(h *provision.Handoff) {
 
 // makeInfra runs the stack and keeps the record of it: in the hand-off file, where there is one, and for the Secret beside the
 // HostedCluster.
-func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) (*provision.InfraOutput, error) {
+func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) (*infra.Output, error) {
 	f := c.flags
 	h := &f.handoff
 	if err := c.claimHandoff(session, f.infra.InfraID); err != nil {
@@ -76,7 +81,7 @@ func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) 
 		return nil, err
 	}
 	h.BeginInfra(session, f.infra)
-	out, err := c.createInfra(ctx, session, f.infra, h.journal(provision.InfraStack, stackProgress(c.cmd)))
+	out, err := c.createInfra(ctx, session, f.infra, h.journal(infra.Stack, stackProgress(c.cmd)))
 	if err != nil {
 		return nil, h.undo(err)
 	}
@@ -87,7 +92,7 @@ func (c *clusterCreator) makeInfra(ctx context.Context, session *azure.Session) 
 // claimHandoff says for which cluster the record is; without a file it is kept in memory.
 func (c *clusterCreator) claimHandoff(session *azure.Session, infraID string) error {
 	f := c.flags
-	if f.handoff.Handoff == nil {
+	if f.handoff.File == nil {
 		if err := f.handoff.open(); err != nil {
 			return err
 		}
@@ -96,7 +101,7 @@ func (c *clusterCreator) claimHandoff(session *azure.Session, infraID string) er
 }
 
 // claimInfra takes infrastructure that is on no record into one.
-func (c *clusterCreator) claimInfra(session *azure.Session, out *provision.InfraOutput) error {
+func (c *clusterCreator) claimInfra(session *azure.Session, out *infra.Output) error {
 	c.flags.location = out.Region
 	if err := c.claimHandoff(session, out.InfraID); err != nil {
 		return err
@@ -117,7 +122,7 @@ func inventoryName(cluster string) string { return cluster + "-azure-inventory" 
 // inventorySecret is that Secret.
 func (c *clusterCreator) inventorySecret(ctx context.Context) (*corev1.Secret, error) {
 	f := c.flags
-	h := f.handoff.Handoff
+	h := f.handoff.File
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: inventoryName(f.cluster.Name)}
 	earlier, err := readInventory(ctx, c.client, key)
 	if err != nil {
@@ -173,7 +178,7 @@ func (c *clusterCreator) readAsked(ctx context.Context) (map[string]string, erro
 var errDamagedInventory = errors.New("it cannot be understood")
 
 // readInventory reads the Secret; nil when there is none.
-func readInventory(ctx context.Context, c client.Client, key client.ObjectKey) (*provision.Handoff, error) {
+func readInventory(ctx context.Context, c client.Client, key client.ObjectKey) (*handoff.File, error) {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
@@ -182,7 +187,7 @@ func readInventory(ctx context.Context, c client.Client, key client.ObjectKey) (
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the inventory in Secret %s: %w", key, err)
 	}
-	h, err := provision.ParseHandoff(secret.Data[inventoryKey])
+	h, err := handoff.Parse(secret.Data[inventoryKey])
 	if err != nil {
 		return nil, fmt.Errorf("the inventory in Secret %s: %w: %w", key, errDamagedInventory, err)
 	}

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // checkInfra refuses an output that does not fit the flags, or that is not one.
-func (f *clusterFlags) checkInfra(out *provision.InfraOutput) error {
+func (f *clusterFlags) checkInfra(out *infra.Output) error {
 	for _, v := range []struct{ key, value string }{
 		{"infraID", out.InfraID}, {"region", out.Region}, {"resourceGroupName", out.ResourceGroupName}, {"baseDomain", out.BaseDomain},
 		{"vnetID", out.VNetID}, {"subnetID", out.SubnetID}, {"securityGroupID", out.SecurityGroupID},
@@ -29,7 +31,7 @@ func (f *clusterFlags) checkInfra(out *provision.InfraOutput) error {
 }
 
 // takeInfra copies the infrastructure into the manifests' options.
-func (f *clusterFlags) takeInfra(out *provision.InfraOutput) error {
+func (f *clusterFlags) takeInfra(out *infra.Output) error {
 	if f.infraJSON != "" {
 		if err := f.checkInfra(out); err != nil {
 			return err
@@ -79,8 +81,8 @@ func (f *clusterFlags) takeKMS(clientID string) error {
 	return nil
 }
 
-func identitySet(w *provision.WorkloadIdentities) *hyperv1.AzureWorkloadIdentitySet {
-	id := func(i provision.Identity) hyperv1.WorkloadIdentity {
+func identitySet(w *identity.WorkloadIdentities) *hyperv1.AzureWorkloadIdentitySet {
+	id := func(i identity.Identity) hyperv1.WorkloadIdentity {
 		return hyperv1.WorkloadIdentity{ClientID: hyperv1.AzureClientID(i.ClientID)}
 	}
 	set := &hyperv1.AzureWorkloadIdentitySet{

@@ -15,6 +15,9 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -22,7 +25,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // load reads every file and fills the options in, so that nothing that may fail is left after the first cloud resource.
@@ -123,7 +125,7 @@ func (f *clusterFlags) loadIdentities() error {
 		return nil
 	}
 	var err error
-	f.infra.Identities, err = provision.ReadWorkloadIdentities(f.workloadIdentities)
+	f.infra.Identities, err = identity.ReadWorkloadIdentities(f.workloadIdentities)
 	return err
 }
 

@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	corev1 "k8s.io/api/core/v1"
+
 	networkingv1 "k8s.io/api/networking/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // cidrList is a list of ranges with the name that error messages use and the flag it came from.
@@ -39,8 +41,8 @@ func (f *clusterFlags) validateRanges() error {
 const ipv4Only = "the virtual network, the load balancer and the public addresses of a hosted cluster are IPv4 alone, so pods, Services and machines are as well"
 
 // parseCIDRs parses all lists and refuses overlaps: traffic to a shared address would have two meanings.
-func parseCIDRs(lists ...cidrList) ([]provision.Range, error) {
-	var seen []provision.Range
+func parseCIDRs(lists ...cidrList) ([]infra.Range, error) {
+	var seen []infra.Range
 	for _, list := range lists {
 		for _, value := range list.values {
 			prefix, err := netip.ParsePrefix(value)
@@ -57,7 +59,7 @@ func parseCIDRs(lists ...cidrList) ([]provision.Range, error) {
 					return nil, fmt.Errorf("%s %s overlaps %s %s; give one of them another range", list.flag, prefix, other.Flag, other.Prefix)
 				}
 			}
-			seen = append(seen, provision.Range{Flag: list.flag, Prefix: prefix})
+			seen = append(seen, infra.Range{Flag: list.flag, Prefix: prefix})
 		}
 	}
 	return seen, nil

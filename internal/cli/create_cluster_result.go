@@ -9,7 +9,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -21,7 +21,7 @@ func (c *clusterCreator) plan(ctx context.Context, session *azure.Session) error
 	if f.infraJSON != "" {
 		err = c.infrastructure(ctx, session)
 	} else {
-		steps, err = provision.PlanInfra(ctx, session, f.infra)
+		steps, err = infra.Plan(ctx, session, f.infra)
 	}
 	if err != nil {
 		return err

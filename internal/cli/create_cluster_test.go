@@ -9,17 +9,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	appsv1 "k8s.io/api/apps/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -51,8 +55,8 @@ func inputs(t *testing.T) []string {
 	}
 }
 
-func fakeInfra(_ context.Context, _ *azure.Session, o provision.InfraOptions, _ func(stack.Event)) (*provision.InfraOutput, error) {
-	return &provision.InfraOutput{
+func fakeInfra(_ context.Context, _ *azure.Session, o infra.Options, _ func(stack.Event)) (*infra.Output, error) {
+	return &infra.Output{
 		BaseDomain: o.BaseDomain, Region: o.Location, InfraID: o.InfraID, ResourceGroupName: o.Name + "-" + o.InfraID,
 		VNetID: testVNet, SubnetID: testVNet + "/subnets/default", SecurityGroupID: "NSG", WorkloadIdentities: o.Identities,
 	}, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -23,7 +23,7 @@ func newCreateDNSCommand() *cobra.Command {
 
 func newCreateDNSAzureCommand() *cobra.Command {
 	var flags azureFlags
-	var o provision.DNSOptions
+	var o dns.Options
 	var handoff handoffFile
 	cmd := &cobra.Command{
 		Use:   "azure",
@@ -48,11 +48,11 @@ credentials file is missing, a new secret takes the place of the one before.`,
 				return err
 			}
 			return withPlan(cmd, &flags,
-				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return provision.PlanDNS(ctx, s, o) },
-				func(ctx context.Context, s *azure.Session) (*provision.DNSHandoff, error) {
+				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return dns.Plan(ctx, s, o) },
+				func(ctx context.Context, s *azure.Session) (*dns.Output, error) {
 					return createDNS(ctx, cmd, s, &flags, o, &handoff)
 				},
-				func(w io.Writer, out *provision.DNSHandoff) error { return printDNS(cmd, w, o, out) })
+				func(w io.Writer, out *dns.Output) error { return printDNS(cmd, w, o, out) })
 		},
 	}
 	flags.add(cmd)
@@ -76,7 +76,7 @@ func addResolver(f *pflag.FlagSet, into *string) {
 }
 
 // addDNSFlags are those that say where a zone is.
-func addDNSFlags(cmd *cobra.Command, o *provision.DNSOptions) {
+func addDNSFlags(cmd *cobra.Command, o *dns.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Zone, "dns-zone-name", "", "name of the zone, beneath which the hosted clusters' endpoints are published")
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "persistent resource group of the zone; created when missing")
@@ -85,14 +85,14 @@ func addDNSFlags(cmd *cobra.Command, o *provision.DNSOptions) {
 	f.StringVar(&o.ServicePrincipal, "service-principal-name", "", "application to make: ExternalDNS by service principal")
 }
 
-func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.DNSOptions, h *handoffFile) (*provision.DNSHandoff, error) {
+func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o dns.Options, h *handoffFile) (*dns.Output, error) {
 	if err := h.claim(s, flags, "", ""); err != nil {
 		return nil, err
 	}
 	if err := h.beginDNS(s, o); err != nil {
 		return nil, h.undo(err)
 	}
-	out, err := provision.CreateDNS(ctx, s, o, h.journal(provision.DNSStack, stackProgress(cmd)))
+	out, err := dns.Create(ctx, s, o, h.journal(dns.Stack, stackProgress(cmd)))
 	if err != nil {
 		return nil, h.undo(err)
 	}
@@ -100,11 +100,11 @@ func createDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags 
 	return out, h.save(nil)
 }
 
-func printDNS(cmd *cobra.Command, w io.Writer, o provision.DNSOptions, out *provision.DNSHandoff) error {
+func printDNS(cmd *cobra.Command, w io.Writer, o dns.Options, out *dns.Output) error {
 	if o.SkipDelegation {
 		fmt.Fprintf(cmd.ErrOrStderr(), "make these NS records for %s in its parent zone: %s\n", out.Zone, strings.Join(out.NameServers, " "))
 	}
-	if out.ExternalDNS == provision.ByWorkloadIdentity {
+	if out.ExternalDNS == dns.ByWorkloadIdentity {
 		fmt.Fprintf(cmd.ErrOrStderr(), "ExternalDNS signs in as client id %s\n", out.ClientID)
 	}
 	_, err := fmt.Fprintln(w, out.ZoneID)

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -24,11 +26,11 @@ func newCreateIAMCommand() *cobra.Command {
 // iamFlags are the flags of create iam azure as typed.
 type iamFlags struct {
 	azureFlags
-	iam         provision.IAMOptions
+	iam         iam.Options
 	handoff     handoffFile
 	outputFile  string
 	assignRoles bool
-	roles       provision.RoleScopes
+	roles       iam.RoleScopes
 }
 
 func newCreateIAMAzureCommand() *cobra.Command {
@@ -48,12 +50,12 @@ func newCreateIAMAzureCommand() *cobra.Command {
 			}
 			return withPlan(cmd, &f.azureFlags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					return provision.PlanIAM(ctx, s, f.iam)
+					return iam.Plan(ctx, s, f.iam)
 				},
-				func(ctx context.Context, s *azure.Session) (*provision.WorkloadIdentities, error) {
+				func(ctx context.Context, s *azure.Session) (*identity.WorkloadIdentities, error) {
 					return createIAM(ctx, cmd, s, &f.azureFlags, f.iam, f.outputFile, &f.handoff)
 				},
-				func(w io.Writer, _ *provision.WorkloadIdentities) error {
+				func(w io.Writer, _ *identity.WorkloadIdentities) error {
 					orElse(&f.outputFile, f.handoff.path)
 					_, err := fmt.Fprintln(w, f.outputFile)
 					return err
@@ -103,7 +105,7 @@ func (f *iamFlags) fill(cmd *cobra.Command) error {
 	switch {
 	case f.assignRoles:
 		o.Roles = &f.roles
-	case f.roles != provision.RoleScopes{}:
+	case f.roles != iam.RoleScopes{}:
 		return errors.New("--cluster-resource-group-name, --vnet-id, --network-security-group-id and --dns-zone-rg-name say where to give roles; they need --assign-identity-roles")
 	}
 	if err := o.Validate(); err != nil {
@@ -112,19 +114,19 @@ func (f *iamFlags) fill(cmd *cobra.Command) error {
 	return checkWritable("--output-file", f.outputFile)
 }
 
-func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, path string, h *handoffFile) (*provision.WorkloadIdentities, error) {
+func createIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o iam.Options, path string, h *handoffFile) (*identity.WorkloadIdentities, error) {
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	identities, err := provision.CreateIAM(ctx, s, o, h.journal(provision.IAMStack, stackProgress(cmd)))
+	identities, err := iam.Create(ctx, s, o, h.journal(iam.Stack, stackProgress(cmd)))
 	if err != nil {
 		return nil, h.undo(err)
 	}
-	h.Identities = &provision.IdentitiesHandoff{ResourceGroup: o.ResourceGroup, Clients: identities}
+	h.Identities = &handoff.Identities{ResourceGroup: o.ResourceGroup, Clients: identities}
 	return identities, h.save(writeIdentities(path, identities))
 }
 
-func writeIdentities(path string, identities *provision.WorkloadIdentities) error {
+func writeIdentities(path string, identities *identity.WorkloadIdentities) error {
 	if path == "" {
 		return nil
 	}

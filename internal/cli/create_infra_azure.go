@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -23,7 +25,7 @@ func newCreateInfraCommand() *cobra.Command {
 // infraFlags are the flags of create infra azure as typed.
 type infraFlags struct {
 	azureFlags
-	infra                          provision.InfraOptions
+	infra                          infra.Options
 	handoff                        handoffFile
 	managed                        managedFlags
 	workloadIdentities, outputFile string
@@ -97,16 +99,16 @@ func (f *infraFlags) fill(cmd *cobra.Command) error {
 func (f *infraFlags) run(cmd *cobra.Command) error {
 	return withPlan(cmd, &f.azureFlags,
 		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-			return provision.PlanInfra(ctx, s, f.infra)
+			return infra.Plan(ctx, s, f.infra)
 		},
-		func(ctx context.Context, s *azure.Session) (*provision.InfraOutput, error) {
+		func(ctx context.Context, s *azure.Session) (*infra.Output, error) {
 			out, err := createInfra(ctx, cmd, s, &f.azureFlags, f.infra, &f.handoff)
 			if err != nil || f.outputFile == "" {
 				return out, err
 			}
 			return out, out.Write(f.outputFile)
 		},
-		func(w io.Writer, _ *provision.InfraOutput) error {
+		func(w io.Writer, _ *infra.Output) error {
 			if f.outputFile == "" {
 				return nil
 			}
@@ -116,7 +118,7 @@ func (f *infraFlags) run(cmd *cobra.Command) error {
 }
 
 // addBroughtFlags name the user's own resources: they are used, and neither changed nor deleted.
-func addBroughtFlags(f *pflag.FlagSet, o *provision.InfraOptions) {
+func addBroughtFlags(f *pflag.FlagSet, o *infra.Options) {
 	f.StringVar(&o.VNetID, "vnet-id", "", "existing virtual network")
 	f.StringVar(&o.SubnetID, "subnet-id", "", "existing subnet of --vnet-id")
 	f.StringVar(&o.NSGID, "network-security-group-id", "", "existing network security group")
@@ -126,14 +128,14 @@ func addBroughtFlags(f *pflag.FlagSet, o *provision.InfraOptions) {
 }
 
 // warnUnguarded says that a security group of ours guards nothing in a network of the user's, which is not changed.
-func warnUnguarded(o provision.InfraOptions, say func(string, ...any)) {
+func warnUnguarded(o infra.Options, say func(string, ...any)) {
 	if o.VNetID != "" && o.NSGID == "" {
 		say("warning: the network security group that is made is not attached to %s, for that is yours; attach it, or give yours with --network-security-group-id", o.SubnetID)
 	}
 }
 
 // infraIdentities are those of the file, or of the hand-off.
-func infraIdentities(o *provision.InfraOptions, path string, from *provision.IdentitiesHandoff) error {
+func infraIdentities(o *infra.Options, path string, from *handoff.Identities) error {
 	if o.Managed != nil {
 		return nil
 	}
@@ -145,16 +147,16 @@ func infraIdentities(o *provision.InfraOptions, path string, from *provision.Ide
 		return errors.New("--workload-identities-file is required; `hypershift create iam azure` writes it")
 	}
 	var err error
-	o.Identities, err = provision.ReadWorkloadIdentities(path)
+	o.Identities, err = identity.ReadWorkloadIdentities(path)
 	return err
 }
 
-func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.InfraOptions, h *handoffFile) (*provision.InfraOutput, error) {
+func createInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o infra.Options, h *handoffFile) (*infra.Output, error) {
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
 	h.BeginInfra(s, o)
-	out, err := provision.CreateInfra(ctx, s, o, h.journal(provision.InfraStack, stackProgress(cmd)))
+	out, err := infra.Create(ctx, s, o, h.journal(infra.Stack, stackProgress(cmd)))
 	if err != nil {
 		return nil, h.undo(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -20,7 +21,7 @@ func newCreateOIDCIssuerCommand() *cobra.Command {
 
 func newCreateOIDCIssuerAzureCommand() *cobra.Command {
 	var flags azureFlags
-	var o provision.IssuerOptions
+	var o issuer.Options
 	var handoff handoffFile
 	var issuerURL string
 	cmd := &cobra.Command{
@@ -54,12 +55,12 @@ key leaks can impersonate the identities of every other one.`,
 			}
 			return withPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					return provision.PlanIssuer(ctx, s, o)
+					return issuer.Plan(ctx, s, o)
 				},
-				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
+				func(ctx context.Context, s *azure.Session) (issuer.Issuer, error) {
 					return createIssuer(ctx, cmd, s, &flags, o, issuerURL, &handoff)
 				},
-				func(w io.Writer, issuer provision.Issuer) error {
+				func(w io.Writer, issuer issuer.Issuer) error {
 					_, err := fmt.Fprintln(w, issuer.URL)
 					return err
 				})
@@ -77,7 +78,7 @@ key leaks can impersonate the identities of every other one.`,
 }
 
 // addIssuerFlags are those that say where an issuer is.
-func addIssuerFlags(cmd *cobra.Command, o *provision.IssuerOptions) {
+func addIssuerFlags(cmd *cobra.Command, o *issuer.Options) {
 	cmd.Flags().StringVar(&o.Name, "name", "", "name of the hosted cluster")
 	cmd.Flags().StringVar(&o.ResourceGroup, "resource-group-name", "", "persistent resource group; created when missing")
 	cmd.Flags().StringVar(&o.StorageAccount, "storage-account-name", "", "storage account; derived from subscription and group when empty")
@@ -85,16 +86,16 @@ func addIssuerFlags(cmd *cobra.Command, o *provision.IssuerOptions) {
 	cmd.Flags().StringVar(&o.KeyDirectory, "output-dir", ".", "folder of serviceaccount-signer.private and .public")
 }
 
-func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IssuerOptions, issuerURL string, h *handoffFile) (provision.Issuer, error) {
+func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o issuer.Options, issuerURL string, h *handoffFile) (issuer.Issuer, error) {
 	if err := h.claim(s, flags, o.Name, ""); err != nil {
-		return provision.Issuer{}, err
+		return issuer.Issuer{}, err
 	}
-	var out provision.Issuer
+	var out issuer.Issuer
 	var err error
 	if issuerURL != "" {
-		out, err = provision.WriteIssuerDocuments(ctx, s, o, issuerURL)
+		out, err = issuer.WriteDocuments(ctx, s, o, issuerURL)
 	} else {
-		out, err = provision.CreateIssuer(ctx, s, o, h.journal(provision.IssuerStack, stackProgress(cmd)))
+		out, err = issuer.Create(ctx, s, o, h.journal(issuer.Stack, stackProgress(cmd)))
 	}
 	if err != nil {
 		return out, h.undo(err)
@@ -103,7 +104,7 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	return out, h.save(nil)
 }
 
-func (h *handoffFile) issuerHandoff(o provision.IssuerOptions, issuer provision.Issuer) *provision.IssuerHandoff {
-	return &provision.IssuerHandoff{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
+func (h *handoffFile) issuerHandoff(o issuer.Options, issuer issuer.Issuer) *handoff.Issuer {
+	return &handoff.Issuer{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
 		Shared: o.Shared, PrivateKeyPath: h.relative(issuer.PrivateKeyPath), PublicKeyPath: h.relative(issuer.PublicKeyPath)}
 }

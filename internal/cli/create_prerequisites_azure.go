@@ -11,6 +11,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -112,7 +113,7 @@ func createPrerequisites(ctx context.Context, cmd *cobra.Command, s *azure.Sessi
 		return nil, h.undo(err)
 	}
 	h.Issuer = h.issuerHandoff(o.Issuer, out.Issuer)
-	h.Identities = &provision.IdentitiesHandoff{ResourceGroup: o.IAM.ResourceGroup, Clients: out.Identities}
+	h.Identities = &handoff.Identities{ResourceGroup: o.IAM.ResourceGroup, Clients: out.Identities}
 	if out.DNS != nil {
 		h.endDNS(out.DNS)
 	}

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +19,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -23,13 +26,13 @@ import (
 const defaultGrace, privateGrace = 10 * time.Minute, 20 * time.Minute
 
 // infraDestroyer removes the infrastructure of a hosted cluster; tests replace it.
-type infraDestroyer func(context.Context, *azure.Session, provision.DestroyOptions, func(stack.Event)) error
+type infraDestroyer func(context.Context, *azure.Session, infra.DestroyOptions, func(stack.Event)) error
 
 type destroyClusterOptions struct {
 	azureFlags
-	provision.DestroyOptions
+	infra.DestroyOptions
 	handoff               handoffFile
-	inventory             *provision.Handoff // of the Secret beside the HostedCluster, nil when there is none
+	inventory             *handoff.File // of the Secret beside the HostedCluster, nil when there is none
 	destroyInfra          infraDestroyer
 	client                client.Client // nil: connect
 	namespace, kubeconfig string
@@ -39,7 +42,7 @@ type destroyClusterOptions struct {
 
 func newDestroyClusterCommand() *cobra.Command {
 	return parent("cluster", "Destroy a hosted cluster",
-		newDestroyClusterAzureCommand(&destroyClusterOptions{destroyInfra: provision.DestroyInfra}))
+		newDestroyClusterAzureCommand(&destroyClusterOptions{destroyInfra: infra.Destroy}))
 }
 
 func newDestroyClusterAzureCommand(o *destroyClusterOptions) *cobra.Command {
@@ -99,7 +102,7 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 		say("warning: %v; the resources are found by their tags and names", err)
 	}
 	if hc == nil && o.inventory != nil {
-		(&handoffFile{Handoff: o.inventory}).complete(cmd, &o.azureFlags, nil, nil)
+		(&handoffFile{File: o.inventory}).complete(cmd, &o.azureFlags, nil, nil)
 	}
 	if err := o.learn(hc); err != nil {
 		return err
@@ -120,7 +123,7 @@ func (o *destroyClusterOptions) plan(ctx context.Context, s *azure.Session, hc *
 	if hc != nil {
 		steps = append(steps, stack.Step{Kind: "HostedCluster", Name: hc.Namespace + "/" + hc.Name, Action: "delete"})
 	}
-	infra, err := provision.PlanDestroyInfra(ctx, s, o.DestroyOptions)
+	infra, err := infra.PlanDestroy(ctx, s, o.DestroyOptions)
 	return append(steps, infra...), err
 }
 
@@ -138,7 +141,7 @@ func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command,
 	} else {
 		say("HostedCluster %s is gone already; removing its infrastructure", key)
 	}
-	infraErr := o.destroyInfra(ctx, s, o.DestroyOptions, removed.note(o.handoff.journal(provision.InfraStack, stackProgress(cmd))))
+	infraErr := o.destroyInfra(ctx, s, o.DestroyOptions, removed.note(o.handoff.journal(infra.Stack, stackProgress(cmd))))
 	keep := ""
 	if infraErr == nil {
 		o.handoff.InfraGone()
@@ -206,7 +209,7 @@ func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
 			return err
 		}
 	}
-	for _, h := range []*provision.Handoff{o.inventory, o.handoff.Handoff} {
+	for _, h := range []*handoff.File{o.inventory, o.handoff.File} {
 		// Of another infrastructure of the same name nothing may be learned.
 		if h != nil && (o.InfraID == "" || strings.EqualFold(o.InfraID, h.InfraID)) {
 			h.Demolish(&o.DestroyOptions)

@@ -9,20 +9,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // handoffText is a record with a virtual network that the user has brought.
@@ -207,20 +211,20 @@ func TestInventoryIsJoined(t *testing.T) {
 	secret := func(text string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-azure-inventory"}, Data: map[string][]byte{"handoff.yaml": []byte(text)}}
 	}
-	inventory := func(c client.Client) (*provision.Handoff, error) {
+	inventory := func(c client.Client) (*handoff.File, error) {
 		f := &clusterFlags{}
 		f.cluster.Name, f.cluster.Namespace = "demo", "clusters"
-		f.handoff.Handoff = &provision.Handoff{APIVersion: provision.HandoffVersion, Kind: provision.HandoffKind, InfraID: "demo-abcde",
-			Brought: &provision.BroughtHandoff{PublicIPID: "new"}}
+		f.handoff.File = &handoff.File{APIVersion: handoff.Version, Kind: handoff.Kind, InfraID: "demo-abcde",
+			Brought: &handoff.Brought{PublicIPID: "new"}}
 		made, err := (&clusterCreator{flags: f, client: c, say: func(string, ...any) {}}).inventorySecret(context.Background())
 		if err != nil {
 			return nil, err
 		}
-		return provision.ParseHandoff(made.Data["handoff.yaml"])
+		return handoff.Parse(made.Data["handoff.yaml"])
 	}
 	text := handoffText + "brought: {privateZoneID: zone, publicIPID: old}\ndns: {zone: example.com, zoneID: " + testZone + "}\n"
 	h, err := inventory(testClient(secret(text)))
-	if err != nil || len(h.Inventory) != 2 || h.DNS == nil || *h.Brought != (provision.BroughtHandoff{PrivateZoneID: "zone", PublicIPID: "new"}) {
+	if err != nil || len(h.Inventory) != 2 || h.DNS == nil || *h.Brought != (handoff.Brought{PrivateZoneID: "zone", PublicIPID: "new"}) {
 		t.Errorf("joined: %+v, brought %+v, %v", h, h.Brought, err)
 	}
 	if h, err := inventory(testClient(secret("kind: Other"))); err != nil || len(h.Inventory) != 0 {

@@ -7,14 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -34,10 +37,10 @@ func condemned() []client.Object {
 }
 
 // destroyCluster runs the command; what it asked Azure for is returned.
-func destroyCluster(t *testing.T, c client.Client, failure error, args ...string) (*provision.DestroyOptions, error) {
+func destroyCluster(t *testing.T, c client.Client, failure error, args ...string) (*infra.DestroyOptions, error) {
 	t.Helper()
-	var asked *provision.DestroyOptions
-	o := &destroyClusterOptions{client: c, destroyInfra: func(_ context.Context, _ *azure.Session, d provision.DestroyOptions, _ func(stack.Event)) error {
+	var asked *infra.DestroyOptions
+	o := &destroyClusterOptions{client: c, destroyInfra: func(_ context.Context, _ *azure.Session, d infra.DestroyOptions, _ func(stack.Event)) error {
 		asked = &d
 		return failure
 	}}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -18,7 +18,7 @@ func newDestroyDNSCommand() *cobra.Command {
 
 func newDestroyDNSAzureCommand() *cobra.Command {
 	var flags azureFlags
-	var o provision.DNSOptions
+	var o dns.Options
 	var handoff handoffFile
 	var force bool
 	var guard useGuard
@@ -46,7 +46,7 @@ the zone go the names of the clusters that use it.`,
 					if err := guard.allow(cmd, what, true, ofZone(o.Zone)); err != nil {
 						return nil, err
 					}
-					return provision.PlanDestroyDNS(ctx, s, o, force)
+					return dns.PlanDestroy(ctx, s, o, force)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					if err := guard.allow(cmd, what, false, ofZone(o.Zone)); err != nil {
@@ -65,7 +65,7 @@ the zone go the names of the clusters that use it.`,
 	return cmd
 }
 
-func completeDNS(o *provision.DNSOptions, from *provision.DNSHandoff) {
+func completeDNS(o *dns.Options, from *dns.Output) {
 	if from == nil {
 		return
 	}
@@ -80,12 +80,12 @@ func completeDNS(o *provision.DNSOptions, from *provision.DNSHandoff) {
 	o.CredentialsPath = from.CredentialsPath
 }
 
-func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.DNSOptions, force bool, h *handoffFile) ([]stack.Step, error) {
+func destroyDNS(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o dns.Options, force bool, h *handoffFile) ([]stack.Step, error) {
 	var removed removals
 	if err := h.claim(s, flags, "", ""); err != nil {
 		return nil, err
 	}
-	err := provision.DestroyDNS(ctx, s, o, force, removed.note(h.journal(provision.DNSStack, stackProgress(cmd))))
+	err := dns.Destroy(ctx, s, o, force, removed.note(h.journal(dns.Stack, stackProgress(cmd))))
 	if err == nil {
 		h.DNSGone()
 		if o.CredentialsPath != "" {

@@ -6,18 +6,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // addDestroyFlags say how far a destroy may go beyond what carries our tag.
-func addDestroyFlags(f *pflag.FlagSet, o *provision.DestroyOptions) {
+func addDestroyFlags(f *pflag.FlagSet, o *infra.DestroyOptions) {
 	f.BoolVar(&o.Adopt, "adopt", false, "also delete infrastructure that has this cluster's names but not our tag, as other tools make it; the list is shown first")
 	f.BoolVar(&o.DeleteResourceGroup, "delete-resource-group", false, "delete the main resource group with everything in it even where it is not ours")
 }
 
 // showAdopted lists what is taken for ours.
-func showAdopted(cmd *cobra.Command) func(provision.Adoption) {
-	return func(a provision.Adoption) {
+func showAdopted(cmd *cobra.Command) func(infra.Adoption) {
+	return func(a infra.Adoption) {
 		what := "what has this cluster's names in resource group " + a.Group + ":"
 		if a.Whole {
 			what = "resource group " + a.Group + "; it goes with:"

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -19,7 +21,7 @@ func newDestroyIAMCommand() *cobra.Command {
 
 func newDestroyIAMAzureCommand() *cobra.Command {
 	var flags azureFlags
-	var o provision.IAMOptions
+	var o iam.Options
 	var handoff handoffFile
 	var guard useGuard
 	var identities, dnsGroup string
@@ -31,10 +33,10 @@ func newDestroyIAMAzureCommand() *cobra.Command {
   hypershift destroy iam azure --from demo.yaml --azure-creds azure-credentials.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var clients *provision.WorkloadIdentities
+			var clients *identity.WorkloadIdentities
 			if identities != "" {
 				var err error
-				if clients, err = provision.ReadWorkloadIdentities(identities); err != nil {
+				if clients, err = identity.ReadWorkloadIdentities(identities); err != nil {
 					return err
 				}
 			}
@@ -49,7 +51,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 				}
 			}
 			if dnsGroup != "" {
-				o.Roles = &provision.RoleScopes{ResourceGroup: provision.MainGroup(o.Name, o.InfraID), DNSZoneGroup: dnsGroup}
+				o.Roles = &iam.RoleScopes{ResourceGroup: node.MainGroup(o.Name, o.InfraID), DNSZoneGroup: dnsGroup}
 			}
 			if err := requireIAM(o); err != nil {
 				return err
@@ -60,7 +62,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 					if err := guard.allow(cmd, what, true, used); err != nil {
 						return nil, err
 					}
-					return provision.PlanDestroyIAM(ctx, s, o)
+					return iam.PlanDestroy(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					if err := guard.allow(cmd, what, false, used); err != nil {
@@ -84,7 +86,7 @@ func newDestroyIAMAzureCommand() *cobra.Command {
 }
 
 // requireIAM names all that is missing, in one order.
-func requireIAM(o provision.IAMOptions) error {
+func requireIAM(o iam.Options) error {
 	var missing []string
 	for _, f := range []struct{ flag, value string }{{"--name", o.Name}, {"--infra-id", o.InfraID}, {"--resource-group-name", o.ResourceGroup}} {
 		if f.value == "" {
@@ -100,15 +102,15 @@ func requireIAM(o provision.IAMOptions) error {
 	return fmt.Errorf("%s are required, or a --from file that has them", strings.Join(missing, ", "))
 }
 
-func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o provision.IAMOptions, h *handoffFile) ([]stack.Step, error) {
+func destroyIAM(ctx context.Context, cmd *cobra.Command, s *azure.Session, flags *azureFlags, o iam.Options, h *handoffFile) ([]stack.Step, error) {
 	var removed removals
 	if err := h.claim(s, flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
-	err := provision.DestroyIAM(ctx, s, o, removed.note(h.journal(provision.IAMStack, stackProgress(cmd))))
+	err := iam.Destroy(ctx, s, o, removed.note(h.journal(iam.Stack, stackProgress(cmd))))
 	if err == nil {
 		h.Identities = nil
-		h.Forget(provision.IAMStack)
+		h.Forget(iam.Stack)
 	}
 	return removed.steps(), h.save(err)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -17,7 +17,7 @@ func newDestroyInfraCommand() *cobra.Command {
 
 func newDestroyInfraAzureCommand() *cobra.Command {
 	var flags azureFlags
-	var o provision.DestroyOptions
+	var o infra.DestroyOptions
 	var handoff handoffFile
 	var guard useGuard
 	cmd := &cobra.Command{
@@ -44,7 +44,7 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 					if err := guard.allow(cmd, "the infrastructure "+o.InfraID, true, ofInfra(o.Name, o.InfraID)); err != nil {
 						return nil, err
 					}
-					return provision.PlanDestroyInfra(ctx, s, o)
+					return infra.PlanDestroy(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
 					if err := handoff.claim(s, &flags, o.Name, o.InfraID); err != nil {
@@ -73,9 +73,9 @@ the inventory of the hand-off file, so any one of them is enough. Resources that
 	return cmd
 }
 
-func destroyInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, o provision.DestroyOptions, h *handoffFile) ([]stack.Step, error) {
+func destroyInfra(ctx context.Context, cmd *cobra.Command, s *azure.Session, o infra.DestroyOptions, h *handoffFile) ([]stack.Step, error) {
 	var removed removals
-	err := provision.DestroyInfra(ctx, s, o, removed.note(h.journal(provision.InfraStack, stackProgress(cmd))))
+	err := infra.Destroy(ctx, s, o, removed.note(h.journal(infra.Stack, stackProgress(cmd))))
 	if err == nil {
 		h.InfraGone()
 	}

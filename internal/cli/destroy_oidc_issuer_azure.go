@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -19,7 +20,7 @@ func newDestroyOIDCIssuerCommand() *cobra.Command {
 
 func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 	var flags azureFlags
-	var o provision.IssuerOptions
+	var o issuer.Options
 	var handoff handoffFile
 	var guard useGuard
 	cmd := &cobra.Command{
@@ -39,24 +40,24 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 					if err := guard.allow(cmd, "the issuer of "+o.Name, true, ofIssuer(issuerURL(s, o, handoff.Issuer))); err != nil {
 						return nil, err
 					}
-					return provision.PlanDestroyIssuer(ctx, s, o)
+					return issuer.PlanDestroy(ctx, s, o)
 				},
-				func(ctx context.Context, s *azure.Session) (provision.Issuer, error) {
+				func(ctx context.Context, s *azure.Session) (issuer.Issuer, error) {
 					if err := guard.allow(cmd, "the issuer of "+o.Name, false, ofIssuer(issuerURL(s, o, handoff.Issuer))); err != nil {
-						return provision.Issuer{}, err
+						return issuer.Issuer{}, err
 					}
 					if err := handoff.claim(s, &flags, o.Name, ""); err != nil {
-						return provision.Issuer{}, err
+						return issuer.Issuer{}, err
 					}
-					gone, err := provision.DestroyIssuer(ctx, s, o, handoff.journal(provision.IssuerStack, stackProgress(cmd)))
+					gone, err := issuer.Destroy(ctx, s, o, handoff.journal(issuer.Stack, stackProgress(cmd)))
 					if err == nil {
 						handoff.Issuer = nil
-						handoff.Forget(provision.IssuerStack)
+						handoff.Forget(issuer.Stack)
 						fmt.Fprintf(cmd.ErrOrStderr(), "kept the key files %s and %s: with them the issuer can be made again\n", gone.PrivateKeyPath, gone.PublicKeyPath)
 					}
 					return gone, handoff.save(err)
 				},
-				func(w io.Writer, issuer provision.Issuer) error {
+				func(w io.Writer, issuer issuer.Issuer) error {
 					_, err := fmt.Fprintln(w, issuer.URL)
 					return err
 				})
@@ -71,7 +72,7 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 }
 
 // issuerURL is what tokens name; the hand-off file knows one that is published elsewhere.
-func issuerURL(s *azure.Session, o provision.IssuerOptions, from *provision.IssuerHandoff) string {
+func issuerURL(s *azure.Session, o issuer.Options, from *handoff.Issuer) string {
 	if from != nil {
 		return from.URL
 	}
@@ -82,7 +83,7 @@ func issuerURL(s *azure.Session, o provision.IssuerOptions, from *provision.Issu
 }
 
 // completeIssuer takes the place of the issuer from the hand-off.
-func completeIssuer(o *provision.IssuerOptions, from *provision.IssuerHandoff) {
+func completeIssuer(o *issuer.Options, from *handoff.Issuer) {
 	if from == nil {
 		return
 	}

@@ -13,17 +13,22 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	appsv1 "k8s.io/api/apps/v1"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -79,8 +84,8 @@ const (
 // guide is a folder with the guide's files, its variables, and the Azure that the commands see.
 type guide struct {
 	vars      map[string]string
-	created   *provision.InfraOptions
-	destroyed *provision.DestroyOptions
+	created   *infra.Options
+	destroyed *infra.DestroyOptions
 }
 
 func newGuide(t *testing.T) *guide {
@@ -132,14 +137,14 @@ func (g *guide) run(t *testing.T, line string) (stdout string, err error) {
 	t.Helper()
 	root := NewRoot()
 	replace(root, []string{"create", "cluster"}, newCreateClusterAzureCommand(
-		func(ctx context.Context, s *azure.Session, o provision.InfraOptions, e func(stack.Event)) (*provision.InfraOutput, error) {
+		func(ctx context.Context, s *azure.Session, o infra.Options, e func(stack.Event)) (*infra.Output, error) {
 			g.created = &o
 			out, err := fakeInfra(ctx, s, o, e)
 			out.ResourceGroupName, out.VNetID, out.SubnetID, out.SecurityGroupID = o.ResourceGroup, o.VNetID, o.SubnetID, o.NSGID
 			return out, err
 		}))
 	replace(root, []string{"destroy", "cluster"}, newDestroyClusterAzureCommand(&destroyClusterOptions{
-		destroyInfra: func(_ context.Context, _ *azure.Session, o provision.DestroyOptions, _ func(stack.Event)) error {
+		destroyInfra: func(_ context.Context, _ *azure.Session, o infra.DestroyOptions, _ func(stack.Event)) error {
 			g.destroyed = &o
 			return nil
 		}}))

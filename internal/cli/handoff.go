@@ -10,14 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 // handoffFile is the hand-off of a command: read before it works, written after it, also when it failed half-way.
 type handoffFile struct {
 	path string
-	*provision.Handoff
+	*handoff.File
 	asRead []byte
 	isNew  bool // there was no such file when it was read
 	unlock func()
@@ -36,7 +37,7 @@ func (h *handoffFile) addRead(cmd *cobra.Command) {
 func (h *handoffFile) open() (err error) {
 	_, statErr := os.Stat(h.path)
 	h.isNew = h.path != "" && errors.Is(statErr, os.ErrNotExist)
-	if h.Handoff, err = provision.ReadOrNewHandoff(h.path); err != nil {
+	if h.File, err = handoff.ReadOrNew(h.path); err != nil {
 		return err
 	}
 	h.asRead, err = h.Encode()
@@ -67,7 +68,7 @@ func (h *handoffFile) journal(stackName string, progress stack.Progress) stack.P
 }
 
 // endDNS has the complete zone on file.
-func (h *handoffFile) endDNS(out *provision.DNSHandoff) {
+func (h *handoffFile) endDNS(out *dns.Output) {
 	onFile := *out
 	onFile.CredentialsPath = h.relative(out.CredentialsPath)
 	h.EndDNS(&onFile)
@@ -83,7 +84,7 @@ func (h *handoffFile) save(workErr error) error {
 }
 
 // beginDNS has the application on file before it is made: nothing else of it would be on record.
-func (h *handoffFile) beginDNS(s *azure.Session, o provision.DNSOptions) error {
+func (h *handoffFile) beginDNS(s *azure.Session, o dns.Options) error {
 	o.CredentialsPath = h.relative(o.CredentialsPath)
 	if err := h.BeginDNS(s, o); err != nil || h.path == "" || o.ServicePrincipal == "" {
 		return err
@@ -94,7 +95,7 @@ func (h *handoffFile) beginDNS(s *azure.Session, o provision.DNSOptions) error {
 // undo ends work that failed. What it was given may be why, so a run that has made nothing leaves nothing of that for the next, and
 // no file where there was none.
 func (h *handoffFile) undo(workErr error) error {
-	before, err := provision.ParseHandoff(h.asRead)
+	before, err := handoff.Parse(h.asRead)
 	if err != nil {
 		return h.save(errors.Join(workErr, err))
 	}
@@ -153,12 +154,12 @@ func (h *handoffFile) lock() error {
 	if h.path == "" {
 		return nil
 	}
-	unlock, err := provision.LockHandoff(h.path)
+	unlock, err := handoff.Lock(h.path)
 	if err != nil {
 		return err
 	}
 	h.unlock = unlock
-	now, err := provision.ReadOrNewHandoff(h.path)
+	now, err := handoff.ReadOrNew(h.path)
 	var raw []byte
 	if err == nil {
 		raw, err = now.Encode()

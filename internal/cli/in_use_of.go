@@ -4,14 +4,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // ofInfra is a hosted cluster of this infrastructure, or one that lives in its network.
 func ofInfra(name, infraID string) uses {
-	groups := []string{provision.MainGroup(name, infraID), name + "-vnet-" + infraID, name + "-nsg-" + infraID}
+	groups := []string{node.MainGroup(name, infraID), name + "-vnet-" + infraID, name + "-nsg-" + infraID}
 	return func(hc *hyperv1.HostedCluster) bool {
 		if strings.EqualFold(hc.Spec.InfraID, infraID) {
 			return true
@@ -33,7 +35,7 @@ func ofInfra(name, infraID string) uses {
 }
 
 // ofIdentities is a hosted cluster of this infrastructure id, by which the identities are named, or one that signs in as one of them.
-func ofIdentities(infraID string, identities *provision.WorkloadIdentities) uses {
+func ofIdentities(infraID string, identities *identity.WorkloadIdentities) uses {
 	return func(hc *hyperv1.HostedCluster) bool {
 		if strings.EqualFold(hc.Spec.InfraID, infraID) {
 			return true

@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -115,7 +117,7 @@ func (i *installer) checkZone(ctx context.Context, options ...azure.Option) erro
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
 	zone := i.opts.ExternalDNS.DomainFilter
-	err = provision.FindZone(ctx, session, file.ResourceGroup, zone)
+	err = dns.FindZone(ctx, session, file.ResourceGroup, zone)
 	switch {
 	case err == nil:
 		return nil

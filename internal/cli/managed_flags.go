@@ -5,8 +5,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // imageRegistryCapability is the optional part that has an identity of its own.
@@ -18,7 +20,7 @@ type managedFlags struct {
 	kmsSecret               string
 }
 
-func (m *managedFlags) add(f *pflag.FlagSet, o *provision.InfraOptions) {
+func (m *managedFlags) add(f *pflag.FlagSet, o *infra.Options) {
 	f.StringVar(&m.controlPlane, "managed-identities-file", "", "managed flavour: the control plane's identities, in place of --workload-identities-file")
 	f.StringVar(&m.dataPlane, "data-plane-identities-file", "", "managed flavour: the client ids of the image registry and of the storage drivers")
 	f.BoolVar(&o.CustomRoles, "assign-custom-hcp-roles", false, "with the flag that assigns roles: custom roles for the control-plane operator and the machine provider in place of Contributor")
@@ -42,15 +44,15 @@ func (m *managedFlags) check(workload string) error {
 func (m *managedFlags) given() bool { return m.controlPlane != "" }
 
 // load reads the files into the options.
-func (m *managedFlags) load(o *provision.InfraOptions) error {
+func (m *managedFlags) load(o *infra.Options) error {
 	if !m.given() {
 		return nil
 	}
-	control, err := provision.ReadManagedIdentities(m.controlPlane)
+	control, err := identity.ReadManagedIdentities(m.controlPlane)
 	if err != nil {
 		return err
 	}
-	data, err := provision.ReadDataPlaneIdentities(m.dataPlane)
+	data, err := identity.ReadDataPlaneIdentities(m.dataPlane)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
@@ -65,7 +65,7 @@ func TestEveryFlagHasARow(t *testing.T) {
 // made is what a command line made.
 type made struct {
 	objects, messages string
-	infra             *provision.InfraOptions
+	infra             *infra.Options
 	err               error
 }
 
@@ -119,7 +119,7 @@ func typedFiles(t *testing.T) map[string]string {
 func createsCluster(t *testing.T, line []string) made {
 	t.Helper()
 	var out made
-	cmd := newCreateClusterAzureCommand(func(ctx context.Context, s *azure.Session, o provision.InfraOptions, say func(stack.Event)) (*provision.InfraOutput, error) {
+	cmd := newCreateClusterAzureCommand(func(ctx context.Context, s *azure.Session, o infra.Options, say func(stack.Event)) (*infra.Output, error) {
 		out.infra = &o
 		return fakeInfra(ctx, s, o, say)
 	})

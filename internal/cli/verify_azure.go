@@ -8,7 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/verify"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -19,7 +23,7 @@ func newVerifyCommand() *cobra.Command {
 // verifyFlags are the flags of verify azure as typed.
 type verifyFlags struct {
 	azureFlags
-	provision.VerifyOptions
+	verify.Options
 	handoff                                                               handoffFile
 	name, infraID, issuerURL, key, identities, infraJSON, zone, zoneGroup string
 }
@@ -66,7 +70,7 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err := f.fill(session); err != nil {
 		return err
 	}
-	checks, err := provision.Verify(cmd.Context(), session, f.handoff.Handoff, f.VerifyOptions)
+	checks, err := verify.Run(cmd.Context(), session, f.handoff.File, f.Options)
 	if err != nil {
 		return err
 	}
@@ -75,7 +79,7 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	} else {
 		err = printChecks(cmd.OutOrStdout(), checks)
 	}
-	if failed := provision.Failed(checks); err == nil && failed > 0 {
+	if failed := verify.Failed(checks); err == nil && failed > 0 {
 		printFailures(cmd.ErrOrStderr(), checks)
 		err = fmt.Errorf("%d of %d checks failed", failed, len(checks))
 	}
@@ -83,10 +87,10 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 }
 
 // printFailures says what is wrong, in which field, and what to do; the same once, however many checks met it.
-func printFailures(w io.Writer, checks []provision.Check) {
+func printFailures(w io.Writer, checks []verify.Check) {
 	seen := map[string]bool{}
 	for _, c := range checks {
-		if c.Status != provision.Fail {
+		if c.Status != verify.Fail {
 			continue
 		}
 		text := c.Detail
@@ -105,7 +109,7 @@ func printFailures(w io.Writer, checks []provision.Check) {
 
 // fill puts the flags over the hand-off.
 func (f *verifyFlags) fill(s *azure.Session) error {
-	h := f.handoff.Handoff
+	h := f.handoff.File
 	h.Name, h.InfraID = f.name, f.infraID
 	if dns := h.DNS; dns != nil {
 		dns.CredentialsPath = f.handoff.locate(dns.CredentialsPath)
@@ -114,7 +118,7 @@ func (f *verifyFlags) fill(s *azure.Session) error {
 		h.Issuer.PrivateKeyPath = f.handoff.locate(h.Issuer.PrivateKeyPath)
 	}
 	if f.issuerURL != "" || f.key != "" {
-		issuer := provision.IssuerHandoff{}
+		issuer := handoff.Issuer{}
 		if h.Issuer != nil {
 			issuer = *h.Issuer
 		}
@@ -127,14 +131,14 @@ func (f *verifyFlags) fill(s *azure.Session) error {
 		h.Issuer = &issuer
 	}
 	if f.identities != "" {
-		clients, err := provision.ReadWorkloadIdentities(f.identities)
+		clients, err := identity.ReadWorkloadIdentities(f.identities)
 		if err != nil {
 			return err
 		}
-		h.Identities = &provision.IdentitiesHandoff{Clients: clients}
+		h.Identities = &handoff.Identities{Clients: clients}
 	}
 	if f.infraJSON != "" {
-		out, err := provision.ReadInfraOutput(f.infraJSON)
+		out, err := infra.ReadOutput(f.infraJSON)
 		if err != nil {
 			return err
 		}
@@ -145,19 +149,19 @@ func (f *verifyFlags) fill(s *azure.Session) error {
 		if f.zoneGroup == "" {
 			return fmt.Errorf("--dns-zone-name needs --dns-zone-rg-name: the resource group of the zone")
 		}
-		h.DNS = &provision.DNSHandoff{Zone: f.zone, ZoneID: s.ResourceID(f.zoneGroup, "Microsoft.Network/dnsZones", f.zone)}
+		h.DNS = &dns.Output{Zone: f.zone, ZoneID: s.ResourceID(f.zoneGroup, "Microsoft.Network/dnsZones", f.zone)}
 	}
 	return nil
 }
 
 // printChecks shows the checks as a table, what failed with its remedy at the end.
-func printChecks(w io.Writer, checks []provision.Check) error {
-	provision.SortChecks(checks)
+func printChecks(w io.Writer, checks []verify.Check) error {
+	verify.Sort(checks)
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "RESULT\tAREA\tCHECK\tDETAIL")
 	for _, c := range checks {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.Status, c.Area, c.Name, c.Detail)
-		if c.Status != provision.Fail {
+		if c.Status != verify.Fail {
 			continue
 		}
 		for _, line := range []struct{ name, text string }{{"field", c.Field}, {"remedy", c.Remedy}} {

@@ -1,3 +1,4 @@
+// Package provision joins the stacks: everything that a hosted cluster needs as one graph, and the change of an issuer's key.
 package provision
 
 import (
@@ -7,16 +8,22 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 // PrerequisitesOptions describe everything that a hosted cluster needs in Azure. The issuer, the identities and the zone share one
 // persistent group; the identities trust the issuer, and get their roles in the same run.
 type PrerequisitesOptions struct {
-	Issuer IssuerOptions
-	IAM    IAMOptions
-	DNS    DNSOptions // without a zone there is none
-	Infra  InfraOptions
+	Issuer issuer.Options
+	IAM    iam.Options
+	DNS    dns.Options // without a zone there is none
+	Infra  infra.Options
 }
 
 // Validate names the flag that is wrong, before any call.
@@ -26,7 +33,7 @@ func (o PrerequisitesOptions) Validate() error {
 		o.IAM.IssuerURL = "https://" + o.Issuer.Name
 	}
 	if o.Infra.Identities == nil {
-		o.Infra.Identities = &WorkloadIdentities{}
+		o.Infra.Identities = &identity.WorkloadIdentities{}
 	}
 	checks := []error{o.Issuer.Validate(), o.IAM.Validate()}
 	if o.DNS.Zone != "" {
@@ -49,10 +56,10 @@ func (o PrerequisitesOptions) Validate() error {
 
 // Prerequisites is what exists once the stack is there.
 type Prerequisites struct {
-	Issuer     Issuer              `json:"issuer"`
-	Identities *WorkloadIdentities `json:"identities"`
-	DNS        *DNSHandoff         `json:"dns,omitempty"`
-	Infra      *InfraOutput        `json:"infra"`
+	Issuer     issuer.Issuer                `json:"issuer"`
+	Identities *identity.WorkloadIdentities `json:"identities"`
+	DNS        *dns.Output                  `json:"dns,omitempty"`
+	Infra      *infra.Output                `json:"infra"`
 }
 
 // CreatePrerequisites makes the issuer, the identities, the zone and the infrastructure as one graph: what does not wait for each
@@ -62,7 +69,7 @@ func CreatePrerequisites(ctx context.Context, s *azure.Session, o PrerequisitesO
 	if err != nil {
 		return nil, err
 	}
-	err = explainPublicAccess(p.out.Issuer, stack.Create(ctx, p.nodes, options(progress)))
+	err = issuer.ExplainPublicAccess(p.out.Issuer, stack.Create(ctx, p.nodes, node.Options(progress)))
 	p.out.Infra.KMSClientID = p.out.Identities.KMSClientID
 	return p.out, err
 }
@@ -86,7 +93,7 @@ const sharedGroup = "group"
 
 func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisites, error) {
 	o.IAM.IssuerURL = o.Issuer.Resolve(s).URL
-	identities := &WorkloadIdentities{}
+	identities := &identity.WorkloadIdentities{}
 	o.Infra.Identities = identities
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -97,34 +104,34 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 		return nil, err
 	}
 	p := newPrerequisites(s, o, of, key)
-	p.nodes = append(p.nodes, publishedNode(s, o.Issuer, of, key))
-	p.nodes = guarded(s, o.Issuer.Location, p.nodes, func() []*stack.Node {
+	p.nodes = append(p.nodes, issuer.PublishedNode(s, o.Issuer, of, key))
+	p.nodes = node.Guarded(s, o.Issuer.Location, p.nodes, func() []*stack.Node {
 		fresh := o
-		fresh.Infra.Identities = &WorkloadIdentities{}
-		return newPrerequisites(s, fresh, of, key.asIs()).nodes
+		fresh.Infra.Identities = &identity.WorkloadIdentities{}
+		return newPrerequisites(s, fresh, of, key.AsIs()).nodes
 	})
 	return p, stack.Validate(p.nodes)
 }
 
 // newPrerequisites makes one graph of the stacks.
-func newPrerequisites(s *azure.Session, o PrerequisitesOptions, of Issuer, key *SigningKey) *prerequisites {
+func newPrerequisites(s *azure.Session, o PrerequisitesOptions, of issuer.Issuer, key *issuer.SigningKey) *prerequisites {
 	identities := o.Infra.Identities
 	p := &prerequisites{out: &Prerequisites{Issuer: of, Identities: identities}}
-	p.add(IssuerStack, issuerNodes(s, o.Issuer, of, key))
-	nodes, who := iamNodesAndHolders(s, o.IAM, identities)
-	p.add(IAMStack, nodes)
+	p.add(issuer.Stack, issuer.Nodes(s, o.Issuer, of, key))
+	nodes, who := iam.NodesAndHolders(s, o.IAM, identities)
+	p.add(iam.Stack, nodes)
 	for key, h := range who {
-		h.node = IAMStack + "/" + h.node
+		h.Node = iam.Stack + "/" + h.Node
 		who[key] = h
 	}
 	if !o.Infra.AssignRoles {
 		who = nil
 	}
-	nodes, p.out.Infra = infraNodes(s, o.Infra, who)
-	p.add(InfraStack, nodes)
+	nodes, p.out.Infra = infra.Nodes(s, o.Infra, who)
+	p.add(infra.Stack, nodes)
 	if o.DNS.Zone != "" {
-		nodes, p.out.DNS = dnsNodes(s, o.DNS)
-		p.add(DNSStack, nodes)
+		nodes, p.out.DNS = dns.Nodes(s, o.DNS)
+		p.add(dns.Stack, nodes)
 	}
 	return p
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/provisiontest"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
@@ -14,10 +18,10 @@ import (
 func prerequisitesOptions(t *testing.T) PrerequisitesOptions {
 	vnet := "/subscriptions/" + provisiontest.Subscription + "/resourceGroups/theirs/providers/Microsoft.Network/virtualNetworks/v"
 	return PrerequisitesOptions{
-		Issuer: IssuerOptions{Name: "demo", ResourceGroup: "os4-common", Location: "eastus", KeyDirectory: t.TempDir()},
-		IAM:    IAMOptions{Name: "demo", InfraID: "demo-x", ResourceGroup: "os4-common", Location: "eastus"},
-		DNS:    DNSOptions{Zone: "clusters.example.com", ResourceGroup: "os4-common", Location: "eastus", ManagementURL: "https://issuer.example.com"},
-		Infra: InfraOptions{Name: "demo", InfraID: "demo-x", BaseDomain: "example.com", Location: "eastus", AssignRoles: true,
+		Issuer: issuer.Options{Name: "demo", ResourceGroup: "os4-common", Location: "eastus", KeyDirectory: t.TempDir()},
+		IAM:    iam.Options{Name: "demo", InfraID: "demo-x", ResourceGroup: "os4-common", Location: "eastus"},
+		DNS:    dns.Options{Zone: "clusters.example.com", ResourceGroup: "os4-common", Location: "eastus", ManagementURL: "https://issuer.example.com"},
+		Infra: infra.Options{Name: "demo", InfraID: "demo-x", BaseDomain: "example.com", Location: "eastus", AssignRoles: true,
 			VNetID: vnet, SubnetID: vnet + "/subnets/s"},
 	}
 }
@@ -77,7 +81,7 @@ func TestOnePersistentGroup(t *testing.T) {
 		}
 		if !prefixed {
 			shared++
-		} else if !slices.Contains([]string{IssuerStack, IAMStack, DNSStack, InfraStack}, name) {
+		} else if !slices.Contains([]string{issuer.Stack, iam.Stack, dns.Stack, infra.Stack}, name) {
 			t.Errorf("%s does not tell its stack", n.ID)
 		}
 	}

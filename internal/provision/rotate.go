@@ -13,12 +13,13 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // RotateOptions describe a change of the signing key.
 type RotateOptions struct {
-	Issuer        IssuerOptions
+	Issuer        issuer.Options
 	TokenLifetime time.Duration // the longest life of a token that the old key has signed
 	NoWait        bool          // stop before the wait and say when to go on
 	Finish        bool          // only end a rotation that is under way
@@ -52,7 +53,7 @@ const (
 type rotation struct {
 	RotateOptions
 	s                                      *azure.Session
-	issuer                                 Issuer
+	issuer                                 issuer.Issuer
 	nextPrivate, nextPublic, oldPublic, at string
 }
 
@@ -194,19 +195,19 @@ func (r *rotation) change(ctx context.Context, edit func(*signing.KeySet) (*sign
 	if err != nil {
 		return err
 	}
-	if err := r.s.UploadBlob(ctx, r.issuer.StorageAccount, r.issuer.Container, keysPath, "application/json", raw); err != nil {
+	if err := r.s.UploadBlob(ctx, r.issuer.StorageAccount, r.issuer.Container, issuer.KeysPath, "application/json", raw); err != nil {
 		return err
 	}
 	after, err := r.publishedKeys(ctx)
 	if err == nil && len(after.IDs()) != len(wanted.IDs()) {
-		err = fmt.Errorf("%s/%s does not show the new keys yet; run the command again", r.issuer.URL, keysPath)
+		err = fmt.Errorf("%s/%s does not show the new keys yet; run the command again", r.issuer.URL, issuer.KeysPath)
 	}
 	return err
 }
 
 func (r *rotation) publishedKeys(ctx context.Context) (*signing.KeySet, error) {
-	set, err := publishedKeys(ctx, r.s, r.issuer.URL)
-	if errors.Is(err, errNoKeySet) {
+	set, err := issuer.PublishedKeys(ctx, r.s, r.issuer.URL)
+	if errors.Is(err, issuer.ErrNoKeySet) {
 		err = fmt.Errorf("%w; make the issuer with `hypershift create oidc-issuer azure` first", err)
 	}
 	return set, err

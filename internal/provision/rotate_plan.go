@@ -6,6 +6,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
@@ -34,11 +35,11 @@ func PlanRotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) ([
 			action = "keep"
 		}
 		steps = append(steps, stack.Step{Kind: "signing key", Name: r.nextPrivate, Action: action},
-			stack.Step{Kind: "issuer document", Name: keysPath + " with both keys", Action: "update"})
+			stack.Step{Kind: "issuer document", Name: issuer.KeysPath + " with both keys", Action: "update"})
 	}
 	if !wholefile.Exists(r.at) {
 		steps = append(steps, stack.Step{Kind: "signing key Secret", Name: "of hosted cluster " + o.Issuer.Name, Action: "update"})
 	}
 	return append(steps, stack.Step{Kind: "tokens of the old key", Name: "for " + o.TokenLifetime.String(), Action: "wait"},
-		stack.Step{Kind: "issuer document", Name: keysPath + " with the new key only", Action: "update"}), nil
+		stack.Step{Kind: "issuer document", Name: issuer.KeysPath + " with the new key only", Action: "update"}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/provisiontest"
 )
 
@@ -14,7 +15,7 @@ func TestOneRotationPerFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := RotateOptions{Issuer: IssuerOptions{Name: "demo", ResourceGroup: "os4-common", KeyDirectory: dir}, TokenLifetime: time.Hour}
+	o := RotateOptions{Issuer: issuer.Options{Name: "demo", ResourceGroup: "os4-common", KeyDirectory: dir}, TokenLifetime: time.Hour}
 	if _, err := RotateIssuer(t.Context(), provisiontest.Session(t), o); err == nil || !strings.Contains(err.Error(), "another command is changing the keys") {
 		t.Errorf("a second rotation: %v", err)
 	}

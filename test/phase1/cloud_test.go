@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 )
 
 // emptyCloud is a cloud in which everybody may sign in and nothing exists; it notes which hosts are called.
@@ -56,11 +58,11 @@ func TestCloudIsNeverLeft(t *testing.T) {
 				azure.WithHTTPClient(&http.Client{Transport: called}))
 			must(t, err)
 			ctx := context.Background()
-			_, err = provision.PlanIssuer(ctx, s, provision.IssuerOptions{Name: "demo", ResourceGroup: "g", StorageAccount: "acc", KeyDirectory: t.TempDir()})
+			_, err = issuer.Plan(ctx, s, issuer.Options{Name: "demo", ResourceGroup: "g", StorageAccount: "acc", KeyDirectory: t.TempDir()})
 			must(t, err)
-			_, err = provision.PlanIAM(ctx, s, provision.IAMOptions{Name: "demo", InfraID: "demo-1", ResourceGroup: "g", IssuerURL: "https://acc/demo"})
+			_, err = iam.Plan(ctx, s, iam.Options{Name: "demo", InfraID: "demo-1", ResourceGroup: "g", IssuerURL: "https://acc/demo"})
 			must(t, err)
-			_, err = provision.PlanInfra(ctx, s, provision.InfraOptions{Name: "demo", InfraID: "demo-1", BaseDomain: "example.com", Location: "here", PublicZoneOptional: true})
+			_, err = infra.Plan(ctx, s, infra.Options{Name: "demo", InfraID: "demo-1", BaseDomain: "example.com", Location: "here", PublicZoneOptional: true})
 			must(t, err)
 			_, err = s.FindApplication(ctx, "external-dns")
 			must(t, err)

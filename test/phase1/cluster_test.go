@@ -7,17 +7,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
 )
 
 // management is a management cluster without an operator: what create cluster applies stays as it is.
@@ -54,16 +59,16 @@ func TestClusterKeepsARecord(t *testing.T) {
 		}
 	}
 	sh.run(create...)
-	written, err := provision.ReadHandoff(filepath.Join(dir, "demo.yaml"))
+	written, err := handoff.Read(filepath.Join(dir, "demo.yaml"))
 	must(t, err)
-	if written.Infra == nil || len(written.Made(provision.InfraStack)) < 20 {
+	if written.Infra == nil || len(written.Made(infra.Stack)) < 20 {
 		t.Fatalf("the file holds %+v", written)
 	}
 	secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: "clusters", Name: "demo-azure-inventory"}
 	must(t, c.Get(t.Context(), key, secret))
-	beside, err := provision.ParseHandoff(secret.Data["handoff.yaml"])
+	beside, err := handoff.Parse(secret.Data["handoff.yaml"])
 	must(t, err)
-	if len(beside.Made(provision.InfraStack)) != len(written.Made(provision.InfraStack)) {
+	if len(beside.Made(infra.Stack)) != len(written.Made(infra.Stack)) {
 		t.Errorf("the Secret has %d resources on record, the file %d", len(beside.Inventory), len(written.Inventory))
 	}
 	before := mustRead(t, filepath.Join(dir, "demo.yaml"))

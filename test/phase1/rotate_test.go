@@ -16,6 +16,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -43,11 +45,11 @@ func newRotor(t *testing.T) *rotor {
 	r.newKey("private")
 	r.newKey("next.private") // the pair that the rotation would make, of a size that is quickly made
 	quiet := func(stack.Event) {}
-	o := provision.IssuerOptions{Name: "demo", ResourceGroup: "common", Location: "eastus", KeyDirectory: r.dir}
-	issuer, err := provision.CreateIssuer(context.Background(), session, o, quiet)
+	o := issuer.Options{Name: "demo", ResourceGroup: "common", Location: "eastus", KeyDirectory: r.dir}
+	issuer, err := issuer.Create(context.Background(), session, o, quiet)
 	must(t, err)
 	r.url = issuer.URL
-	identities, err := provision.CreateIAM(context.Background(), session, provision.IAMOptions{Name: "demo", InfraID: "demo-1", ResourceGroup: "common", Location: "eastus", IssuerURL: issuer.URL}, quiet)
+	identities, err := iam.Create(context.Background(), session, iam.Options{Name: "demo", InfraID: "demo-1", ResourceGroup: "common", Location: "eastus", IssuerURL: issuer.URL}, quiet)
 	must(t, err)
 	r.client = identities.NodePoolManagement.ClientID
 	r.options = provision.RotateOptions{Issuer: o, TokenLifetime: time.Hour, NoWait: true, Say: t.Logf, Now: func() time.Time { return r.now }}

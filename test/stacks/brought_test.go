@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // zoneWithLink makes a private zone with the name of the cluster's, and a link of another hand in it. No tag says whose they are.
@@ -52,32 +53,32 @@ func TestAdoptingLeavesWhatIsOnRecordAsTheUsers(t *testing.T) {
 	t.Run("zone", func(t *testing.T) {
 		w := newWorld(t)
 		zone, link := w.zoneWithLink("demo-demo-x")
-		w.adoptAround(provision.InfraOptions{PrivateZoneID: zone}, zone, link)
+		w.adoptAround(infra.Options{PrivateZoneID: zone}, zone, link)
 	})
 	t.Run("address", func(t *testing.T) {
 		w := newWorld(t)
 		id := w.address("demo-demo-x")
-		w.adoptAround(provision.InfraOptions{PublicIPID: id}, id)
+		w.adoptAround(infra.Options{PublicIPID: id}, id)
 	})
 }
 
 // adoptAround makes infrastructure with what was brought, and destroys it by its record.
-func (w *world) adoptAround(o provision.InfraOptions, theirs ...string) {
+func (w *world) adoptAround(o infra.Options, theirs ...string) {
 	w.t.Helper()
 	before := w.dump()
 	o.Name, o.InfraID, o.BaseDomain, o.Location = cluster, infraID, domain, location
 	var shown []string
 	_, err := w.process(0, false, func(ctx context.Context, s *azure.Session) error {
-		h := &provision.Handoff{Name: cluster, InfraID: infraID}
+		h := &handoff.File{Name: cluster, InfraID: infraID}
 		h.BeginInfra(s, o)
-		out, err := provision.CreateInfra(ctx, s, o, nil)
+		out, err := infra.Create(ctx, s, o, nil)
 		if err != nil {
 			return err
 		}
 		h.EndInfra(o, out)
-		destroy := provision.DestroyOptions{Adopt: true, Show: func(a provision.Adoption) { shown = append(shown, a.Resources...) }}
+		destroy := infra.DestroyOptions{Adopt: true, Show: func(a infra.Adoption) { shown = append(shown, a.Resources...) }}
 		h.Demolish(&destroy)
-		return provision.DestroyInfra(ctx, s, destroy, nil)
+		return infra.Destroy(ctx, s, destroy, nil)
 	})
 	must(w.t, err)
 	if d := differences(before, w.dump()); d != "" {
@@ -95,8 +96,8 @@ func TestAdoptedLinksAreShown(t *testing.T) {
 	zone, link := w.zoneWithLink("theirs")
 	var shown []string
 	_, err := w.process(0, false, func(ctx context.Context, s *azure.Session) error {
-		return provision.DestroyInfra(ctx, s, provision.DestroyOptions{Name: cluster, InfraID: infraID, ResourceGroup: "theirs", Adopt: true,
-			Show: func(a provision.Adoption) { shown = append(shown, a.Resources...) }}, nil)
+		return infra.Destroy(ctx, s, infra.DestroyOptions{Name: cluster, InfraID: infraID, ResourceGroup: "theirs", Adopt: true,
+			Show: func(a infra.Adoption) { shown = append(shown, a.Resources...) }}, nil)
 	})
 	must(t, err)
 	slices.Sort(shown)

@@ -17,6 +17,11 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
 
@@ -45,35 +50,35 @@ const (
 )
 
 func issuerStack(key string) under {
-	o := provision.IssuerOptions{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: key}
+	o := issuer.Options{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: key}
 	return under{
 		create: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.CreateIssuer(ctx, s, o, nil)
+			_, err := issuer.Create(ctx, s, o, nil)
 			return err
 		},
 		destroy: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.DestroyIssuer(ctx, s, o, nil)
+			_, err := issuer.Destroy(ctx, s, o, nil)
 			return err
 		}}
 }
 
-var iamOptions = provision.IAMOptions{Name: cluster, InfraID: infraID, ResourceGroup: common, Location: location,
+var iamOptions = iam.Options{Name: cluster, InfraID: infraID, ResourceGroup: common, Location: location,
 	IssuerURL: "https://issuer.blob.core.windows.net/demo", EnableKMS: true}
 
 func iamStack() under {
 	return under{
 		create: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.CreateIAM(ctx, s, iamOptions, nil)
+			_, err := iam.Create(ctx, s, iamOptions, nil)
 			return err
 		},
 		destroy: func(ctx context.Context, s *azure.Session) error {
-			return provision.DestroyIAM(ctx, s, iamOptions, nil)
+			return iam.Destroy(ctx, s, iamOptions, nil)
 		}}
 }
 
 // infraStack uses the identities of the IAM stack. Its destroy knows nothing but the names.
-func infraStack(change func(*provision.InfraOptions, *azure.Session), destroy provision.DestroyOptions) under {
-	o := provision.InfraOptions{Name: cluster, InfraID: infraID, BaseDomain: domain, Location: location, AssignRoles: true,
+func infraStack(change func(*infra.Options, *azure.Session), destroy infra.DestroyOptions) under {
+	o := infra.Options{Name: cluster, InfraID: infraID, BaseDomain: domain, Location: location, AssignRoles: true,
 		Tags: map[string]string{"team": "a"}}
 	destroy.Name, destroy.InfraID = cluster, infraID
 	return under{
@@ -81,71 +86,71 @@ func infraStack(change func(*provision.InfraOptions, *azure.Session), destroy pr
 			if change != nil {
 				change(&o, s)
 			}
-			o.Identities, err = provision.CreateIAM(ctx, s, iamOptions, nil)
+			o.Identities, err = iam.Create(ctx, s, iamOptions, nil)
 			return err
 		},
 		create: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.CreateInfra(ctx, s, o, nil)
+			_, err := infra.Create(ctx, s, o, nil)
 			return err
 		},
-		destroy: func(ctx context.Context, s *azure.Session) error { return provision.DestroyInfra(ctx, s, destroy, nil) }}
+		destroy: func(ctx context.Context, s *azure.Session) error { return infra.Destroy(ctx, s, destroy, nil) }}
 }
 
 // broughtNetwork has the cluster live in the user's network.
-func broughtNetwork(o *provision.InfraOptions, s *azure.Session) {
+func broughtNetwork(o *infra.Options, s *azure.Session) {
 	o.VNetID = s.ResourceID("theirs", "Microsoft.Network/virtualNetworks", "vnet")
 	o.SubnetID = o.VNetID + "/subnets/workers"
 	o.NSGID = s.ResourceID("theirs", "Microsoft.Network/networkSecurityGroups", "nsg")
 }
 
 // broughtGroup has everything in the user's group.
-func broughtGroup(o *provision.InfraOptions, _ *azure.Session) { o.ResourceGroup = "theirs" }
+func broughtGroup(o *infra.Options, _ *azure.Session) { o.ResourceGroup = "theirs" }
 
 // dnsOptions are of a zone for which ExternalDNS signs in by workload identity. Where the resolver is, is known once the world is.
-func dnsOptions(s *azure.Session) provision.DNSOptions {
-	return provision.DNSOptions{Zone: "clusters." + domain, ResourceGroup: common, Location: location, ManagementURL: "https://issuer.example.com",
+func dnsOptions(s *azure.Session) dns.Options {
+	return dns.Options{Zone: "clusters." + domain, ResourceGroup: common, Location: location, ManagementURL: "https://issuer.example.com",
 		Resolver: resolverOf(s.SubscriptionID), DelegationWait: time.Minute}
 }
 
 func dnsStack() under {
 	return under{
 		create: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.CreateDNS(ctx, s, dnsOptions(s), nil)
+			_, err := dns.Create(ctx, s, dnsOptions(s), nil)
 			return err
 		},
 		destroy: func(ctx context.Context, s *azure.Session) error {
-			return provision.DestroyDNS(ctx, s, dnsOptions(s), false, nil)
+			return dns.Destroy(ctx, s, dnsOptions(s), false, nil)
 		}}
 }
 
 // dnsByServicePrincipal makes an application in the directory, and a file with its secret.
 func dnsByServicePrincipal(file string) under {
-	options := func(s *azure.Session) provision.DNSOptions {
+	options := func(s *azure.Session) dns.Options {
 		o := dnsOptions(s)
 		o.ManagementURL, o.ServicePrincipal, o.CredentialsPath = "", "ExternalDnsServicePrincipal", file
 		return o
 	}
 	return under{
 		create: func(ctx context.Context, s *azure.Session) error {
-			_, err := provision.CreateDNS(ctx, s, options(s), nil)
+			_, err := dns.Create(ctx, s, options(s), nil)
 			return err
 		},
 		destroy: func(ctx context.Context, s *azure.Session) error {
-			err := provision.DestroyDNS(ctx, s, options(s), false, nil)
+			err := dns.Destroy(ctx, s, options(s), false, nil)
 			return errors.Join(err, os.RemoveAll(file)) // the secret in it is of an application that is gone
 		}}
 }
 
 // wholePhase is everything in one run; each of the four parts is destroyed as by its own command.
 func wholePhase(key string) under {
-	network := infraStack(nil, provision.DestroyOptions{})
+	network := infraStack(nil, infra.DestroyOptions{})
 	parts := []under{network, dnsStack(), iamStack(), issuerStack(key)}
 	return under{composed: true,
 		create: func(ctx context.Context, s *azure.Session) error {
 			_, err := provision.CreatePrerequisites(ctx, s, provision.PrerequisitesOptions{
-				Issuer: provision.IssuerOptions{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: key},
+				Issuer: issuer.Options{Name: cluster, ResourceGroup: common, Location: location, PrivateKey: key},
 				IAM:    iamOptions, DNS: dnsOptions(s),
-				Infra: provision.InfraOptions{Name: cluster, InfraID: infraID, BaseDomain: domain, Location: location, AssignRoles: true},
+				Infra: infra.Options{Name: cluster, InfraID: infraID, BaseDomain: domain, Location: location, AssignRoles: true},
 			}, nil)
 			return err
 		},
@@ -172,10 +177,10 @@ func stacks(t testing.TB) map[string]func() under {
 		"all in one run":             func() under { return wholePhase(key) },
 		"issuer":                     func() under { return issuerStack(key) },
 		"iam":                        iamStack,
-		"infra":                      func() under { return infraStack(nil, provision.DestroyOptions{}) },
-		"infra in a brought network": func() under { return infraStack(broughtNetwork, provision.DestroyOptions{}) },
+		"infra":                      func() under { return infraStack(nil, infra.DestroyOptions{}) },
+		"infra in a brought network": func() under { return infraStack(broughtNetwork, infra.DestroyOptions{}) },
 		"infra in a brought group": func() under {
-			return infraStack(broughtGroup, provision.DestroyOptions{ResourceGroup: "theirs"})
+			return infraStack(broughtGroup, infra.DestroyOptions{ResourceGroup: "theirs"})
 		},
 	}
 }
@@ -352,7 +357,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 
 // TestStaleAssignmentIsReplaced makes the identities anew, which gives them other principals, under an infrastructure that stays.
 func TestStaleAssignmentIsReplaced(t *testing.T) {
-	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
+	s := newSite(t, infraStack(nil, infra.DestroyOptions{}))
 	iam := iamStack()
 	for _, step := range []func(context.Context, *azure.Session) error{s.stack.create, iam.destroy, s.stack.prepare, s.stack.create} {
 		_, err := s.process(0, false, step)
@@ -365,7 +370,7 @@ func TestStaleAssignmentIsReplaced(t *testing.T) {
 
 // TestVanishedGroupCountsAsDestroyed deletes groups behind our back.
 func TestVanishedGroupCountsAsDestroyed(t *testing.T) {
-	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
+	s := newSite(t, infraStack(nil, infra.DestroyOptions{}))
 	_, err := s.process(0, false, s.stack.create)
 	must(t, err)
 	_, err = s.process(0, false, func(ctx context.Context, session *azure.Session) error {
@@ -382,7 +387,7 @@ func TestVanishedGroupCountsAsDestroyed(t *testing.T) {
 
 // TestUntaggedGroupsGoOnlyWhenAdopted stands for infrastructure that another tool made with the same names.
 func TestUntaggedGroupsGoOnlyWhenAdopted(t *testing.T) {
-	s := newSite(t, infraStack(nil, provision.DestroyOptions{}))
+	s := newSite(t, infraStack(nil, infra.DestroyOptions{}))
 	put := func(id string, body azure.Resource) {
 		_, err := s.process(0, false, func(ctx context.Context, session *azure.Session) error {
 			_, err := session.Put(ctx, id, "2021-04-01", body)
@@ -401,7 +406,7 @@ func TestUntaggedGroupsGoOnlyWhenAdopted(t *testing.T) {
 		t.Errorf("without --adopt:\n%s", d)
 	}
 	var shown []string
-	adopting := infraStack(nil, provision.DestroyOptions{Adopt: true, Show: func(a provision.Adoption) { shown = append(shown, a.Resources...) }})
+	adopting := infraStack(nil, infra.DestroyOptions{Adopt: true, Show: func(a infra.Adoption) { shown = append(shown, a.Resources...) }})
 	_, err := s.process(0, false, adopting.destroy)
 	must(t, err)
 	if len(shown) != 1 || shown[0] != lb {
@@ -414,7 +419,7 @@ func TestUntaggedGroupsGoOnlyWhenAdopted(t *testing.T) {
 
 // TestGroupOfTheUserGoesOnlyWhenAsked destroys with the flag that deletes the whole group.
 func TestGroupOfTheUserGoesOnlyWhenAsked(t *testing.T) {
-	u := infraStack(broughtGroup, provision.DestroyOptions{ResourceGroup: "theirs", DeleteResourceGroup: true})
+	u := infraStack(broughtGroup, infra.DestroyOptions{ResourceGroup: "theirs", DeleteResourceGroup: true})
 	w := newWorld(t)
 	for _, step := range []func(context.Context, *azure.Session) error{u.prepare, u.create, u.destroy} {
 		_, err := w.process(0, false, step)
@@ -474,7 +479,7 @@ func TestFailuresOnTheWayConverge(t *testing.T) {
 
 // TestPreservedGroupIsEmptied: a group of our own stays when that is asked for, with nothing of ours in it.
 func TestPreservedGroupIsEmptied(t *testing.T) {
-	u := infraStack(nil, provision.DestroyOptions{PreserveResourceGroup: true})
+	u := infraStack(nil, infra.DestroyOptions{PreserveResourceGroup: true})
 	w := newWorld(t)
 	var before map[string]string
 	for _, step := range []func(context.Context, *azure.Session) error{u.prepare, u.create, u.destroy} {
@@ -493,7 +498,7 @@ func TestPreservedGroupIsEmptied(t *testing.T) {
 			left = append(left, key)
 		}
 	}
-	if len(left) != 1 || !strings.EqualFold(left[0], "arm "+w.group(provision.MainGroup(cluster, infraID))) {
+	if len(left) != 1 || !strings.EqualFold(left[0], "arm "+w.group(node.MainGroup(cluster, infraID))) {
 		t.Errorf("left: %v, want the main group alone", left)
 	}
 }

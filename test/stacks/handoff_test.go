@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 )
 
 // TestStoppedServicePrincipalIsDestroyedFromItsHandoff fails after the application and its secret are made: nothing but the hand-off
@@ -41,7 +41,7 @@ func TestStoppedServicePrincipalIsDestroyedFromItsHandoff(t *testing.T) {
 					t.Errorf("%s is left", key)
 				}
 			}
-			h, err := provision.ReadHandoff(file)
+			h, err := handoff.Read(file)
 			must(t, err)
 			if h.KnownDNS() != nil {
 				t.Errorf("the zone is still on record: %+v", h.KnownDNS())

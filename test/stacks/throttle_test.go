@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
 
@@ -99,7 +99,7 @@ func TestFiftyClustersUnderThrottling(t *testing.T) {
 func createIdentities(s *azure.Session, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	_, err := provision.CreateIAM(ctx, s, provision.IAMOptions{Name: name, InfraID: name + "-x", ResourceGroup: common, Location: location,
+	_, err := iam.Create(ctx, s, iam.Options{Name: name, InfraID: name + "-x", ResourceGroup: common, Location: location,
 		IssuerURL: "https://issuer.blob.core.windows.net/" + name}, nil)
 	return err
 }

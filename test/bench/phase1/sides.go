@@ -5,6 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+
 	_ "embed"
 	"fmt"
 	"net/http"
@@ -166,11 +172,11 @@ func (b *bench) serial(ctx context.Context, s *sides) error {
 	}
 	const name, infraID = "demo", "demo-x1"
 	_, err = provision.CreatePrerequisites(ctx, session, provision.PrerequisitesOptions{
-		Issuer: provision.IssuerOptions{Name: name, ResourceGroup: common, Location: location, KeyDirectory: w.path("keys")},
-		IAM:    provision.IAMOptions{Name: name, InfraID: infraID, ResourceGroup: common, Location: location},
-		DNS: provision.DNSOptions{Zone: zone, ResourceGroup: common, Location: location, ManagementURL: managementIssuer, CredentialsPath: w.path("azure_mgmt.json"),
+		Issuer: issuer.Options{Name: name, ResourceGroup: common, Location: location, KeyDirectory: w.path("keys")},
+		IAM:    iam.Options{Name: name, InfraID: infraID, ResourceGroup: common, Location: location},
+		DNS: dns.Options{Zone: zone, ResourceGroup: common, Location: location, ManagementURL: managementIssuer, CredentialsPath: w.path("azure_mgmt.json"),
 			Resolver: w.server.DNSAddr(), DelegationWait: time.Minute},
-		Infra: provision.InfraOptions{Name: name, InfraID: infraID, BaseDomain: parentZone, Location: location, AssignRoles: true},
+		Infra: infra.Options{Name: name, InfraID: infraID, BaseDomain: parentZone, Location: location, AssignRoles: true},
 	}, func(stack.Event) {})
 	took := time.Since(begin)
 	if err != nil {

@@ -1,0 +1,381 @@
+// Package dns is the stack of the zone for the hosted clusters' endpoints: its delegation, and the identity of ExternalDNS.
+package dns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+const (
+	// Built-in roles on the zone.
+	roleReader      = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+	ZoneContributor = "befefa01-2a29-4197-83a8-272ff33ce314"
+
+	// The service account that ExternalDNS runs as, and the audience of its tokens.
+	Subject             = "system:serviceaccount:hypershift:external-dns"
+	externalDNSAudience = "api://AzureADTokenExchange"
+
+	delegationTTL = 300
+	passwordLife  = 365 * 24 * time.Hour
+	passwordLabel = "external-dns" // of the secrets that are ours
+)
+
+// How ExternalDNS signs in.
+const (
+	ByWorkloadIdentity = "WorkloadIdentity"
+	ByServicePrincipal = "ServicePrincipal"
+)
+
+// Stack is the name of the stack in an inventory.
+const Stack = "dns"
+
+// Options describe the zone that the hosted clusters' endpoints are published in.
+type Options struct {
+	Zone             string
+	ResourceGroup    string // persistent group
+	Location         string // of the group, where it must be made
+	ParentZoneID     string // "" looks for it in the subscription
+	SkipDelegation   bool   // the parent is not in Azure, or not ours
+	ManagementURL    string // issuer of the management cluster's tokens: ExternalDNS by workload identity
+	ServicePrincipal string // name of the application: ExternalDNS by service principal
+	CredentialsPath  string // where its credentials, or the workload identity's settings, are written
+	Resolver         string // HOST:PORT of the DNS server to ask; "" is the system's
+	DelegationWait   time.Duration
+	Tags             map[string]string
+}
+
+// Validate names the flag that is wrong.
+func (o Options) Validate() error {
+	switch {
+	case !rules.IsDomain(o.Zone):
+		return fmt.Errorf("--dns-zone-name %q is not a domain name such as clusters.example.com", o.Zone)
+	case o.ResourceGroup == "":
+		return errors.New("--resource-group-name is required: the persistent resource group")
+	case o.ParentZoneID != "" && o.SkipDelegation:
+		return errors.New("--parent-zone-id and --skip-delegation exclude each other")
+	case o.ManagementURL != "" && o.ServicePrincipal != "":
+		return errors.New("--management-issuer-url and --service-principal-name exclude each other: ExternalDNS signs in in one way")
+	case o.ServicePrincipal != "" && o.CredentialsPath == "":
+		return errors.New("--external-dns-credentials is required with --service-principal-name: the file to write")
+	}
+	if err := rules.FirstError(rules.Group("--resource-group-name", o.ResourceGroup), rules.IssuerURL("--management-issuer-url", o.ManagementURL),
+		checkResolver(o.Resolver), rules.Tags("--tags", o.Tags)); err != nil {
+		return err
+	}
+	if o.ParentZoneID != "" {
+		parent, err := azure.ParseID(o.ParentZoneID)
+		if err != nil {
+			return fmt.Errorf("--parent-zone-id: %w", err)
+		}
+		if !strings.HasSuffix(strings.ToLower(o.Zone), "."+strings.ToLower(parent.Name)) {
+			return fmt.Errorf("--parent-zone-id: %s is not above %s", parent.Name, o.Zone)
+		}
+	}
+	return nil
+}
+
+// zoneStack carries what the nodes share. The zone's name servers and the client id are known once Azure has made them.
+type zoneStack struct {
+	Options
+	s           *azure.Session
+	mu          sync.Mutex
+	out         Output
+	principalID string // of ExternalDNS's identity
+}
+
+func newZoneStack(s *azure.Session, o Options) *zoneStack {
+	d := &zoneStack{Options: o, s: s, out: Output{Zone: o.Zone, ZoneID: s.ResourceID(o.ResourceGroup, node.TypeDNS, o.Zone), ParentZoneID: o.ParentZoneID}}
+	switch {
+	case o.ManagementURL != "":
+		d.out.ExternalDNS, d.out.ManagementURL, d.out.CredentialsPath = ByWorkloadIdentity, o.ManagementURL, o.CredentialsPath
+	case o.ServicePrincipal != "":
+		d.out.ExternalDNS, d.out.Application, d.out.CredentialsPath = ByServicePrincipal, o.ServicePrincipal, o.CredentialsPath
+	}
+	return d
+}
+
+// Expected is what is known of a zone before it is made.
+func Expected(s *azure.Session, o Options) *Output { return &newZoneStack(s, o).out }
+
+// Nodes are the nodes without what is asked before, and the output that they fill.
+func Nodes(s *azure.Session, o Options) ([]*stack.Node, *Output) {
+	d := newZoneStack(s, o)
+	return d.nodes(), &d.out
+}
+
+// parentZone is the closest zone above the domain in the subscription, or "".
+func parentZone(ctx context.Context, s *azure.Session, domain string) (string, error) {
+	zones, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/Microsoft.Network/dnszones", node.APIDNS, "")
+	if err != nil {
+		return "", err
+	}
+	best := azure.Resource{}
+	for _, z := range zones {
+		if strings.HasSuffix(strings.ToLower(domain), "."+strings.ToLower(z.Name)) && len(z.Name) > len(best.Name) {
+			best = z
+		}
+	}
+	return best.ID, nil
+}
+
+// Create makes the zone, its delegation and ExternalDNS's identity, and asks real DNS whether the delegation answers.
+func Create(ctx context.Context, s *azure.Session, o Options, progress func(stack.Event)) (*Output, error) {
+	d := newZoneStack(s, o)
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	return &d.out, stack.Create(ctx, d.guardedNodes(), node.Options(progress))
+}
+
+// Plan says what CreateDNS would do.
+func Plan(ctx context.Context, s *azure.Session, o Options) ([]stack.Step, error) {
+	d := newZoneStack(s, o)
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	return stack.Plan(ctx, d.guardedNodes())
+}
+
+// guardedNodes are the nodes with what is asked before the first of them is written.
+func (d *zoneStack) guardedNodes() []*stack.Node {
+	return node.Guarded(d.s, d.Location, d.nodes(), func() []*stack.Node { return newZoneStack(d.s, d.Options).nodes() })
+}
+
+func (d *zoneStack) nodes() []*stack.Node {
+	nodes := []*stack.Node{node.Group(d.s, "group", d.ResourceGroup, d.Location, d.Tags, true), d.zoneNode()}
+	if !d.SkipDelegation {
+		delegation := d.delegationNode()
+		nodes = append(nodes, delegation, d.answersNode(delegation.ID))
+		if d.out.ParentZoneID == "" {
+			// Nothing is written before it has been found.
+			nodes[0].DependsOn, nodes[0].Ahead = []string{parentNode}, true
+			nodes = append(nodes, d.parentNode(delegation))
+		}
+	}
+	switch d.out.ExternalDNS {
+	case ByWorkloadIdentity:
+		nodes = append(nodes, d.workloadIdentityNodes()...)
+	case ByServicePrincipal:
+		nodes = append(nodes, d.servicePrincipalNodes()...)
+	}
+	return nodes
+}
+
+const parentNode = "parent"
+
+// parentNode finds the zone that the delegation is made in.
+func (d *zoneStack) parentNode(delegation *stack.Node) *stack.Node {
+	return &stack.Node{ID: parentNode, Kind: "parent DNS zone", Name: "of " + d.Zone, Brought: true,
+		Observe: func(ctx context.Context) (stack.State, error) {
+			parent, err := parentZone(ctx, d.s, d.Zone)
+			if err == nil && parent == "" {
+				err = fmt.Errorf("no public DNS zone above %s in subscription %s; give --parent-zone-id, or --skip-delegation to make the NS records elsewhere", d.Zone, d.s.SubscriptionID)
+			}
+			if err != nil {
+				return stack.Missing, err
+			}
+			d.out.ParentZoneID = parent
+			delegation.Resource = d.delegationID()
+			return stack.Current, nil
+		}}
+}
+
+func (d *zoneStack) zoneNode() *stack.Node {
+	return node.Resource{Session: d.s, ID: d.out.ZoneID, API: node.APIDNS,
+		Body: func() azure.Resource {
+			return azure.Resource{Location: "global", Tags: node.WithTag(d.Tags, node.StackTag("dns", "zone"))}
+		},
+		Found: func(r *azure.Resource) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.out.NameServers = NameServersOf(r)
+		},
+	}.Node("zone", "DNS zone", d.Zone, "group")
+}
+
+func NameServersOf(zone *azure.Resource) []string {
+	var names []string
+	list, _ := zone.Properties["nameServers"].([]any)
+	for _, entry := range list {
+		if text, ok := entry.(string); ok {
+			names = append(names, normalHost(text))
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (d *zoneStack) nameServers() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.out.NameServers)
+}
+
+// DelegationID is the NS record set of a zone in its parent; its name is what the zone adds to the parent's. It is "" without a parent.
+func DelegationID(zone, parentZoneID string) string {
+	parent, err := azure.ParseID(parentZoneID)
+	if err != nil {
+		return ""
+	}
+	return parentZoneID + "/NS/" + zone[:len(zone)-len(parent.Name)-1]
+}
+
+func (d *zoneStack) delegationID() string { return DelegationID(d.Zone, d.out.ParentZoneID) }
+
+// delegationNode asks for the parent zone when it runs: the same run may find it.
+func (d *zoneStack) delegationNode() *stack.Node {
+	n := d.delegation().Node("delegation", "NS record set", d.Zone, "zone")
+	n.Observe = func(ctx context.Context) (stack.State, error) { return d.delegation().Observe(ctx) }
+	n.Apply = func(ctx context.Context) error { return d.delegation().Apply(ctx) }
+	return n
+}
+
+func (d *zoneStack) delegation() node.Resource {
+	return node.Resource{Session: d.s, ID: d.delegationID(), API: node.APIDNS,
+		Body: func() azure.Resource {
+			var records []any
+			for _, name := range d.nameServers() {
+				records = append(records, map[string]any{"nsdname": name + "."})
+			}
+			return azure.Resource{Properties: map[string]any{"TTL": delegationTTL, "NSRecords": records,
+				"metadata": map[string]any{zoneMetadata: strings.ToLower(d.Zone)}}}
+		},
+		Current: func(r *azure.Resource) bool { return slices.Equal(DelegatedTo(r), d.nameServers()) },
+	}
+}
+
+// zoneMetadata marks the NS records that we made in a parent zone.
+const zoneMetadata = "hypershift_zone"
+
+func DelegatedTo(r *azure.Resource) []string {
+	var names []string
+	list, _ := r.Properties["NSRecords"].([]any)
+	for _, entry := range list {
+		if record, ok := entry.(map[string]any); ok {
+			text, _ := record["nsdname"].(string)
+			names = append(names, normalHost(text))
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+func identityName(zone string) string {
+	return "external-dns-" + strings.ReplaceAll(strings.ToLower(zone), ".", "-")
+}
+
+func (d *zoneStack) identityName() string { return identityName(d.Zone) }
+
+func (d *zoneStack) identityID() string {
+	return d.s.ResourceID(d.ResourceGroup, node.TypeIdentity, d.identityName())
+}
+
+// CredentialID is the federated credential of ExternalDNS for a zone of a group.
+func CredentialID(s *azure.Session, group, zone string) string {
+	return s.ResourceID(group, node.TypeIdentity, identityName(zone)) + "/federatedIdentityCredentials/external-dns"
+}
+
+func (d *zoneStack) setClient(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out.ClientID = id
+}
+
+func (d *zoneStack) setPrincipal(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.principalID = id
+}
+
+// principal is the object id of ExternalDNS's identity; that of a service principal is asked for.
+func (d *zoneStack) principal(ctx context.Context) (string, error) {
+	d.mu.Lock()
+	known := d.principalID
+	d.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	return d.s.PrincipalOf(ctx, d.client())
+}
+
+func (d *zoneStack) client() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.ClientID
+}
+
+func (d *zoneStack) workloadIdentityNodes() []*stack.Node {
+	account := node.Resource{Session: d.s, ID: d.identityID(), API: node.APIIdentity,
+		Body: func() azure.Resource {
+			return azure.Resource{Location: d.Location, Tags: node.WithTag(d.Tags, node.StackTag("dns", "external-dns"))}
+		},
+		Found: func(r *azure.Resource) {
+			d.setClient(r.Property("clientId"))
+			d.setPrincipal(r.Property("principalId"))
+		},
+	}.Node("identity", "managed identity", d.identityName(), "group")
+	credential := identity.FederatedNode(d.s, CredentialID(d.s, d.ResourceGroup, d.Zone), Federation(d.ManagementURL), "credential", "identity")
+	nodes := []*stack.Node{account, credential,
+		d.roleNode("role/zone", "DNS Zone Contributor", ZoneContributor, d.out.ZoneID, "identity"),
+		// ExternalDNS lists the zones of the group.
+		d.roleNode("role/group", "Reader", roleReader, d.s.GroupID(d.ResourceGroup), "identity")}
+	if d.CredentialsPath != "" {
+		nodes = append(nodes, d.settingsNode())
+	}
+	return nodes
+}
+
+func (d *zoneStack) servicePrincipalNodes() []*stack.Node {
+	return []*stack.Node{d.applicationNode(),
+		d.roleNode("role/reader", "Reader", roleReader, d.out.ZoneID, "application"),
+		d.roleNode("role/contributor", "Contributor", roles.Contributor, d.out.ZoneID, "application")}
+}
+
+func (d *zoneStack) roleNode(nodeID, name, role, scope, principal string) *stack.Node {
+	return node.Assignment(d.s, nodeID, name, func(ctx context.Context) (azure.Assignment, error) {
+		object, err := d.principal(ctx)
+		return azure.Assignment{Name: azure.AssignmentName("external-dns", name, scope+"/"+d.Zone), Scope: scope, RoleGUID: role, PrincipalID: object}, err
+	}, "zone", principal)
+}
+
+// Federation accepts the tokens of ExternalDNS's service account in the management cluster.
+func Federation(issuerURL string) identity.Federation {
+	return identity.Federation{Issuer: issuerURL, Subject: Subject, Audience: externalDNSAudience}
+}
+
+// Output is the part of the zone and of ExternalDNS.
+type Output struct {
+	Zone            string   `json:"zone"`
+	ZoneID          string   `json:"zoneID"`
+	NameServers     []string `json:"nameServers,omitempty"`
+	ParentZoneID    string   `json:"parentZoneID,omitempty"` // "" when the delegation is made elsewhere
+	ExternalDNS     string   `json:"externalDNS,omitempty"`  // WorkloadIdentity, ServicePrincipal or ""
+	ClientID        string   `json:"clientID,omitempty"`
+	ManagementURL   string   `json:"managementIssuerURL,omitempty"`
+	Application     string   `json:"application,omitempty"`
+	CredentialsPath string   `json:"credentialsPath,omitempty"`
+}
+
+func checkResolver(resolver string) error {
+	if resolver == "" {
+		return nil
+	}
+	if host, port, err := net.SplitHostPort(resolver); err != nil || host == "" || port == "" {
+		return fmt.Errorf("--dns-resolver %q is not HOST:PORT", resolver)
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+// Package issuer is the stack of an OIDC issuer: key pair, storage account, container and the two documents that Azure reads.
+package issuer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
+)
+
+const (
+	DiscoveryPath = ".well-known/openid-configuration"
+	KeysPath      = "openid/v1/jwks"
+
+	// roleBlobDataContributor is the built-in role Storage Blob Data Contributor.
+	roleBlobDataContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+
+	// clusterMetadata is the member of a container's metadata that names the cluster whose issuer it holds: containers have no tags.
+	clusterMetadata = "hypershift_cluster"
+)
+
+// Stack is the name of the stack in an inventory.
+const Stack = "oidc-issuer"
+
+// Options describe the issuer of one hosted cluster, or of several with Shared.
+type Options struct {
+	Name           string // hosted cluster; the container's name
+	ResourceGroup  string // persistent group
+	Location       string
+	StorageAccount string // "" derives one from the subscription and group
+	Shared         bool   // container named as the account: one issuer for many clusters
+	KeyDirectory   string // where the key pair is, or is written
+	PrivateKey     string // the user's own files, never written; "" for those of KeyDirectory
+	PublicKey      string
+	Tags           map[string]string
+}
+
+var (
+	accountPattern   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+)
+
+// Validate names the field that is wrong.
+func (o Options) Validate() error {
+	switch {
+	case o.Name == "" && !o.Shared:
+		return errors.New("--name is required: it names the hosted cluster")
+	case !o.Shared && (len(o.Name) < 3 || len(o.Name) > 63 || !containerPattern.MatchString(o.Name)):
+		return fmt.Errorf("--name %q cannot name a blob container, which has 3 to 63 lower-case letters, digits and single dashes; choose another name, or --shared", o.Name)
+	case o.ResourceGroup == "":
+		return errors.New("--resource-group-name is required: the persistent resource group")
+	case o.StorageAccount != "" && !accountPattern.MatchString(o.StorageAccount):
+		return fmt.Errorf("--storage-account-name %q must be 3 to 24 lower-case letters and digits", o.StorageAccount)
+	case o.PublicKey != "" && o.PrivateKey == "":
+		return errors.New("--public-key needs --private-key: the documents are checked against the key that signs")
+	}
+	return rules.FirstError(rules.Group("--resource-group-name", o.ResourceGroup), rules.Tags("--tags", o.Tags))
+}
+
+// Issuer is what exists once the stack is there.
+type Issuer struct {
+	URL            string `json:"issuerURL"`
+	StorageAccount string `json:"storageAccount"`
+	Container      string `json:"container"`
+	PrivateKeyPath string `json:"privateKeyPath"`
+	PublicKeyPath  string `json:"publicKeyPath"`
+}
+
+// AccountName derives a storage account name that is the same on every run for one group of one subscription.
+func AccountName(subscriptionID, group string) string {
+	sum := sha256.Sum256([]byte(subscriptionID + "/" + group))
+	return "hypershift" + hex.EncodeToString(sum[:])[:12]
+}
+
+// Resolve says where the issuer of these options is, whether it exists or not.
+func (o Options) Resolve(s *azure.Session) Issuer {
+	account := o.StorageAccount
+	if account == "" {
+		account = AccountName(s.SubscriptionID, o.ResourceGroup)
+	}
+	container := o.Name
+	if o.Shared {
+		container = account
+	}
+	private, public := o.PrivateKey, o.PublicKey
+	if private == "" {
+		private = filepath.Join(o.KeyDirectory, signing.PrivateFile)
+	}
+	if public == "" && o.PrivateKey == "" {
+		public = filepath.Join(o.KeyDirectory, signing.PublicFile)
+	}
+	return Issuer{
+		URL:            s.BlobEndpoint(account) + "/" + container,
+		StorageAccount: account, Container: container, PrivateKeyPath: private, PublicKeyPath: public,
+	}
+}
+
+// signer is the user's own key, or the pair in the key directory, made when there is none.
+func (o Options) signer(issuer Issuer) (*rsa.PrivateKey, error) {
+	if o.PrivateKey == "" {
+		return signing.EnsurePair(issuer.PrivateKeyPath, issuer.PublicKeyPath)
+	}
+	return o.ownSigner()
+}
+
+func (o Options) ownSigner() (*rsa.PrivateKey, error) {
+	key, err := signing.ReadPrivate(o.PrivateKey)
+	if err == nil && o.PublicKey != "" {
+		err = signing.CheckPublicFile(o.PublicKey, key)
+	}
+	return key, err
+}
+
+// SigningKey is the key whose public half is published. A pair that has to be made is made beside the work in Azure, for its primes
+// take about a second to find.
+type SigningKey struct {
+	issuer Issuer
+	key    *rsa.PublicKey // nil until it is made
+}
+
+// SigningKey reads the key, so that one that does not fit is refused before anything is made.
+func (o Options) SigningKey(issuer Issuer) (*SigningKey, error) {
+	read := o.ownSigner
+	if o.PrivateKey == "" {
+		read = func() (*rsa.PrivateKey, error) { return signing.ReadPair(issuer.PrivateKeyPath, issuer.PublicKeyPath) }
+	}
+	key, err := read()
+	k := &SigningKey{issuer: issuer}
+	if key != nil {
+		k.key = &key.PublicKey
+	}
+	return k, err
+}
+
+// AsIs is the key as it is now, whatever becomes of it.
+func (k *SigningKey) AsIs() *SigningKey { return &SigningKey{issuer: k.issuer, key: k.key} }
+
+const keyNode = "key"
+
+func (k *SigningKey) node() *stack.Node {
+	return &stack.Node{ID: keyNode, Kind: "signing key", Name: k.issuer.PrivateKeyPath,
+		Observe: func(context.Context) (stack.State, error) {
+			switch {
+			case k.key == nil:
+				return stack.Missing, nil
+			case k.issuer.PublicKeyPath != "" && !wholefile.Exists(k.issuer.PublicKeyPath):
+				return stack.Drifted, nil
+			}
+			return stack.Current, nil
+		},
+		Apply: func(context.Context) error {
+			key, err := signing.EnsurePair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
+			if err == nil {
+				k.key = &key.PublicKey
+			}
+			return err
+		}}
+}
+
+// Create makes the key pair, the account, the container and the documents, and reads the documents anonymously before it
+// reports success.
+func Create(ctx context.Context, s *azure.Session, o Options, progress stack.Progress) (Issuer, error) {
+	if err := o.Validate(); err != nil {
+		return Issuer{}, err
+	}
+	issuer := o.Resolve(s)
+	key, err := o.SigningKey(issuer)
+	if err != nil {
+		return Issuer{}, err
+	}
+	return issuer, ExplainPublicAccess(issuer, stack.Create(ctx, guarded(s, o, issuer, key), node.Options(progress)))
+}
+
+// Plan says what CreateIssuer would do; it writes nothing, not even a key.
+func Plan(ctx context.Context, s *azure.Session, o Options) ([]stack.Step, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	issuer := o.Resolve(s)
+	key, err := o.SigningKey(issuer)
+	if err != nil {
+		return nil, err
+	}
+	return stack.Plan(ctx, guarded(s, o, issuer, key))
+}
+
+// guarded are the nodes with what is asked before the first of them is written, be it a file.
+func guarded(s *azure.Session, o Options, issuer Issuer, key *SigningKey) []*stack.Node {
+	nodes := append(Nodes(s, o, issuer, key), PublishedNode(s, o, issuer, key))
+	return node.Guarded(s, o.Location, nodes, func() []*stack.Node { return Nodes(s, o, issuer, key.AsIs()) })
+}
+
+// PublishedNode refuses a key that is not the one published already, before it is made: replacing the published one would have the
+// tokens of a running cluster refused.
+func PublishedNode(s *azure.Session, o Options, issuer Issuer, signer *SigningKey) *stack.Node {
+	ours := signer.key // the run itself may set the other one
+	return &stack.Node{ID: "published", Kind: "published keys", Name: issuer.URL, Brought: true,
+		Observe: func(ctx context.Context) (stack.State, error) {
+			_, err := s.Get(ctx, accountID(s, o, issuer), node.APIStorage)
+			if azure.IsNotFound(err) {
+				return stack.Current, nil // where there is no account, its name may not even resolve
+			}
+			set, err := PublishedKeys(ctx, s, issuer.URL)
+			if errors.Is(err, ErrNoKeySet) {
+				return stack.Current, nil
+			}
+			if err == nil && (ours == nil || !set.Has(ours)) {
+				err = otherKey(issuer, set)
+			}
+			return stack.Current, err
+		}}
+}
+
+func otherKey(issuer Issuer, set *signing.KeySet) error {
+	return fmt.Errorf("%[1]s publishes another key than that of %[2]s (key id %[3]s), so another cluster of this name is in use: give --output-dir with the folder of its key, or the key with --private-key; "+
+		"choose another --name for another cluster; change keys with `hypershift rotate oidc-issuer azure`; or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first",
+		issuer.URL, issuer.PrivateKeyPath, set.IDs()[0])
+}
+
+// ExplainPublicAccess adds the ways that are left where nobody may allow public blobs.
+func ExplainPublicAccess(issuer Issuer, err error) error {
+	if code := azure.CodeOf(err); code != "PublicAccessNotPermitted" && code != "RequestDisallowedByPolicy" {
+		return err
+	}
+	return fmt.Errorf("%w. Where policy forbids public blobs, publish the two documents at another https address that Entra can read: "+
+		"a static website (az storage blob service-properties update --account-name %s --static-website; container $web) or a custom domain. "+
+		"Run this command with --issuer-url ADDRESS to write the documents for that address and to check them there, "+
+		"then pass it to the other commands as --oidc-issuer-url", err, issuer.StorageAccount)
+}
+
+func accountID(s *azure.Session, o Options, issuer Issuer) string {
+	return s.ResourceID(o.ResourceGroup, node.TypeStorage, issuer.StorageAccount)
+}
+
+func containerID(accountID string, issuer Issuer) string {
+	return accountID + "/blobServices/default/containers/" + issuer.Container
+}
+
+func Nodes(s *azure.Session, o Options, issuer Issuer, key *SigningKey) []*stack.Node {
+	id := accountID(s, o, issuer)
+	container := containerNode(s, id, issuer)
+	mayWrite := node.Assignment(s, "role", "Storage Blob Data Contributor", func(ctx context.Context) (azure.Assignment, error) {
+		principal, err := s.OwnPrincipal(ctx)
+		return blobWriter(principal, id), err
+	}, "account")
+	return []*stack.Node{node.Group(s, "group", o.ResourceGroup, o.Location, o.Tags, true), accountNode(s, o, id, issuer), container, mayWrite,
+		key.node(), discoveryNode(s, issuer), keysNode(s, issuer, key)}
+}
+
+// containerNode marks the container as ours only where it makes it.
+func containerNode(s *azure.Session, account string, issuer Issuer) *stack.Node {
+	properties := map[string]any{"publicAccess": "Container", "metadata": map[string]any{clusterMetadata: issuer.Container}}
+	return node.Resource{Session: s, ID: containerID(account, issuer), API: node.APIStorage,
+		Body: func() azure.Resource { return azure.Resource{Properties: properties} },
+		Current: func(r *azure.Resource) bool {
+			if !ourContainer(r, issuer) {
+				properties = map[string]any{"publicAccess": "Container"}
+			}
+			return r.Property("publicAccess") == "Container"
+		},
+	}.Node("container", "blob container", issuer.Container, "account")
+}
+
+// blobWriter lets the one who runs the command upload with his Entra token.
+func blobWriter(who azure.Principal, accountID string) azure.Assignment {
+	return azure.Assignment{Name: azure.AssignmentName(who.ObjectID, "oidc-issuer", accountID), Scope: accountID,
+		RoleGUID: roleBlobDataContributor, PrincipalID: who.ObjectID, PrincipalType: who.Type}
+}
+
+// accountNode keeps what a storage account of the user has beside the one property that we need.
+func accountNode(s *azure.Session, o Options, id string, issuer Issuer) *stack.Node {
+	var theirs *azure.Resource
+	return node.Resource{Session: s, ID: id, API: node.APIStorage,
+		Body: func() azure.Resource {
+			if theirs != nil {
+				out := *theirs
+				out.Properties = map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": theirs.Properties["minimumTlsVersion"],
+					"supportsHttpsTrafficOnly": true}
+				return out
+			}
+			return azure.Resource{Location: o.Location, Kind: "StorageV2", SKU: map[string]any{"name": "Standard_LRS"}, Tags: node.WithTag(o.Tags, issuerTag),
+				Properties: map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true}}
+		},
+		Current: func(r *azure.Resource) bool {
+			theirs = r
+			return r.Properties["allowBlobPublicAccess"] == true
+		},
+	}.Node("account", "storage account", issuer.StorageAccount, "group")
+}
+
+// issuerTag marks a storage account that we made; it may hold the issuers of many clusters.
+var issuerTag = node.StackTag("oidc-issuer", "account")
+
+func discoveryNode(s *azure.Session, issuer Issuer) *stack.Node {
+	want, err := encodeDiscovery(issuer.URL)
+	return document(s, issuer, DiscoveryPath, func(got []byte) (bool, error) { return bytes.Equal(got, want), err }, func() ([]byte, error) { return want, err })
+}
+
+// keysNode publishes the key. A document that has further keys stays, for it is one of a rotation; one that lacks ours while it
+// has others belongs to another key, and replacing it would have the tokens of a running cluster refused.
+func keysNode(s *azure.Session, issuer Issuer, signer *SigningKey) *stack.Node {
+	current := func(got []byte) (bool, error) {
+		set, err := signing.ParseKeySet(got)
+		if err != nil || signer.key == nil {
+			return false, nil // not a key set: ours replaces it
+		}
+		if !set.Has(signer.key) {
+			return false, otherKey(issuer, set)
+		}
+		return true, nil
+	}
+	n := document(s, issuer, KeysPath, current, func() ([]byte, error) {
+		documents, err := documents(issuer.URL, signer.key)
+		return documents[KeysPath], err
+	})
+	n.DependsOn = append(n.DependsOn, keyNode)
+	return n
+}
+
+// document is the node of a blob that anyone may read; observing is the anonymous read that Entra will do.
+func document(s *azure.Session, issuer Issuer, path string, current func([]byte) (bool, error), content func() ([]byte, error)) *stack.Node {
+	url := issuer.URL + "/" + path
+	observe := func(ctx context.Context) (stack.State, error) {
+		got, status, err := s.ReadPublic(ctx, url)
+		if err != nil {
+			return stack.Missing, azure.Wrap("read anonymously", url, err)
+		}
+		if status != http.StatusOK {
+			return stack.Missing, nil
+		}
+		same, err := current(got)
+		if same {
+			return stack.Current, err
+		}
+		return stack.Drifted, err
+	}
+	return &stack.Node{ID: path, Kind: "issuer document", Name: path, DependsOn: []string{"container", "role"}, Within: "container",
+		Observe: observe,
+		Apply: func(ctx context.Context) error {
+			raw, err := content()
+			if err != nil {
+				return err
+			}
+			if err := s.UploadBlob(ctx, issuer.StorageAccount, issuer.Container, path, "application/json", raw); err != nil {
+				return err
+			}
+			if state, err := observe(ctx); err != nil || state == stack.Current {
+				return err
+			}
+			return &azure.Error{Op: "read anonymously", Resource: url, Cause: "the document was uploaded but cannot be read without signing in",
+				Remedy: "allow public blob access on the storage account", Code: "PublicAccessNotPermitted", Kind: azure.Terminal}
+		},
+		Delete: func(ctx context.Context) error {
+			return s.DeleteBlob(ctx, issuer.StorageAccount, issuer.Container, path)
+		}}
+}

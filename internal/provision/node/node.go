@@ -1,0 +1,187 @@
+// Package node makes nodes of Azure resources for the engine of stacks: what a resource must look like, where it lives, and what is asked before
+// the first write.
+package node
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
+)
+
+// API versions of the resource providers.
+const (
+	APIGroups      = "2021-04-01"
+	APIIdentity    = "2023-01-31"
+	APINetwork     = "2023-11-01"
+	APIDNS         = "2018-05-01"
+	APIPrivateDNS  = "2020-06-01"
+	APIStorage     = "2023-01-01"
+	TypeVNet       = "Microsoft.Network/virtualNetworks"
+	TypeNSG        = "Microsoft.Network/networkSecurityGroups"
+	TypePublicIP   = "Microsoft.Network/publicIPAddresses"
+	TypeLB         = "Microsoft.Network/loadBalancers"
+	TypePrivateDNS = "Microsoft.Network/privateDnsZones"
+	TypeDNS        = "Microsoft.Network/dnsZones"
+	TypeIdentity   = "Microsoft.ManagedIdentity/userAssignedIdentities"
+	TypeStorage    = "Microsoft.Storage/storageAccounts"
+)
+
+// Options turns a progress function into the engine's options.
+func Options(progress stack.Progress) stack.Options {
+	return stack.Options{Progress: progress, Judge: judge}
+}
+
+// transientTries bounds the repeats of what should pass at once: the SDK has tried each of them four times already. What
+// waits for Azure, throttling as well, has the engine's full patience.
+const transientTries = 5
+
+// freshTries bounds the wait for a group or parent that this run has made to be known everywhere: about half a minute.
+const freshTries = 10
+
+func judge(err error, try int, fresh bool) stack.Verdict {
+	if fresh && azure.IsParentMissing(err) && try < freshTries {
+		return stack.Again
+	}
+	switch azure.KindOf(err) {
+	case azure.Waiting:
+		return stack.Again
+	case azure.Transient:
+		if try < transientTries {
+			return stack.Again
+		}
+	}
+	return stack.Stop
+}
+
+// Resource is the node of an ordinary ARM resource: it is there when a GET finds it and every wanted top-level
+// property, read by current, agrees.
+type Resource struct {
+	Session *azure.Session
+	ID, API string
+	Body    func() azure.Resource
+	Current func(*azure.Resource) bool // nil: being there is enough
+	Found   func(*azure.Resource)      // called with what stands there, before and after a write
+}
+
+// Node makes the node. The first dependency is what the resource lives in: its group, or its parent.
+func (r Resource) Node(id, kind, name string, dependsOn ...string) *stack.Node {
+	n := &stack.Node{ID: id, Kind: kind, Name: name, Resource: r.ID, DependsOn: dependsOn,
+		Observe: r.Observe, Apply: r.Apply,
+		Delete: func(ctx context.Context) error { return r.Session.Delete(ctx, r.ID, r.API) }}
+	if len(dependsOn) > 0 {
+		n.Within = dependsOn[0]
+	}
+	return n
+}
+
+func (r Resource) Observe(ctx context.Context) (stack.State, error) {
+	got, err := r.Session.Get(ctx, r.ID, r.API)
+	if azure.IsNotFound(err) {
+		return stack.Missing, nil
+	}
+	if err != nil {
+		return stack.Missing, err
+	}
+	if unfinished(got) || r.Current != nil && !r.Current(got) {
+		return stack.Drifted, nil
+	}
+	r.note(got)
+	return stack.Current, nil
+}
+
+// unfinished is what an operation has left that failed: Azure shows it, and it does not work until it is written again.
+func unfinished(got *azure.Resource) bool {
+	state := got.Property("provisioningState")
+	return state == "Failed" || state == "Canceled"
+}
+
+func (r Resource) Apply(ctx context.Context) error {
+	if r.Found == nil {
+		return r.Session.PutAway(ctx, r.ID, r.API, r.Body())
+	}
+	made, err := r.Session.Put(ctx, r.ID, r.API, r.Body())
+	if err == nil {
+		r.note(made)
+	}
+	return err
+}
+
+func (r Resource) note(got *azure.Resource) {
+	if r.Found != nil {
+		r.Found(got)
+	}
+}
+
+// Group is the node of a resource group. A persistent one outlives every stack, so it is never deleted by one.
+func Group(s *azure.Session, nodeID, name, location string, tags map[string]string, persistent bool) *stack.Node {
+	n := Resource{Session: s, ID: s.GroupID(name), API: APIGroups, Body: func() azure.Resource {
+		return azure.Resource{Location: location, Tags: maps.Clone(tags)}
+	}}.Node(nodeID, "resource group", name)
+	if persistent {
+		n.Delete = nil
+	}
+	return n
+}
+
+// Brought is the node of a resource that belongs to the user.
+func Brought(s *azure.Session, nodeID, kind, id, api string, found func(*azure.Resource)) *stack.Node {
+	r := Resource{Session: s, ID: id, API: api, Found: found}
+	n := r.Node(nodeID, kind, id)
+	n.Brought, n.Apply, n.Delete = true, nil, nil
+	// Azure's answer says whether the resource is missing, or its group.
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		got, err := s.Get(ctx, id, api)
+		if err != nil {
+			return stack.Missing, err
+		}
+		r.note(got)
+		return stack.Current, nil
+	}
+	return n
+}
+
+// Assignment is the node of a role assignment; the principal is asked for when it is needed because it may be made by the same
+// stack. The first dependency is what the assignment's scope is.
+func Assignment(s *azure.Session, nodeID, name string, wanted func(context.Context) (azure.Assignment, error), dependsOn ...string) *stack.Node {
+	return AssignmentAmong(s.NewAssignments(), s, nodeID, name, wanted, dependsOn...)
+}
+
+// AssignmentAmong is assignment with a view that several nodes share.
+func AssignmentAmong(all *azure.Assignments, s *azure.Session, nodeID, name string, wanted func(context.Context) (azure.Assignment, error), dependsOn ...string) *stack.Node {
+	n := &stack.Node{ID: nodeID, Kind: "role assignment", Name: name, DependsOn: dependsOn}
+	if len(dependsOn) > 0 {
+		n.Within = dependsOn[0]
+	}
+	known := func(ctx context.Context) (azure.Assignment, error) {
+		a, err := wanted(ctx)
+		if err == nil {
+			n.Resource = a.ID()
+		}
+		return a, err
+	}
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		a, err := known(ctx)
+		if err != nil {
+			return stack.Missing, err
+		}
+		state, err := all.Observe(ctx, a)
+		return map[azure.AssignmentState]stack.State{azure.AssignmentPresent: stack.Current, azure.AssignmentStale: stack.Drifted}[state], err
+	}
+	n.Apply = func(ctx context.Context) error {
+		a, err := known(ctx)
+		if err != nil {
+			return err
+		}
+		return s.Assign(ctx, a)
+	}
+	n.Delete = func(ctx context.Context) error {
+		a, err := known(ctx)
+		if err != nil {
+			return err
+		}
+		return s.Unassign(ctx, a)
+	}
+	return n
+}
