@@ -56,10 +56,10 @@ func parseCIDRs(lists ...cidrList) ([]infra.Range, error) {
 			}
 			for _, other := range seen {
 				if other.Prefix.Overlaps(prefix) {
-					return nil, fmt.Errorf("%s %s overlaps %s %s; give one of them another range", list.flag, prefix, other.Flag, other.Prefix)
+					return nil, fmt.Errorf("%s %s overlaps %s %s; give one of them another range", list.flag, prefix, other.Name, other.Prefix)
 				}
 			}
-			seen = append(seen, infra.Range{Flag: list.flag, Prefix: prefix})
+			seen = append(seen, infra.Range{Name: list.flag, Prefix: prefix})
 		}
 	}
 	return seen, nil
@@ -76,7 +76,7 @@ func (c *clusterCreator) checkManagementRanges(ctx context.Context) error {
 	for _, own := range c.flags.infra.Ranges {
 		for _, text := range theirs {
 			if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Overlaps(own.Prefix) {
-				return fmt.Errorf("%s %s overlaps %s, addresses of the management cluster's pods or Services; choose another range", own.Flag, own.Prefix, prefix)
+				return fmt.Errorf("%s %s overlaps %s, addresses of the management cluster's pods or Services; choose another range", own.Name, own.Prefix, prefix)
 			}
 		}
 	}

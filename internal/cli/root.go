@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	_ "github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags" // errors name flags
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 

@@ -3,8 +3,6 @@ package install
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -88,26 +87,26 @@ func (e *ExternalDNS) validate() []error {
 		return nil
 	}
 	if !slices.Contains([]string{"aws", "azure", "google"}, e.Provider) {
-		errs = append(errs, fmt.Errorf("--external-dns-provider %q is unknown; use aws, azure or google", e.Provider))
+		errs = append(errs, FieldDNSProvider.Wrong("%q is unknown; use aws, azure or google", e.Provider))
 	}
 	if len(e.Credentials) > 0 && e.SecretName != "" {
-		errs = append(errs, errors.New("only one of --external-dns-credentials and --external-dns-secret may be given"))
+		errs = append(errs, field.Errorf(FieldDNSCredentials, "only one of %s and %s may be given", FieldDNSCredentials, FieldDNSSecretName))
 	}
 	if len(e.Credentials) == 0 && e.SecretName == "" {
-		errs = append(errs, errors.New("--external-dns-credentials or --external-dns-secret are required with --external-dns-provider"))
+		errs = append(errs, FieldDNSCredentials.Wrong("or %s are required with %s", FieldDNSSecretName, FieldDNSProvider))
 	}
 	errs = append(errs, e.validateProvider()...)
 	if e.Provider == "azure" && len(e.Credentials) > 0 {
 		errs = append(errs, e.readAzureConfig()...)
 	}
 	if e.DomainFilter == "" {
-		errs = append(errs, errors.New("--external-dns-domain-filter is required with --external-dns-provider: the zone that the hosted clusters' host names are written to"))
+		errs = append(errs, FieldDNSDomainFilter.Wrong("is required with %s: the zone that the hosted clusters' host names are written to", FieldDNSProvider))
 	} else {
-		errs = append(errs, names("--external-dns-domain-filter", e.DomainFilter, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, names(FieldDNSDomainFilter, e.DomainFilter, validation.IsDNS1123Subdomain)...)
 	}
-	for flag, value := range map[string]string{"--external-dns-interval": e.Interval, "--external-dns-aws-zones-cache-duration": e.AWSZonesCache} {
+	for f, value := range map[field.Field]string{FieldDNSInterval: e.Interval, FieldDNSAWSZonesCache: e.AWSZonesCache} {
 		if _, err := time.ParseDuration(value); value != "" && err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+			errs = append(errs, f.Wrap(err))
 		}
 	}
 	return errs
@@ -117,16 +116,16 @@ func (e *ExternalDNS) validate() []error {
 func (e *ExternalDNS) validateProvider() []error {
 	var errs []error
 	if e.AWSZonesCache != "" && e.Provider != "aws" {
-		errs = append(errs, errors.New("--external-dns-aws-zones-cache-duration goes with --external-dns-provider=aws only"))
+		errs = append(errs, FieldDNSAWSZonesCache.Wrong("goes with %s=aws only", FieldDNSProvider))
 	}
 	if e.GoogleProject != "" && e.Provider != "google" {
-		errs = append(errs, errors.New("--external-dns-google-project goes with --external-dns-provider=google only"))
+		errs = append(errs, FieldDNSGoogleProject.Wrong("goes with %s=google only", FieldDNSProvider))
 	}
 	if e.ClientID != "" && e.Provider != "azure" {
-		errs = append(errs, errors.New("--external-dns-azure-client-id goes with --external-dns-provider=azure only"))
+		errs = append(errs, FieldDNSClientID.Wrong("goes with %s=azure only", FieldDNSProvider))
 	}
 	if e.ClientID != "" && e.SecretName != "" && e.TenantID == "" {
-		errs = append(errs, errors.New("--external-dns-azure-tenant-id is required with --external-dns-azure-client-id and --external-dns-secret"))
+		errs = append(errs, FieldDNSTenantID.Wrong("is required with %s and %s", FieldDNSClientID, FieldDNSSecretName))
 	}
 	return errs
 }
@@ -136,7 +135,7 @@ func (e *ExternalDNS) validateProvider() []error {
 func (e *ExternalDNS) readAzureConfig() []error {
 	var file AzureDNSCredentials
 	if err := json.Unmarshal(e.Credentials, &file); err != nil {
-		return []error{errors.New("the file of --external-dns-credentials is no JSON object of ExternalDNS")}
+		return []error{field.Errorf(FieldDNSCredentials, "the file of %s is no JSON object of ExternalDNS", FieldDNSCredentials)}
 	}
 	required := []struct{ key, value string }{
 		{"tenantId", file.TenantID}, {"subscriptionId", file.SubscriptionID}, {"resourceGroup", file.ResourceGroup},
@@ -151,11 +150,11 @@ func (e *ExternalDNS) readAzureConfig() []error {
 		}
 	}
 	if len(missing) > 0 {
-		return []error{fmt.Errorf("the file of --external-dns-credentials lacks %s; it differs from the file of --azure-creds", strings.Join(missing, ", "))}
+		return []error{field.Errorf(FieldDNSCredentials, "the file of %s lacks %s; it differs from the file of %s", FieldDNSCredentials, strings.Join(missing, ", "), FieldAzureCredentials)}
 	}
 	switch {
 	case !file.WorkloadIdentity && e.ClientID != "":
-		return []error{errors.New("--external-dns-azure-client-id needs a file of --external-dns-credentials with useWorkloadIdentityExtension, as `create dns azure --management-issuer-url` writes it")}
+		return []error{FieldDNSClientID.Wrong("needs a file of %s with useWorkloadIdentityExtension, as `create dns azure %s` writes it", FieldDNSCredentials, FieldDNSManagementURL)}
 	case !file.WorkloadIdentity:
 		return nil
 	case e.ClientID == "":
@@ -165,7 +164,7 @@ func (e *ExternalDNS) readAzureConfig() []error {
 		e.TenantID = file.TenantID
 	}
 	if e.ClientID == "" {
-		return []error{errors.New("--external-dns-azure-client-id is required: the file of --external-dns-credentials asks for workload identity without naming the identity; `create dns azure` prints its client id")}
+		return []error{FieldDNSClientID.Wrong("is required: the file of %s asks for workload identity without naming the identity; `create dns azure` prints its client id", FieldDNSCredentials)}
 	}
 	return nil
 }

@@ -31,10 +31,10 @@ func TestNormalize(t *testing.T) {
 	}{
 		{"bare", func(*Options) {}, ""},
 		{"platform in any case", func(o *Options) { o.Platforms = []string{"azure"} }, ""},
-		{"unknown platform", func(o *Options) { o.Platforms = []string{"moon"} }, "--limit-crd-install"},
-		{"unknown pull policy", func(o *Options) { o.ImagePullPolicy = "sometimes" }, "--image-pull-policy"},
-		{"dns without credentials", func(o *Options) { o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d"} }, "are required with --external-dns-provider"},
-		{"dns without filter", func(o *Options) { o.ExternalDNS = ExternalDNS{Provider: "azure", SecretName: "s"} }, "--external-dns-domain-filter is required"},
+		{"unknown platform", func(o *Options) { o.Platforms = []string{"moon"} }, "install.Platforms"},
+		{"unknown pull policy", func(o *Options) { o.ImagePullPolicy = "sometimes" }, "install.ImagePullPolicy"},
+		{"dns without credentials", func(o *Options) { o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d"} }, "are required with install.DNSProvider"},
+		{"dns without filter", func(o *Options) { o.ExternalDNS = ExternalDNS{Provider: "azure", SecretName: "s"} }, "install.DNSDomainFilter is required"},
 		{"two credentials", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s", Credentials: []byte("c")}
 		}, "only one of"},
@@ -43,7 +43,7 @@ func TestNormalize(t *testing.T) {
 		}, "lacks resourceGroup, aadClientId, aadClientSecret"},
 		{"credentials that are no JSON", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte("[default]")}
-		}, "--external-dns-credentials is no JSON"},
+		}, "install.DNSCredentials is no JSON"},
 		{"credentials", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(
 				`{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`)}
@@ -51,36 +51,36 @@ func TestNormalize(t *testing.T) {
 		{"credentials without provider", func(o *Options) { o.ExternalDNS.Credentials = []byte("c") }, ""},
 		{"workload identity without a name", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(workloadIdentity)}
-		}, "--external-dns-azure-client-id is required"},
+		}, "install.DNSClientID is required"},
 		{"workload identity", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", Credentials: []byte(workloadIdentity), ClientID: "c"}
 		}, ""},
 		{"identity beside a secret", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", ClientID: "c", Credentials: []byte(
 				`{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`)}
-		}, "needs a file of --external-dns-credentials with useWorkloadIdentityExtension"},
+		}, "needs a file of install.DNSCredentials with useWorkloadIdentityExtension"},
 		{"identity in a Secret of an unknown tenant", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", ClientID: "c", SecretName: "s"}
-		}, "--external-dns-azure-tenant-id is required"},
+		}, "install.DNSTenantID is required"},
 		{"zones of another provider", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s", AWSZonesCache: "1h"}
-		}, "goes with --external-dns-provider=aws"},
+		}, "goes with install.DNSProvider=aws"},
 		{"interval", func(o *Options) {
 			o.ExternalDNS = ExternalDNS{Provider: "azure", DomainFilter: "d", SecretName: "s", Interval: "soon"}
-		}, "--external-dns-interval"},
-		{"pull secret of another kind", func(o *Options) { o.PullSecret = []byte(`{"quay.io":{}}`) }, "--pull-secret is not a dockerconfigjson"},
-		{"bundle without certificates", func(o *Options) { o.TrustBundle = []byte("hello") }, "--additional-trust-bundle holds no certificate"},
-		{"egress", func(o *Options) { o.EgressBlockCIDRs = []string{"10.0.0.0/8", "10.0.0.1"} }, `--hcp-egress-block-cidrs "10.0.0.1"`},
-		{"all egress", func(o *Options) { o.EgressBlockCIDRs = []string{"0.0.0.0/0"} }, `--hcp-egress-block-cidrs "0.0.0.0/0"`},
-		{"overrides", func(o *Options) { o.RegistryOverrides = "quay.io=mirror,quay.io" }, `--registry-overrides "quay.io"`},
-		{"environment", func(o *Options) { o.ExtraEnv = map[string]string{"A B": "c"} }, "--additional-operator-env-vars"},
-		{"namespace", func(o *Options) { o.Namespace = "Hyper Shift" }, "--namespace"},
-		{"domain", func(o *Options) { o.IngressDomain = "*.apps" }, "--ingress-domain"},
-		{"private platform", func(o *Options) { o.PrivatePlatform = "Azure" }, "--private-platform"},
-		{"monitoring", func(o *Options) { o.PlatformMonitoring = "all" }, "--platform-monitoring"},
+		}, "install.DNSInterval"},
+		{"pull secret of another kind", func(o *Options) { o.PullSecret = []byte(`{"quay.io":{}}`) }, "install.PullSecret is not a dockerconfigjson"},
+		{"bundle without certificates", func(o *Options) { o.TrustBundle = []byte("hello") }, "install.TrustBundle holds no certificate"},
+		{"egress", func(o *Options) { o.EgressBlockCIDRs = []string{"10.0.0.0/8", "10.0.0.1"} }, `install.EgressBlockCIDRs "10.0.0.1"`},
+		{"all egress", func(o *Options) { o.EgressBlockCIDRs = []string{"0.0.0.0/0"} }, `install.EgressBlockCIDRs "0.0.0.0/0"`},
+		{"overrides", func(o *Options) { o.RegistryOverrides = "quay.io=mirror,quay.io" }, `install.RegistryOverrides "quay.io"`},
+		{"environment", func(o *Options) { o.ExtraEnv = map[string]string{"A B": "c"} }, "install.ExtraEnv"},
+		{"namespace", func(o *Options) { o.Namespace = "Hyper Shift" }, "install.Namespace"},
+		{"domain", func(o *Options) { o.IngressDomain = "*.apps" }, "install.IngressDomain"},
+		{"private platform", func(o *Options) { o.PrivatePlatform = "Azure" }, "install.PrivatePlatform"},
+		{"monitoring", func(o *Options) { o.PlatformMonitoring = "all" }, "install.PlatformMonitoring"},
 		{"nobody converts", func(o *Options) { o.NoCAPIMigration, o.NoCAPIConversion = true, true }, "exclude each other"},
-		{"two mistakes", func(o *Options) { o.MetricsSet, o.PrivatePlatform = "none", "azure" }, "--metrics-set \"none\" is unknown; use one of Telemetry, SRE, All\n--private-platform"},
-		{"too slow rotation", func(o *Options) { o.CertRotationScale = 25 * time.Hour }, "--cert-rotation-scale"},
+		{"two mistakes", func(o *Options) { o.MetricsSet, o.PrivatePlatform = "none", "azure" }, "install.MetricsSet \"none\" is unknown; use one of Telemetry, SRE, All\ninstall.PrivatePlatform"},
+		{"too slow rotation", func(o *Options) { o.CertRotationScale = 25 * time.Hour }, "install.CertRotationScale"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := minimal()

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -91,47 +91,47 @@ var (
 // everything that is wrong.
 func (o *Options) Normalize() error {
 	var errs []error
-	canonical := func(flag string, value *string, allowed []string) {
+	canonical := func(f field.Field, value *string, allowed []string) {
 		i := slices.IndexFunc(allowed, func(a string) bool { return strings.EqualFold(a, *value) })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("%s %q is unknown; use one of %s", flag, *value, strings.Join(allowed, ", ")))
+			errs = append(errs, f.Wrong("%q is unknown; use one of %s", *value, strings.Join(allowed, ", ")))
 			return
 		}
 		*value = allowed[i]
 	}
-	canonical("--image-pull-policy", &o.ImagePullPolicy, pullPolicies)
-	canonical("--metrics-set", &o.MetricsSet, metricsSets)
+	canonical(FieldImagePullPolicy, &o.ImagePullPolicy, pullPolicies)
+	canonical(FieldMetricsSet, &o.MetricsSet, metricsSets)
 	for i := range o.Platforms {
-		canonical("--limit-crd-install", &o.Platforms[i], platforms)
+		canonical(FieldPlatforms, &o.Platforms[i], platforms)
 	}
-	errs = append(errs, names("--namespace", o.Namespace, validation.IsDNS1123Label)...)
+	errs = append(errs, names(FieldNamespace, o.Namespace, validation.IsDNS1123Label)...)
 	if o.IngressDomain != "" {
-		errs = append(errs, names("--ingress-domain", o.IngressDomain, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, names(FieldIngressDomain, o.IngressDomain, validation.IsDNS1123Subdomain)...)
 	}
 	if !slices.Contains(monitorings, o.PlatformMonitoring) {
-		errs = append(errs, fmt.Errorf("--platform-monitoring %q is unknown; use None, OperatorOnly or All", o.PlatformMonitoring))
+		errs = append(errs, FieldPlatformMonitoring.Wrong("%q is unknown; use None, OperatorOnly or All", o.PlatformMonitoring))
 	}
 	switch {
 	case !slices.Contains(privatePlatforms, o.PrivatePlatform):
-		errs = append(errs, fmt.Errorf("--private-platform %q is unknown; use one of %s", o.PrivatePlatform, strings.Join(privatePlatforms, ", ")))
+		errs = append(errs, FieldPrivatePlatform.Wrong("%q is unknown; use one of %s", o.PrivatePlatform, strings.Join(privatePlatforms, ", ")))
 	case o.PrivatePlatform != "None":
-		errs = append(errs, fmt.Errorf("--private-platform %q is not served by this version; leave it out and use public endpoints", o.PrivatePlatform))
+		errs = append(errs, FieldPrivatePlatform.Wrong("%q is not served by this version; leave it out and use public endpoints", o.PrivatePlatform))
 	}
 	if o.CertRotationScale > 24*time.Hour || o.CertRotationScale <= 0 {
-		errs = append(errs, errors.New("--cert-rotation-scale must be above 0 and not exceed 24h: certificates live for multiples of it"))
+		errs = append(errs, FieldCertRotationScale.Wrong("must be above 0 and not exceed 24h: certificates live for multiples of it"))
 	}
 	if o.NoCAPIMigration && o.NoCAPIConversion {
-		errs = append(errs, errors.New("--disable-capi-migration and --disable-capi-conversion-webhook exclude each other: "+
-			"objects stored as v1beta1 must be converted for this operator, which uses v1beta2"))
+		errs = append(errs, FieldNoCAPIMigration.Wrong("and %s exclude each other: "+
+			"objects stored as v1beta1 must be converted for this operator, which uses v1beta2", FieldNoCAPIConversion))
 	}
 	errs = append(errs, o.validateFiles()...)
 	errs = append(errs, o.validateLists()...)
 	return errors.Join(append(errs, o.ExternalDNS.validate()...)...)
 }
 
-func names(flag, value string, check func(string) []string) []error {
+func names(f field.Field, value string, check func(string) []string) []error {
 	if problems := check(value); len(problems) > 0 {
-		return []error{fmt.Errorf("%s %q: %s", flag, value, strings.Join(problems, "; "))}
+		return []error{f.Wrong("%q: %s", value, strings.Join(problems, "; "))}
 	}
 	return nil
 }
@@ -144,11 +144,11 @@ func (o *Options) validateFiles() []error {
 			Auths map[string]any `json:"auths"`
 		}
 		if err := json.Unmarshal(o.PullSecret, &config); err != nil || config.Auths == nil {
-			errs = append(errs, errors.New(`the file of --pull-secret is not a dockerconfigjson: a JSON object with "auths"`))
+			errs = append(errs, field.Errorf(FieldPullSecret, `the file of %s is not a dockerconfigjson: a JSON object with "auths"`, FieldPullSecret))
 		}
 	}
 	if len(o.TrustBundle) > 0 && !x509.NewCertPool().AppendCertsFromPEM(o.TrustBundle) {
-		errs = append(errs, errors.New("the file of --additional-trust-bundle holds no certificate in PEM form"))
+		errs = append(errs, field.Errorf(FieldTrustBundle, "the file of %s holds no certificate in PEM form", FieldTrustBundle))
 	}
 	return errs
 }
@@ -162,17 +162,17 @@ func (o *Options) validateLists() []error {
 	}
 	for _, cidr := range o.EgressBlockCIDRs {
 		if prefix, err := netip.ParsePrefix(cidr); err != nil || !prefix.Addr().Is4() || prefix.Bits() == 0 {
-			errs = append(errs, fmt.Errorf("--hcp-egress-block-cidrs %q is not a CIDR of IPv4 like 10.0.0.0/8; all of it cannot be blocked", cidr))
+			errs = append(errs, FieldEgressBlockCIDRs.Wrong("%q is not a CIDR of IPv4 like 10.0.0.0/8; all of it cannot be blocked", cidr))
 		}
 	}
 	for _, entry := range strings.FieldsFunc(o.RegistryOverrides, func(r rune) bool { return r == ',' }) {
 		if source, mirror, ok := strings.Cut(entry, "="); !ok || source == "" || mirror == "" {
-			errs = append(errs, fmt.Errorf("--registry-overrides %q is not of the form source=mirror", entry))
+			errs = append(errs, FieldRegistryOverrides.Wrong("%q is not of the form source=mirror", entry))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.ExtraEnv)) {
 		if problems := validation.IsEnvVarName(name); len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("--additional-operator-env-vars %q: %s", name, strings.Join(problems, "; ")))
+			errs = append(errs, FieldExtraEnv.Wrong("%q: %s", name, strings.Join(problems, "; ")))
 		}
 	}
 	return errs

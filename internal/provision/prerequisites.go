@@ -3,7 +3,6 @@ package provision
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ type PrerequisitesOptions struct {
 	Infra  infra.Options
 }
 
-// Validate names the flag that is wrong, before any call.
+// Validate names the field that is wrong, before any call.
 func (o PrerequisitesOptions) Validate() error {
 	// What one part takes from another is known once that is there.
 	if o.IAM.IssuerURL == "" {
@@ -48,7 +47,7 @@ func (o PrerequisitesOptions) Validate() error {
 		return nil
 	}
 	if domain := o.Infra.Name + "." + o.Infra.BaseDomain; strings.HasSuffix("."+strings.ToLower(domain), "."+strings.ToLower(o.DNS.Zone)) {
-		return fmt.Errorf("--dns-zone-name %s is not beside the cluster's domain %s but above it, where the cluster's private zone would hide its records; choose another zone",
+		return dns.FieldZone.Wrong("%s is not beside the cluster's domain %s but above it, where the cluster's private zone would hide its records; choose another zone",
 			o.DNS.Zone, domain)
 	}
 	return nil

@@ -97,7 +97,7 @@ func TestWrongInputIsRefusedBeforeAnythingIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Infra.BaseDomain = ""
-	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--base-domain") {
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), infra.FieldBaseDomain.String()) {
 		t.Error(err)
 	}
 }
@@ -111,13 +111,13 @@ func TestAPlanWritesNothing(t *testing.T) {
 	}
 }
 
-// TestAZoneAboveTheClustersIsRefused names the flag, before any call.
+// TestAZoneAboveTheClustersIsRefused names the field, before any call.
 func TestAZoneAboveTheClustersIsRefused(t *testing.T) {
 	for zone, refused := range map[string]bool{"clusters.example.com": false, "example.com": true, "demo.example.com": true} {
 		o := prerequisitesOptions(t)
 		o.DNS.Zone = zone
 		_, err := preparePrerequisites(provisiontest.Session(t), o)
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "--dns-zone-name") {
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), dns.FieldZone.String()) {
 			t.Errorf("%s: %v", zone, err)
 		}
 	}

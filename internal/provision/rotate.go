@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
@@ -76,7 +77,7 @@ func RotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) (*Rota
 func lockFolder(folder string) (release func(), err error) {
 	f, err := os.Open(folder)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the folder of the keys: %w; rotate needs the present key in --output-dir", err)
+		return nil, field.Errorf(issuer.FieldKeyDirectory, "cannot open the folder of the keys: %w; rotate needs the present key in %s", err, issuer.FieldKeyDirectory)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -95,10 +96,10 @@ func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {
 		return nil, err
 	}
 	if o.Issuer.PrivateKey != "" {
-		return nil, errors.New("rotate works on the pair in --output-dir; put your key there as " + signing.PrivateFile + " and " + signing.PublicFile)
+		return nil, field.Errorf(issuer.FieldKeyDirectory, "rotate works on the pair in %s; put your key there as "+signing.PrivateFile+" and "+signing.PublicFile, issuer.FieldKeyDirectory)
 	}
 	if o.TokenLifetime <= 0 {
-		return nil, errors.New("--token-lifetime must be positive: the longest life of a token of the hosted cluster")
+		return nil, FieldTokenLifetime.Wrong("must be positive: the longest life of a token of the hosted cluster")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -136,10 +137,10 @@ func (r *rotation) run(ctx context.Context) (*Rotation, error) {
 	finishAt := since.Add(r.TokenLifetime)
 	if left := finishAt.Sub(r.Now()); left > 0 {
 		if r.NoWait || r.Finish {
-			r.Say("tokens of the old key may live until %s; then run the same command with --finish", finishAt.Format(time.RFC3339))
+			r.Say("tokens of the old key may live until %s; then run the same command with %s", finishAt.Format(time.RFC3339), FieldFinish)
 			return r.report(RotationSwitched, finishAt, nil)
 		}
-		r.Say("waiting until %s for the tokens of the old key to end; this may be interrupted and continued with --finish", finishAt.Format(time.RFC3339))
+		r.Say("waiting until %s for the tokens of the old key to end; this may be interrupted and continued with %s", finishAt.Format(time.RFC3339), FieldFinish)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -161,11 +162,16 @@ func (r *rotation) report(phase string, finishAt time.Time, err error) (*Rotatio
 	return &Rotation{Phase: phase, KeyID: id, FinishAt: finishAt}, err
 }
 
+// needsPresentKey adds where the key is looked for.
+func needsPresentKey(err error) error {
+	return field.Errorf(issuer.FieldKeyDirectory, "%w; rotate needs the present key in %s", err, issuer.FieldKeyDirectory)
+}
+
 // publish makes the next pair and has it published beside the present one.
 func (r *rotation) publish(ctx context.Context) error {
 	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
-		return fmt.Errorf("%w; rotate needs the present key in --output-dir", err)
+		return needsPresentKey(err)
 	}
 	next, err := signing.EnsurePair(r.nextPrivate, r.nextPublic)
 	if err != nil {
@@ -260,7 +266,7 @@ func (r *rotation) switchCluster(ctx context.Context) (since time.Time, given bo
 		}
 	case !r.Updated:
 		r.Say("both keys are published. Put %s into key \"key\" of the hosted cluster's signing key Secret and %s into its key \"old-key.pub\", "+
-			"wait until the API server has rolled out, then run the same command with --secret-updated", r.issuer.PrivateKeyPath, r.oldPublic)
+			"wait until the API server has rolled out, then run the same command with %s", r.issuer.PrivateKeyPath, r.oldPublic, FieldUpdated)
 		return since, false, nil
 	}
 	since = r.Now().UTC().Truncate(time.Second).Add(time.Second)

@@ -23,7 +23,7 @@ func PlanRotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) ([
 	}
 	current, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
 	if err != nil {
-		return nil, fmt.Errorf("%w; rotate needs the present key in --output-dir", err)
+		return nil, needsPresentKey(err)
 	}
 	if !set.Has(&current.PublicKey) {
 		return nil, fmt.Errorf("%s does not publish the key of %s; it is not this issuer's key", r.issuer.URL, r.issuer.PrivateKeyPath)

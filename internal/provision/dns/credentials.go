@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
@@ -63,7 +64,7 @@ func (d *zoneStack) settingsNode() *stack.Node {
 			case err == nil && f == nameless:
 				return stack.Drifted, nil
 			case err == nil && f != want():
-				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+				err = field.Errorf(FieldCredentialsPath, "%s belongs to something else; choose another %s", d.CredentialsPath, FieldCredentialsPath)
 			}
 			return stack.Current, err
 		},
@@ -86,13 +87,13 @@ func (d *zoneStack) applicationNode() *stack.Node {
 			want := d.settings()
 			want.ClientID, want.ClientSecret = app.ClientID, f.ClientSecret
 			if err == nil && (f != want || f.ClientSecret == "") {
-				err = fmt.Errorf("%s belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+				err = field.Errorf(FieldCredentialsPath, "%s belongs to something else; choose another %s", d.CredentialsPath, FieldCredentialsPath)
 			}
 			return stack.Current, err
 		},
 		Apply: func(ctx context.Context) error {
 			if _, err := os.Stat(d.CredentialsPath); err == nil {
-				return fmt.Errorf("%s exists and belongs to something else; choose another --external-dns-credentials", d.CredentialsPath)
+				return field.Errorf(FieldCredentialsPath, "%s exists and belongs to something else; choose another %s", d.CredentialsPath, FieldCredentialsPath)
 			}
 			app, err := d.s.EnsureApplication(ctx, d.ServicePrincipal)
 			if err != nil {

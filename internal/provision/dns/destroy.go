@@ -2,11 +2,11 @@ package dns
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -62,7 +62,7 @@ func whatGoes(ctx context.Context, s *azure.Session, o Options, force bool) ([]*
 // mayGo refuses a zone that is not ours or in use.
 func (d *zoneStack) mayGo(ctx context.Context, zone *azure.Resource) error {
 	if zone.Tags[node.StackTag("dns", "zone")] != "owned" {
-		return fmt.Errorf("the DNS zone %s was not made by `create dns azure`; give --force to delete it all the same", d.Zone)
+		return field.Errorf(FieldForce, "the DNS zone %s was not made by `create dns azure`; give %s to delete it all the same", d.Zone, FieldForce)
 	}
 	sets, err := d.s.List(ctx, d.out.ZoneID+"/recordsets", node.APIDNS, "")
 	if azure.IsNotFound(err) {
@@ -80,7 +80,8 @@ func (d *zoneStack) mayGo(ctx context.Context, zone *azure.Resource) error {
 	}
 	if len(used) > 0 {
 		slices.Sort(used)
-		return fmt.Errorf("the DNS zone %s still has records (%s); destroy the clusters that use it, or give --force to delete it with them", d.Zone, strings.Join(slices.Compact(used), ", "))
+		return field.Errorf(FieldForce, "the DNS zone %s still has records (%s); destroy the clusters that use it, or give %s to delete it with them",
+			d.Zone, strings.Join(slices.Compact(used), ", "), FieldForce)
 	}
 	return nil
 }

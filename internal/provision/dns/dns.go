@@ -2,9 +2,8 @@
 package dns
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"sort"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
@@ -58,31 +58,31 @@ type Options struct {
 	Tags             map[string]string
 }
 
-// Validate names the flag that is wrong.
+// Validate names the field that is wrong.
 func (o Options) Validate() error {
 	switch {
 	case !rules.IsDomain(o.Zone):
-		return fmt.Errorf("--dns-zone-name %q is not a domain name such as clusters.example.com", o.Zone)
+		return FieldZone.Wrong("%q is not a domain name such as clusters.example.com", o.Zone)
 	case o.ResourceGroup == "":
-		return errors.New("--resource-group-name is required: the persistent resource group")
+		return FieldResourceGroup.Wrong("is required: the persistent resource group")
 	case o.ParentZoneID != "" && o.SkipDelegation:
-		return errors.New("--parent-zone-id and --skip-delegation exclude each other")
+		return FieldParentZoneID.Wrong("and %s exclude each other", FieldSkipDelegation)
 	case o.ManagementURL != "" && o.ServicePrincipal != "":
-		return errors.New("--management-issuer-url and --service-principal-name exclude each other: ExternalDNS signs in in one way")
+		return FieldManagementURL.Wrong("and %s exclude each other: ExternalDNS signs in in one way", FieldServicePrincipal)
 	case o.ServicePrincipal != "" && o.CredentialsPath == "":
-		return errors.New("--external-dns-credentials is required with --service-principal-name: the file to write")
+		return FieldCredentialsPath.Wrong("is required with %s: the file to write", FieldServicePrincipal)
 	}
-	if err := rules.FirstError(rules.Group("--resource-group-name", o.ResourceGroup), rules.IssuerURL("--management-issuer-url", o.ManagementURL),
-		checkResolver(o.Resolver), rules.Tags("--tags", o.Tags)); err != nil {
+	if err := cmp.Or(rules.Group(FieldResourceGroup, o.ResourceGroup), rules.IssuerURL(FieldManagementURL, o.ManagementURL),
+		checkResolver(o.Resolver), rules.Tags(FieldTags, o.Tags)); err != nil {
 		return err
 	}
 	if o.ParentZoneID != "" {
 		parent, err := azure.ParseID(o.ParentZoneID)
 		if err != nil {
-			return fmt.Errorf("--parent-zone-id: %w", err)
+			return FieldParentZoneID.Wrap(err)
 		}
 		if !strings.HasSuffix(strings.ToLower(o.Zone), "."+strings.ToLower(parent.Name)) {
-			return fmt.Errorf("--parent-zone-id: %s is not above %s", parent.Name, o.Zone)
+			return field.Errorf(FieldParentZoneID, "%s: %s is not above %s", FieldParentZoneID, parent.Name, o.Zone)
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (d *zoneStack) parentNode(delegation *stack.Node) *stack.Node {
 		Observe: func(ctx context.Context) (stack.State, error) {
 			parent, err := parentZone(ctx, d.s, d.Zone)
 			if err == nil && parent == "" {
-				err = fmt.Errorf("no public DNS zone above %s in subscription %s; give --parent-zone-id, or --skip-delegation to make the NS records elsewhere", d.Zone, d.s.SubscriptionID)
+				err = field.Errorf(FieldParentZoneID, "no public DNS zone above %s in subscription %s; give %s, or %s to make the NS records elsewhere", d.Zone, d.s.SubscriptionID, FieldParentZoneID, FieldSkipDelegation)
 			}
 			if err != nil {
 				return stack.Missing, err
@@ -375,7 +375,7 @@ func checkResolver(resolver string) error {
 		return nil
 	}
 	if host, port, err := net.SplitHostPort(resolver); err != nil || host == "" || port == "" {
-		return fmt.Errorf("--dns-resolver %q is not HOST:PORT", resolver)
+		return FieldResolver.Wrong("%q is not HOST:PORT", resolver)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -25,12 +26,12 @@ func AskNameServers(ctx context.Context, resolver, domain string) ([]string, err
 	if resolver == "" {
 		system, err := dns.ClientConfigFromFile("/etc/resolv.conf")
 		if err != nil || len(system.Servers) == 0 {
-			return nil, fmt.Errorf("the system names no DNS server; give --dns-resolver HOST:PORT")
+			return nil, field.Errorf(FieldResolver, "the system names no DNS server; give %s HOST:PORT", FieldResolver)
 		}
 		resolver = net.JoinHostPort(system.Servers[0], system.Port)
 	}
 	if _, _, err := net.SplitHostPort(resolver); err != nil {
-		return nil, fmt.Errorf("--dns-resolver %q is not HOST:PORT: %w", resolver, err)
+		return nil, FieldResolver.Wrong("%q is not HOST:PORT: %w", resolver, err)
 	}
 	question := new(dns.Msg).SetQuestion(dns.Fqdn(domain), dns.TypeNS)
 	answer, _, err := (&dns.Client{Timeout: queryTimeout}).ExchangeContext(ctx, question, resolver)
@@ -89,5 +90,6 @@ func notDelegated(zone string, err error) error {
 		return nil
 	}
 	return &azure.Error{Op: "verify the delegation of", Resource: zone, Cause: err.Error(), Kind: azure.Terminal,
-		Remedy: "the records are made; check that the parent zone is delegated itself, ask another server with --dns-resolver HOST:PORT, wait longer with --delegation-wait, and run the command again"}
+		Remedy: fmt.Sprintf("the records are made; check that the parent zone is delegated itself, ask another server with %s HOST:PORT, wait longer with %s, and run the command again",
+			FieldResolver, FieldDelegationWait)}
 }

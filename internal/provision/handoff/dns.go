@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 )
 
@@ -16,8 +17,8 @@ func (h *File) BeginDNS(s *azure.Session, o dns.Options) error {
 		return fmt.Errorf("the hand-off file is of the DNS zone %s, not %s; remove that with `hypershift destroy dns azure` first, or use another file", before.Zone, o.Zone)
 	}
 	if before != nil && before.Application != "" && before.Application != o.ServicePrincipal {
-		return fmt.Errorf("the hand-off file has the service principal %s for ExternalDNS; give --service-principal-name %s, or remove it with `hypershift destroy dns azure` first",
-			before.Application, before.Application)
+		return field.Errorf(dns.FieldServicePrincipal, "the hand-off file has the service principal %s for ExternalDNS; give %s %s, or remove it with `hypershift destroy dns azure` first",
+			before.Application, dns.FieldServicePrincipal, before.Application)
 	}
 	h.DNSUnderWay = dns.Expected(s, o)
 	return nil

@@ -2,6 +2,7 @@
 package iam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -28,13 +29,13 @@ type Options struct {
 	Roles         *RoleScopes // nil gives none
 }
 
-// Validate names the flag that is missing.
+// Validate names the field that is missing.
 func (o Options) Validate() error {
-	if err := errors.Join(rules.Required("--name", o.Name), rules.Required("--infra-id", o.InfraID), rules.Required("--resource-group-name", o.ResourceGroup), rules.Required("--oidc-issuer-url", o.IssuerURL)); err != nil {
+	if err := errors.Join(rules.Required(FieldName, o.Name), rules.Required(FieldInfraID, o.InfraID), rules.Required(FieldResourceGroup, o.ResourceGroup), rules.Required(FieldIssuerURL, o.IssuerURL)); err != nil {
 		return err
 	}
-	return rules.FirstError(rules.ClusterName(o.Name), rules.InfraID(o.InfraID), rules.Group("--resource-group-name", o.ResourceGroup),
-		rules.IssuerURL("--oidc-issuer-url", o.IssuerURL), rules.Tags("--tags", o.Tags), o.Roles.validate())
+	return cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup),
+		rules.IssuerURL(FieldIssuerURL, o.IssuerURL), rules.Tags(FieldTags, o.Tags), o.Roles.validate())
 }
 
 // Create makes the identities and their federated credentials: serial on one identity, parallel across.

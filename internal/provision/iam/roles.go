@@ -1,10 +1,10 @@
 package iam
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
@@ -24,17 +24,20 @@ func (r *RoleScopes) validate() error {
 		return nil
 	}
 	if r.ResourceGroup == "" {
-		return errors.New("--assign-identity-roles needs --cluster-resource-group-name: the existing group that the cluster will be made in")
+		return FieldRoles.Wrong("needs %s: the existing group that the cluster will be made in", FieldRolesResourceGroup)
 	}
-	for _, f := range []struct{ flag, id string }{{"--vnet-id", r.VNetID}, {"--network-security-group-id", r.NSGID}} {
+	for _, f := range []struct {
+		name field.Field
+		id   string
+	}{{FieldRolesVNetID, r.VNetID}, {FieldRolesNSGID, r.NSGID}} {
 		if f.id == "" {
 			continue
 		}
 		if _, err := azure.ParseID(f.id); err != nil {
-			return fmt.Errorf("%s: %w", f.flag, err)
+			return f.name.Wrap(err)
 		}
 	}
-	return rules.FirstError(rules.Group("--cluster-resource-group-name", r.ResourceGroup), rules.Group("--dns-zone-rg-name", r.DNSZoneGroup))
+	return cmp.Or(rules.Group(FieldRolesResourceGroup, r.ResourceGroup), rules.Group(FieldRolesDNSZoneGroup, r.DNSZoneGroup))
 }
 
 // groups are the names of the groups by what the cluster has in them.

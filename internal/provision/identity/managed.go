@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 )
 
 // objectEncoding of the credentials in the key vault, whatever the file says: the components read no other.
@@ -21,11 +22,11 @@ var vaultSecretPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,127}$`)
 func ReadManagedIdentities(path string) (*hyperv1.ControlPlaneManagedIdentities, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read --managed-identities-file: %w", err)
+		return nil, field.Errorf(FieldManagedFile, "cannot read %s: %w", FieldManagedFile, err)
 	}
 	out, err := ParseManagedIdentities(raw)
 	if err != nil {
-		return nil, fmt.Errorf("--managed-identities-file %s: %w", path, err)
+		return nil, FieldManagedFile.Wrong("%s: %w", path, err)
 	}
 	return out, nil
 }
@@ -81,17 +82,17 @@ func ControlPlane(m *hyperv1.ControlPlaneManagedIdentities) []ControlPlaneIdenti
 func ReadDataPlaneIdentities(path string) (*hyperv1.DataPlaneManagedIdentities, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read --data-plane-identities-file: %w", err)
+		return nil, field.Errorf(FieldDataPlaneFile, "cannot read %s: %w", FieldDataPlaneFile, err)
 	}
 	var out hyperv1.DataPlaneManagedIdentities
 	if err := yaml.Unmarshal(raw, &out); err != nil {
-		return nil, fmt.Errorf("--data-plane-identities-file %s is not an object of client ids: %w", path, err)
+		return nil, FieldDataPlaneFile.Wrong("%s is not an object of client ids: %w", path, err)
 	}
 	for _, f := range []struct{ member, value string }{
 		{"imageRegistryMSIClientID", out.ImageRegistryMSIClientID}, {"diskMSIClientID", out.DiskMSIClientID}, {"fileMSIClientID", out.FileMSIClientID},
 	} {
 		if !azure.IsUUID(f.value) {
-			return nil, fmt.Errorf("--data-plane-identities-file %s: %s must be a valid UUID, it is %q", path, f.member, f.value)
+			return nil, FieldDataPlaneFile.Wrong("%s: %s must be a valid UUID, it is %q", path, f.member, f.value)
 		}
 	}
 	return &out, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 )
 
 // Identity is one member of the identities file.
@@ -99,11 +100,11 @@ func (w *WorkloadIdentities) Validate() error {
 func ReadWorkloadIdentities(path string) (*WorkloadIdentities, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read --workload-identities-file: %w", err)
+		return nil, field.Errorf(FieldWorkloadFile, "cannot read %s: %w", FieldWorkloadFile, err)
 	}
 	w, err := ParseWorkloadIdentities(raw)
 	if err != nil {
-		return nil, fmt.Errorf("--workload-identities-file %s: %w", path, err)
+		return nil, FieldWorkloadFile.Wrong("%s: %w", path, err)
 	}
 	return w, nil
 }

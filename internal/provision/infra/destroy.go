@@ -3,12 +3,12 @@ package infra
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -63,9 +63,12 @@ func PlanDestroy(ctx context.Context, s *azure.Session, o DestroyOptions) ([]sta
 
 // survey finds the role assignments, and prepares to find the rest.
 func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolition, []*stack.Node, error) {
-	for _, f := range []struct{ flag, value string }{{"--name", o.Name}, {"--infra-id", o.InfraID}} {
+	for _, f := range []struct {
+		name  field.Field
+		value string
+	}{{FieldName, o.Name}, {FieldInfraID, o.InfraID}} {
 		if f.value == "" {
-			return nil, nil, fmt.Errorf("%s is required: it names the resources to destroy", f.flag)
+			return nil, nil, f.name.Wrong("is required: it names the resources to destroy")
 		}
 	}
 	i := newLayout(s, Options{Name: o.Name, InfraID: o.InfraID, ResourceGroup: o.ResourceGroup, VNetID: o.VNetID, NSGID: o.NSGID})
@@ -293,8 +296,8 @@ func (d *demolition) leftError() error {
 	if len(d.left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("kept the resource groups %s: they have this cluster's names but not the tag %s=owned, so another tool or hand made them; run again with --adopt to delete them with everything in them",
-		strings.Join(d.left, ", "), ownerTag(d.InfraID))
+	return field.Errorf(FieldAdopt, "kept the resource groups %s: they have this cluster's names but not the tag %s=owned, so another tool or hand made them; run again with %s to delete them with everything in them",
+		strings.Join(d.left, ", "), ownerTag(d.InfraID), FieldAdopt)
 }
 
 // nodes chains the stages: Destroy runs dependents first, so what goes later is what the earlier one depends on.

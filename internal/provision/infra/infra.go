@@ -3,11 +3,11 @@ package infra
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -162,7 +162,7 @@ func (i *layout) publicZoneNode() *stack.Node {
 		Observe: func(ctx context.Context) (stack.State, error) {
 			id, err := publicZone(ctx, i.s, i.BaseDomain)
 			if err == nil && id == "" && !i.PublicZoneOptional {
-				err = fmt.Errorf("no public DNS zone %q in subscription %s; create it, or give the --base-domain of one that exists", i.BaseDomain, i.s.SubscriptionID)
+				err = field.Errorf(FieldBaseDomain, "no public DNS zone %q in subscription %s; create it, or give the %s of one that exists", i.BaseDomain, i.s.SubscriptionID, FieldBaseDomain)
 			}
 			i.out.PublicZoneID = id
 			return stack.Current, err

@@ -66,20 +66,20 @@ func TestOneGroupForEverythingAssignsEachRoleOnce(t *testing.T) {
 	}
 }
 
-func TestInfraOptionsNameTheFlag(t *testing.T) {
+func TestOptionsNameTheField(t *testing.T) {
 	vnet := "/subscriptions/" + provisiontest.Subscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v"
 	good := Options{Name: "n", InfraID: "i", BaseDomain: "b.test", Location: "l"}
-	for flag, change := range map[string]func(*Options){
-		"--base-domain":              func(o *Options) { o.BaseDomain = "" },
-		"--vnet-id":                  func(o *Options) { o.VNetID = "nonsense" },
-		"--subnet-id":                func(o *Options) { o.VNetID = vnet },
-		"--subnet-id is not":         func(o *Options) { o.VNetID, o.SubnetID = vnet, vnet+"x/subnets/s" },
-		"--workload-identities-file": func(o *Options) { o.AssignRoles = true },
+	for name, change := range map[string]func(*Options){
+		FieldBaseDomain.String():           func(o *Options) { o.BaseDomain = "" },
+		FieldVNetID.String():               func(o *Options) { o.VNetID = "nonsense" },
+		FieldSubnetID.String():             func(o *Options) { o.VNetID = vnet },
+		FieldSubnetID.String() + " is not": func(o *Options) { o.VNetID, o.SubnetID = vnet, vnet+"x/subnets/s" },
+		FieldIdentities.String():           func(o *Options) { o.AssignRoles = true },
 	} {
 		o := good
 		change(&o)
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), flag) {
-			t.Errorf("%s is not named: %v", flag, err)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not named: %v", name, err)
 		}
 	}
 	if err := good.Validate(); err != nil {

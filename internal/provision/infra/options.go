@@ -1,11 +1,13 @@
 package infra
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
 
@@ -33,49 +35,52 @@ type Options struct {
 	Ranges                              []Range
 }
 
-// Range are addresses that the virtual network must not have, with the flag that says so.
+// Range are addresses that the virtual network must not have, with the name by which the user knows them.
 type Range struct {
-	Flag   string
+	Name   string
 	Prefix netip.Prefix
 }
 
-// Missing names every flag that has to be given and is not.
+// Missing names every field that has to be given and is not.
 func (o Options) Missing() error {
-	return errors.Join(rules.Required("--name", o.Name), rules.Required("--infra-id", o.InfraID), rules.Required("--base-domain", o.BaseDomain), rules.Required("--location", o.Location))
+	return errors.Join(rules.Required(FieldName, o.Name), rules.Required(FieldInfraID, o.InfraID), rules.Required(FieldBaseDomain, o.BaseDomain), rules.Required(FieldLocation, o.Location))
 }
 
-// Validate names the flag that is wrong, before any call.
+// Validate names the field that is wrong, before any call.
 func (o Options) Validate() error {
 	if err := o.Missing(); err != nil {
 		return err
 	}
 	if !rules.IsDomain(o.BaseDomain) {
-		return fmt.Errorf("--base-domain %q is not a domain name such as example.com", o.BaseDomain)
+		return FieldBaseDomain.Wrong("%q is not a domain name such as example.com", o.BaseDomain)
 	}
-	for _, f := range []struct{ flag, id string }{
-		{"--vnet-id", o.VNetID}, {"--subnet-id", o.SubnetID}, {"--network-security-group-id", o.NSGID},
-		{"--private-dns-zone-id", o.PrivateZoneID}, {"--public-ip-id", o.PublicIPID}, {"--load-balancer-id", o.LoadBalancerID},
+	for _, f := range []struct {
+		name field.Field
+		id   string
+	}{
+		{FieldVNetID, o.VNetID}, {FieldSubnetID, o.SubnetID}, {FieldNSGID, o.NSGID},
+		{FieldPrivateZoneID, o.PrivateZoneID}, {FieldPublicIPID, o.PublicIPID}, {FieldLoadBalancerID, o.LoadBalancerID},
 	} {
 		if f.id == "" {
 			continue
 		}
 		if _, err := azure.ParseID(f.id); err != nil {
-			return fmt.Errorf("%s: %w", f.flag, err)
+			return f.name.Wrap(err)
 		}
 	}
-	if err := rules.FirstError(rules.ClusterName(o.Name), rules.InfraID(o.InfraID), rules.DerivedNames(o.Name, o.InfraID), rules.Group("--resource-group-name", o.ResourceGroup),
-		rules.Group("--dns-zone-rg-name", o.DNSZoneGroup), rules.Tags("--resource-group-tags", o.Tags), o.validateBrought()); err != nil {
+	if err := cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.DerivedNames(FieldName, o.Name, FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup),
+		rules.Group(FieldDNSZoneGroup, o.DNSZoneGroup), rules.Tags(FieldTags, o.Tags), o.validateBrought()); err != nil {
 		return err
 	}
 	switch {
 	case o.VNetID != "" && o.SubnetID == "":
-		return errors.New("--vnet-id needs --subnet-id: the subnet the workers are placed in")
+		return FieldVNetID.Wrong("needs %s: the subnet the workers are placed in", FieldSubnetID)
 	case o.VNetID == "" && o.SubnetID != "":
-		return errors.New("--subnet-id needs --vnet-id: the virtual network the subnet belongs to")
+		return FieldSubnetID.Wrong("needs %s: the virtual network the subnet belongs to", FieldVNetID)
 	case o.VNetID != "" && !strings.HasPrefix(strings.ToLower(o.SubnetID), strings.ToLower(o.VNetID)+"/subnets/"):
-		return errors.New("--subnet-id is not a subnet of --vnet-id")
+		return FieldSubnetID.Wrong("is not a subnet of %s", FieldVNetID)
 	case o.AssignRoles && o.Identities == nil && o.Managed == nil:
-		return errors.New("assigning roles needs --workload-identities-file")
+		return field.Errorf(FieldIdentities, "assigning roles needs %s", FieldIdentities)
 	}
 	if err := o.checkRanges(vnetRange); o.VNetID == "" && err != nil {
 		return err
@@ -92,7 +97,7 @@ func (o Options) checkRanges(prefixes ...string) error {
 		}
 		for _, r := range o.Ranges {
 			if r.Prefix.Overlaps(prefix) {
-				return fmt.Errorf("%s %s overlaps %s, the addresses of the virtual network; choose another range", r.Flag, r.Prefix, prefix)
+				return fmt.Errorf("%s %s overlaps %s, the addresses of the virtual network; choose another range", r.Name, r.Prefix, prefix)
 			}
 		}
 	}
@@ -102,7 +107,7 @@ func (o Options) checkRanges(prefixes ...string) error {
 // validateBrought refuses what the controllers of the cluster would not find.
 func (o Options) validateBrought() error {
 	if id, err := azure.ParseID(o.PrivateZoneID); err == nil && !strings.EqualFold(id.Name, o.clusterDomain()) {
-		return fmt.Errorf("--private-dns-zone-id: the zone is %s, the cluster's domain is %s", id.Name, o.clusterDomain())
+		return field.Errorf(FieldPrivateZoneID, "%s: the zone is %s, the cluster's domain is %s", FieldPrivateZoneID, id.Name, o.clusterDomain())
 	}
 	if o.LoadBalancerID == "" {
 		return nil
@@ -110,13 +115,13 @@ func (o Options) validateBrought() error {
 	id, err := azure.ParseID(o.LoadBalancerID)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--load-balancer-id: %w", err)
+		return FieldLoadBalancerID.Wrap(err)
 	case o.ResourceGroup == "" || !strings.EqualFold(id.ResourceGroup, o.ResourceGroup):
-		return errors.New("--load-balancer-id needs --resource-group-name with the group it is in: the cloud provider looks for it there")
+		return FieldLoadBalancerID.Wrong("needs %s with the group it is in: the cloud provider looks for it there", FieldResourceGroup)
 	case id.Name != o.InfraID:
-		return fmt.Errorf("--load-balancer-id: the load balancer is named %s; the cloud provider looks for one that is named as --infra-id, %s", id.Name, o.InfraID)
+		return field.Errorf(FieldLoadBalancerID, "%s: the load balancer is named %s; the cloud provider looks for one that is named as %s, %s", FieldLoadBalancerID, id.Name, FieldInfraID, o.InfraID)
 	case o.PublicIPID != "":
-		return errors.New("--public-ip-id is for the load balancer that is made; the one of --load-balancer-id has its own")
+		return FieldPublicIPID.Wrong("is for the load balancer that is made; the one of %s has its own", FieldLoadBalancerID)
 	}
 	return nil
 }
@@ -139,7 +144,7 @@ func (o Options) validateManaged() error {
 	}
 	for _, c := range identity.ControlPlane(&o.Managed.ControlPlane) {
 		if c.Identity.ClientID == "" {
-			return fmt.Errorf("--managed-identities-file: %s.clientID is needed to give the identity its roles", c.Key)
+			return field.Errorf(FieldManaged, "%s: %s.clientID is needed to give the identity its roles", FieldManaged, c.Key)
 		}
 	}
 	return nil

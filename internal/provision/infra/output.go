@@ -6,13 +6,14 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-// Output is the file that `create infra azure` writes and `create cluster azure --infra-json` reads.
+// Output is the file that `create infra azure` writes and `create cluster azure` reads.
 type Output struct {
 	BaseDomain        string `json:"baseDomain"`
 	PublicZoneID      string `json:"publicZoneID"`
@@ -47,11 +48,11 @@ func (o *Output) Write(path string) error {
 func ReadOutput(path string) (*Output, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read --infra-json: %w", err)
+		return nil, field.Errorf(FieldOutputFile, "cannot read %s: %w", FieldOutputFile, err)
 	}
 	var out Output
 	if err := yaml.Unmarshal(raw, &out); err != nil {
-		return nil, fmt.Errorf("--infra-json %s: %w", path, err)
+		return nil, FieldOutputFile.Wrong("%s: %w", path, err)
 	}
 	return &out, nil
 }

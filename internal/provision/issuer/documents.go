@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 )
 
@@ -59,7 +60,8 @@ func CheckSigner(ctx context.Context, s *azure.Session, issuerURL, path string, 
 	}
 	set, err := PublishedKeys(ctx, s, issuerURL)
 	if errors.Is(err, ErrNoKeySet) {
-		return fmt.Errorf("%w; Azure reads them there to check the cluster's tokens: publish the key of %s with `hypershift create oidc-issuer azure --private-key %[2]s`, or correct --oidc-issuer-url", err, path)
+		return field.Errorf(FieldTrustedURL, "%w; Azure reads them there to check the cluster's tokens: publish the key of %s with `hypershift create oidc-issuer azure %s %s`, or correct %s",
+			err, path, FieldPrivateKey, path, FieldTrustedURL)
 	}
 	if err != nil || set.Has(&signer.PublicKey) {
 		return err
@@ -68,8 +70,8 @@ func CheckSigner(ctx context.Context, s *azure.Session, issuerURL, path string, 
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s holds the key %s, which %s does not publish (it publishes %s): Azure would refuse the cluster's tokens with AADSTS700027; give the issuer's own key with "+
-		"--sa-token-issuer-private-key-path, and change a key with `hypershift rotate oidc-issuer azure` alone", path, id, issuerURL, strings.Join(set.IDs(), ", "))
+	return field.Errorf(FieldSigner, "%s holds the key %s, which %s does not publish (it publishes %s): Azure would refuse the cluster's tokens with AADSTS700027; give the issuer's own key with "+
+		"%s, and change a key with `hypershift rotate oidc-issuer azure` alone", path, id, issuerURL, strings.Join(set.IDs(), ", "), FieldSigner)
 }
 
 // documents are the two documents that make a key pair an OpenID issuer.

@@ -21,7 +21,7 @@ var ErrNotPublished = errors.New("the issuer documents are not published yet")
 // the key pair, writes the documents beside it, and checks what anyone can read at the address.
 func WriteDocuments(ctx context.Context, s *azure.Session, o Options, issuerURL string) (Issuer, error) {
 	if !strings.HasPrefix(issuerURL, "https://") || strings.HasSuffix(issuerURL, "/") {
-		return Issuer{}, fmt.Errorf("--issuer-url %q must be an https URL without a slash at its end, for Azure compares it letter by letter", issuerURL)
+		return Issuer{}, FieldURL.Wrong("%q must be an https URL without a slash at its end, for Azure compares it letter by letter", issuerURL)
 	}
 	issuer := o.Resolve(s)
 	issuer.URL, issuer.StorageAccount, issuer.Container = issuerURL, "", ""

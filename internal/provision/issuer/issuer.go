@@ -3,17 +3,18 @@ package issuer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"regexp"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
@@ -57,17 +58,17 @@ var (
 func (o Options) Validate() error {
 	switch {
 	case o.Name == "" && !o.Shared:
-		return errors.New("--name is required: it names the hosted cluster")
+		return FieldName.Wrong("is required: it names the hosted cluster")
 	case !o.Shared && (len(o.Name) < 3 || len(o.Name) > 63 || !containerPattern.MatchString(o.Name)):
-		return fmt.Errorf("--name %q cannot name a blob container, which has 3 to 63 lower-case letters, digits and single dashes; choose another name, or --shared", o.Name)
+		return FieldName.Wrong("%q cannot name a blob container, which has 3 to 63 lower-case letters, digits and single dashes; choose another name, or %s", o.Name, FieldShared)
 	case o.ResourceGroup == "":
-		return errors.New("--resource-group-name is required: the persistent resource group")
+		return FieldResourceGroup.Wrong("is required: the persistent resource group")
 	case o.StorageAccount != "" && !accountPattern.MatchString(o.StorageAccount):
-		return fmt.Errorf("--storage-account-name %q must be 3 to 24 lower-case letters and digits", o.StorageAccount)
+		return FieldStorageAccount.Wrong("%q must be 3 to 24 lower-case letters and digits", o.StorageAccount)
 	case o.PublicKey != "" && o.PrivateKey == "":
-		return errors.New("--public-key needs --private-key: the documents are checked against the key that signs")
+		return FieldPublicKey.Wrong("needs %s: the documents are checked against the key that signs", FieldPrivateKey)
 	}
-	return rules.FirstError(rules.Group("--resource-group-name", o.ResourceGroup), rules.Tags("--tags", o.Tags))
+	return cmp.Or(rules.Group(FieldResourceGroup, o.ResourceGroup), rules.Tags(FieldTags, o.Tags))
 }
 
 // Issuer is what exists once the stack is there.
@@ -225,9 +226,9 @@ func PublishedNode(s *azure.Session, o Options, issuer Issuer, signer *SigningKe
 }
 
 func otherKey(issuer Issuer, set *signing.KeySet) error {
-	return fmt.Errorf("%[1]s publishes another key than that of %[2]s (key id %[3]s), so another cluster of this name is in use: give --output-dir with the folder of its key, or the key with --private-key; "+
-		"choose another --name for another cluster; change keys with `hypershift rotate oidc-issuer azure`; or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first",
-		issuer.URL, issuer.PrivateKeyPath, set.IDs()[0])
+	return field.Errorf(FieldKeyDirectory, "%s publishes another key than that of %s (key id %s), so another cluster of this name is in use: give %s with the folder of its key, or the key with %s; "+
+		"choose another %s for another cluster; change keys with `hypershift rotate oidc-issuer azure`; or, when its cluster is gone, remove it with `hypershift destroy oidc-issuer azure` first",
+		issuer.URL, issuer.PrivateKeyPath, set.IDs()[0], FieldKeyDirectory, FieldPrivateKey, FieldName)
 }
 
 // ExplainPublicAccess adds the ways that are left where nobody may allow public blobs.
@@ -235,10 +236,10 @@ func ExplainPublicAccess(issuer Issuer, err error) error {
 	if code := azure.CodeOf(err); code != "PublicAccessNotPermitted" && code != "RequestDisallowedByPolicy" {
 		return err
 	}
-	return fmt.Errorf("%w. Where policy forbids public blobs, publish the two documents at another https address that Entra can read: "+
+	return field.Errorf(FieldURL, "%w. Where policy forbids public blobs, publish the two documents at another https address that Entra can read: "+
 		"a static website (az storage blob service-properties update --account-name %s --static-website; container $web) or a custom domain. "+
-		"Run this command with --issuer-url ADDRESS to write the documents for that address and to check them there, "+
-		"then pass it to the other commands as --oidc-issuer-url", err, issuer.StorageAccount)
+		"Run this command with %s ADDRESS to write the documents for that address and to check them there, "+
+		"then pass it to the other commands as %s", err, issuer.StorageAccount, FieldURL, FieldTrustedURL)
 }
 
 func accountID(s *azure.Session, o Options, issuer Issuer) string {

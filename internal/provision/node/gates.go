@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -37,10 +36,10 @@ func regionNode(s *azure.Session, location string) *stack.Node {
 func unknownRegion(s *azure.Session, location string, names []string) error {
 	short := strings.ToLower(strings.ReplaceAll(location, " ", ""))
 	if slices.Contains(names, short) {
-		return fmt.Errorf("--location %q is written %s", location, short)
+		return FieldLocation.Wrong("%q is written %s", location, short)
 	}
 	sort.Strings(names)
-	return fmt.Errorf("--location %q is no region of subscription %s; it has %s", location, s.SubscriptionID, strings.Join(names, ", "))
+	return FieldLocation.Wrong("%q is no region of subscription %s; it has %s", location, s.SubscriptionID, strings.Join(names, ", "))
 }
 
 // rightsNode asks Azure what the credentials may do: a run that would be refused half-way does not begin.
@@ -174,7 +173,7 @@ func missingRights(s *azure.Session, missing map[string][]string) error {
 	remedy := "give their service principal the role Contributor there or on the subscription"
 	if len(missing[writeRoles]) > 0 {
 		remedy = "give their service principal the role User Access Administrator there or on the subscription (with Contributor), or have the roles given by somebody who may: " +
-			"`hypershift create iam azure --assign-identity-roles`"
+			"`hypershift create iam azure " + FieldRoles.String() + "`"
 	}
 	return &azure.Error{Op: "create", Resource: "subscription " + s.SubscriptionID, Code: "AuthorizationFailed", Kind: azure.Terminal,
 		Cause: "nothing was made, for the credentials lack a right: " + strings.Join(lines, "; "), Remedy: remedy}

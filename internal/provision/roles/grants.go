@@ -72,5 +72,5 @@ func (r Grant) role(ctx context.Context, s *azure.Session) (string, error) {
 		}
 	}
 	return "", &azure.Error{Op: "look up the role definition", Resource: r.roleName, Cause: "the subscription knows no role of this name",
-		Remedy: "leave --assign-custom-hcp-roles out to use Contributor, or have the role made", Kind: azure.Terminal}
+		Remedy: "leave " + FieldCustomRoles.String() + " out to use Contributor, or have the role made", Kind: azure.Terminal}
 }

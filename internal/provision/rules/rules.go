@@ -2,11 +2,11 @@
 package rules
 
 import (
-	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 )
 
 // Rules of Azure and of Kubernetes for what a person types. They are checked before the first call, for Azure reports them half-way.
@@ -25,73 +25,68 @@ const (
 )
 
 // Required refuses a field without a value.
-func Required(flag, value string) error {
+func Required(f field.Field, value string) error {
 	if value == "" {
-		return fmt.Errorf("%s is required", flag)
+		return f.Wrong("is required")
 	}
 	return nil
 }
 
-// FirstError is the first that there is.
-func FirstError(errs ...error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return errs[i]
-}
-
-func ClusterName(name string) error {
+// ClusterName refuses what cannot name a hosted cluster.
+func ClusterName(f field.Field, name string) error {
 	if name != "" && !clusterNamePattern.MatchString(name) {
-		return fmt.Errorf("--name %q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", name)
+		return f.Wrong("%q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", name)
 	}
 	return nil
 }
 
-func InfraID(id string) error {
+// InfraID refuses what cannot be an infrastructure id.
+func InfraID(f field.Field, id string) error {
 	if id != "" && !infraIDPattern.MatchString(id) {
-		return fmt.Errorf("--infra-id %q is not valid; use lower-case letters, digits and dashes", id)
+		return f.Wrong("%q is not valid; use lower-case letters, digits and dashes", id)
 	}
 	return nil
 }
 
 // DerivedNames finds names that are longer than Azure allows: that of the virtual network has the lowest limit.
-func DerivedNames(name, infraID string) error {
+func DerivedNames(ofName field.Field, name string, ofID field.Field, infraID string) error {
 	if vnet := name + "-" + infraID; len(vnet) > maxVNetName {
-		return fmt.Errorf("--name and --infra-id are too long: the virtual network would be named %s, and Azure allows %d characters", vnet, maxVNetName)
+		return ofName.Wrong("and %s are too long: the virtual network would be named %s, and Azure allows %d characters", ofID, vnet, maxVNetName)
 	}
 	return nil
 }
 
-func Group(flag, name string) error {
+// Group refuses what cannot name a resource group.
+func Group(f field.Field, name string) error {
 	if name != "" && !groupPattern.MatchString(name) {
-		return fmt.Errorf("%s %q is not a name of a resource group: at most 90 letters, digits and _().- without a dot at its end", flag, name)
+		return f.Wrong("%q is not a name of a resource group: at most 90 letters, digits and _().- without a dot at its end", name)
 	}
 	return nil
 }
 
 // IssuerURL refuses what Azure would take and never match: it compares an issuer letter by letter.
-func IssuerURL(flag, issuer string) error {
+func IssuerURL(f field.Field, issuer string) error {
 	if issuer == "" {
 		return nil
 	}
 	u, err := url.Parse(issuer)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.HasSuffix(issuer, "/") || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%s %q must be an https URL without a slash at its end: Azure compares it letter by letter with the tokens' issuer", flag, issuer)
+		return f.Wrong("%q must be an https URL without a slash at its end: Azure compares it letter by letter with the tokens' issuer", issuer)
 	}
 	return nil
 }
 
-func Tags(flag string, tags map[string]string) error {
+// Tags refuses tags that Azure would not take.
+func Tags(f field.Field, tags map[string]string) error {
 	if len(tags) > maxTags {
-		return fmt.Errorf("%s: %d tags; Azure allows 50, and one is needed to mark what is ours", flag, len(tags))
+		return field.Errorf(f, "%s: %d tags; Azure allows 50, and one is needed to mark what is ours", f, len(tags))
 	}
 	for key, value := range tags {
 		if key == "" || len(key) > maxTagKey || strings.ContainsAny(key, tagKeyBanned) {
-			return fmt.Errorf(`%s: tag %q: a name has 1 to %d characters, none of %s`, flag, key, maxTagKey, tagKeyBanned)
+			return field.Errorf(f, `%s: tag %q: a name has 1 to %d characters, none of %s`, f, key, maxTagKey, tagKeyBanned)
 		}
 		if len(value) > maxTagValue {
-			return fmt.Errorf("%s: the value of tag %s is longer than %d characters", flag, key, maxTagValue)
+			return field.Errorf(f, "%s: the value of tag %s is longer than %d characters", f, key, maxTagValue)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 )
 
@@ -43,7 +44,7 @@ func (v *verification) checkIdentity(ctx context.Context, c identity.Component, 
 		return append(checks, verdict("federated credential", c.Key, "", err, ""))
 	}
 	if v.h.Issuer == nil {
-		return append(checks, Check{Area: "federated credential", Name: c.Key, Status: Skip, Detail: "no issuer is named", Remedy: "give --oidc-issuer-url"})
+		return append(checks, Check{Area: "federated credential", Name: c.Key, Status: Skip, Detail: "no issuer is named", Remedy: give(issuer.FieldTrustedURL)})
 	}
 	for _, f := range c.Credentials {
 		want := identity.GuestFederation(v.h.Issuer.URL, f.Subject)
@@ -66,7 +67,7 @@ func matchCredential(credentials []azure.Resource, want identity.Federation) err
 func (v *verification) checkToken(ctx context.Context, name, clientID string, credentials []azure.Resource, f identity.Federation) Check {
 	const area = "token"
 	if v.key == nil {
-		return Check{Area: area, Name: name, Status: Skip, Detail: "no private key is named", Remedy: "give --sa-token-issuer-private-key-path"}
+		return Check{Area: area, Name: name, Status: Skip, Detail: "no private key is named", Remedy: give(issuer.FieldSigner)}
 	}
 	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
@@ -108,6 +109,9 @@ type verification struct {
 	assignments *azure.Assignments
 }
 
+// give is the remedy for a field without a value.
+func give(f field.Field) string { return "give " + f.String() }
+
 // verdict is pass without an error. The remedy is the error's own where it has one.
 func verdict(area, name, detail string, err error, remedy string) Check {
 	if err == nil {
@@ -132,14 +136,14 @@ func (v *verification) issuerTasks() []task {
 		return nil
 	}
 	const area = "issuer"
-	remedy := "run `hypershift create oidc-issuer azure` again; where public blobs are forbidden, see its --issuer-url"
+	remedy := "run `hypershift create oidc-issuer azure` again; where public blobs are forbidden, see its " + issuer.FieldURL.String()
 	return []task{
 		func(ctx context.Context) []Check {
 			return []Check{verdict(area, "discovery document", v.h.Issuer.URL, v.checkDiscovery(ctx), remedy)}
 		},
 		func(ctx context.Context) []Check {
 			if v.key == nil {
-				return []Check{{Area: area, Name: "published key", Status: Skip, Detail: "no private key is named", Remedy: "give --sa-token-issuer-private-key-path"}}
+				return []Check{{Area: area, Name: "published key", Status: Skip, Detail: "no private key is named", Remedy: give(issuer.FieldSigner)}}
 			}
 			return []Check{verdict(area, "published key", v.h.Issuer.PrivateKeyPath, v.checkKeys(ctx), remedy)}
 		},
@@ -204,7 +208,7 @@ func (v *verification) infraTasks() []task {
 	return append(tasks, v.roleTasks(out)...)
 }
 
-// roleTasks look at every role that `create infra azure --assign-identity-roles` gives, and read as the identity what it may.
+// roleTasks look at every role that `create infra azure` gives, and read as the identity what it may.
 func (v *verification) roleTasks(out *infra.Output) []task {
 	groups := groups{roles.Main: out.ResourceGroupName}
 	for scope, id := range map[roles.ScopeName]string{roles.VNet: out.VNetID, roles.NSG: out.SecurityGroupID} {
@@ -227,7 +231,7 @@ func (v *verification) roleTasks(out *infra.Output) []task {
 }
 
 func (v *verification) checkRoles(ctx context.Context, r roles.Grant, clientID string, groups groups) []Check {
-	const remedy = "run `hypershift create infra azure --assign-identity-roles` again"
+	remedy := "run `hypershift create infra azure " + infra.FieldAssignRoles.String() + "` again"
 	principal, err := v.directory.PrincipalOf(ctx, clientID)
 	if err != nil {
 		return []Check{verdict("role", r.Key, "", err, remedy)}
@@ -288,7 +292,7 @@ func (v *verification) checkZone(ctx context.Context) []Check {
 		err = fmt.Errorf("DNS says %s, the zone's servers are %s", strings.Join(names, ", "), strings.Join(servers, ", "))
 	}
 	return append(checks, verdict(area, "delegation in DNS", strings.Join(servers, ", "), err,
-		"delegate the zone in its parent; with split DNS give --dns-resolver HOST:PORT"))
+		"delegate the zone in its parent; with split DNS "+give(dns.FieldResolver)+" HOST:PORT"))
 }
 
 // checkExternalDNS looks at the identity's credential, or signs in as the service principal, and at the roles on the zone.

@@ -1,0 +1,10 @@
+package provision
+
+import "github.com/hypershift-on-azure/hypershift/internal/field"
+
+// The fields that errors and remedies name.
+const (
+	FieldTokenLifetime field.Field = "provision.TokenLifetime"
+	FieldFinish        field.Field = "provision.Finish"
+	FieldUpdated       field.Field = "provision.Updated"
+)
