@@ -27,6 +27,7 @@ type Error struct {
 	Err   error // a whole sentence, which names the field
 }
 
+// Error is the sentence.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap is the sentence, with its cause.

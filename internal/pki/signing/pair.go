@@ -82,6 +82,7 @@ func publicPEM(key *rsa.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }
 
+// WritePublic replaces the file of a public key, PEM.
 func WritePublic(path string, key *rsa.PublicKey) error {
 	raw, err := publicPEM(key)
 	if err != nil {
@@ -102,6 +103,7 @@ func CheckPublicFile(path string, key *rsa.PrivateKey) error {
 	return nil
 }
 
+// ReadPublic reads an RSA public key, PEM of its PKIX form.
 func ReadPublic(path string) (*rsa.PublicKey, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -131,6 +133,7 @@ func ReadPrivate(path string) (*rsa.PrivateKey, error) {
 	return ParsePrivate(path, raw)
 }
 
+// ParsePrivate reads what ReadPrivate does from the content; errors name the path.
 func ParsePrivate(path string, raw []byte) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode(raw)
 	if block == nil {

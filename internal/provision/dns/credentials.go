@@ -34,6 +34,7 @@ func (f Credentials) write(path string) error {
 	return wholefile.Replace(path, raw, 0o600)
 }
 
+// ReadCredentials reads the file at path.
 func ReadCredentials(path string) (Credentials, error) {
 	var f Credentials
 	raw, err := os.ReadFile(path)

@@ -22,7 +22,8 @@ import (
 
 const (
 	// Built-in roles on the zone.
-	roleReader      = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+	roleReader = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+	// ZoneContributor writes the zone's records.
 	ZoneContributor = "befefa01-2a29-4197-83a8-272ff33ce314"
 
 	// The service account that ExternalDNS runs as, and the audience of its tokens.
@@ -207,6 +208,7 @@ func (d *zoneStack) zoneNode() *stack.Node {
 	}.Node("zone", "DNS zone", d.Zone, "group")
 }
 
+// NameServersOf are the zone's own servers, sorted.
 func NameServersOf(zone *azure.Resource) []string {
 	var names []string
 	list, _ := zone.Properties["nameServers"].([]any)
@@ -261,6 +263,7 @@ func (d *zoneStack) delegation() node.Resource {
 // zoneMetadata marks the NS records that we made in a parent zone.
 const zoneMetadata = "hypershift_zone"
 
+// DelegatedTo are the servers that an NS record set names, sorted.
 func DelegatedTo(r *azure.Resource) []string {
 	var names []string
 	list, _ := r.Properties["NSRecords"].([]any)

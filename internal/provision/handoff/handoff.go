@@ -93,23 +93,16 @@ func (h *File) validate() error {
 	if h.APIVersion != Version || h.Kind != Kind {
 		return fmt.Errorf("apiVersion %q, kind %q: this program reads %s, %s", h.APIVersion, h.Kind, Version, Kind)
 	}
-	for _, id := range []struct{ member, value string }{{"subscriptionID", h.SubscriptionID}, {"tenantID", h.TenantID}} {
-		if id.value != "" && !azure.IsUUID(id.value) {
-			return fmt.Errorf("%s %q is not a UUID", id.member, id.value)
-		}
+	if err := h.validateIDs(); err != nil {
+		return err
 	}
 	if h.Issuer != nil {
 		if u, err := url.Parse(h.Issuer.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("issuer.url %q is not an https URL", h.Issuer.URL)
 		}
 	}
-	if h.Identities != nil {
-		if h.Identities.Clients == nil {
-			return errors.New("identities.clients is missing")
-		}
-		if err := h.Identities.Clients.Validate(); err != nil {
-			return fmt.Errorf("identities.clients: %w", err)
-		}
+	if err := h.Identities.validate(); err != nil {
+		return err
 	}
 	for member, dns := range map[string]*dns.Output{"dns": h.DNS, "dnsUnderWay": h.DNSUnderWay} {
 		if dns == nil {
@@ -123,6 +116,28 @@ func (h *File) validate() error {
 		if _, err := azure.ParseID(m.ID); err != nil {
 			return fmt.Errorf("inventory[%d].id: %w", i, err)
 		}
+	}
+	return nil
+}
+
+func (h *File) validateIDs() error {
+	for _, id := range []struct{ member, value string }{{"subscriptionID", h.SubscriptionID}, {"tenantID", h.TenantID}} {
+		if id.value != "" && !azure.IsUUID(id.value) {
+			return fmt.Errorf("%s %q is not a UUID", id.member, id.value)
+		}
+	}
+	return nil
+}
+
+func (i *Identities) validate() error {
+	if i == nil {
+		return nil
+	}
+	if i.Clients == nil {
+		return errors.New("identities.clients is missing")
+	}
+	if err := i.Clients.Validate(); err != nil {
+		return fmt.Errorf("identities.clients: %w", err)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Credential struct{ Suffix, Subject string }
 
 const subjectPrefix = "system:serviceaccount:"
 
+// Components are all that have an identity, that of the key service among them.
 var Components = []Component{
 	{"disk", "disk", []Credential{
 		{"disk-fed-id-node", "openshift-cluster-csi-drivers:azure-disk-csi-driver-node-sa"},
@@ -57,6 +58,7 @@ func (f Federation) is(r *azure.Resource) bool {
 	return r.Property("issuer") == f.Issuer && r.Property("subject") == f.Subject && len(audiences) == 1 && audiences[0] == f.Audience
 }
 
+// FederatedNode is the node of a federated credential.
 func FederatedNode(s *azure.Session, id string, f Federation, nodeID, identityNode string) *stack.Node {
 	n := node.Resource{Session: s, ID: id, API: node.APIIdentity,
 		Body: func() azure.Resource {

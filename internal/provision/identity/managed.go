@@ -69,6 +69,7 @@ type ControlPlaneIdentity struct {
 	Identity *hyperv1.ManagedIdentity
 }
 
+// ControlPlane are the identities of the control plane by the names of their members.
 func ControlPlane(m *hyperv1.ControlPlaneManagedIdentities) []ControlPlaneIdentity {
 	out := []ControlPlaneIdentity{{"cloudProvider", &m.CloudProvider}, {"nodePoolManagement", &m.NodePoolManagement}, {"controlPlaneOperator", &m.ControlPlaneOperator},
 		{"ingress", &m.Ingress}, {"network", &m.Network}, {"disk", &m.Disk}, {"file", &m.File}}

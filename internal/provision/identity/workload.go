@@ -29,6 +29,7 @@ type WorkloadIdentities struct {
 	KMSClientID          string    `json:"kmsClientID,omitempty"`
 }
 
+// Set puts a client id behind a member.
 func (w *WorkloadIdentities) Set(key, clientID string) {
 	id := Identity{ClientID: clientID}
 	switch key {
@@ -81,6 +82,7 @@ func ParseWorkloadIdentities(raw []byte) (*WorkloadIdentities, error) {
 	return &w, nil
 }
 
+// Validate names the member that is wrong.
 func (w *WorkloadIdentities) Validate() error {
 	for _, key := range requiredMembers {
 		if !azure.IsUUID(w.Get(key)) {

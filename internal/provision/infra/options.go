@@ -54,6 +54,24 @@ func (o Options) Validate() error {
 	if !rules.IsDomain(o.BaseDomain) {
 		return FieldBaseDomain.Wrong("%q is not a domain name such as example.com", o.BaseDomain)
 	}
+	if err := o.validateIDs(); err != nil {
+		return err
+	}
+	if err := cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.DerivedNames(FieldName, o.Name, FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup),
+		rules.Group(FieldDNSZoneGroup, o.DNSZoneGroup), rules.Tags(FieldTags, o.Tags), o.validateBrought(), o.validateNetwork()); err != nil {
+		return err
+	}
+	if o.AssignRoles && o.Identities == nil && o.Managed == nil {
+		return field.Errorf(FieldIdentities, "assigning roles needs %s", FieldIdentities)
+	}
+	if err := o.checkRanges(vnetRange); o.VNetID == "" && err != nil {
+		return err
+	}
+	return o.validateManaged()
+}
+
+// validateIDs refuses what is no id of Azure's.
+func (o Options) validateIDs() error {
 	for _, f := range []struct {
 		name field.Field
 		id   string
@@ -68,10 +86,11 @@ func (o Options) Validate() error {
 			return f.name.Wrap(err)
 		}
 	}
-	if err := cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.DerivedNames(FieldName, o.Name, FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup),
-		rules.Group(FieldDNSZoneGroup, o.DNSZoneGroup), rules.Tags(FieldTags, o.Tags), o.validateBrought()); err != nil {
-		return err
-	}
+	return nil
+}
+
+// validateNetwork refuses a subnet that is none of the virtual network.
+func (o Options) validateNetwork() error {
 	switch {
 	case o.VNetID != "" && o.SubnetID == "":
 		return FieldVNetID.Wrong("needs %s: the subnet the workers are placed in", FieldSubnetID)
@@ -79,13 +98,8 @@ func (o Options) Validate() error {
 		return FieldSubnetID.Wrong("needs %s: the virtual network the subnet belongs to", FieldVNetID)
 	case o.VNetID != "" && !strings.HasPrefix(strings.ToLower(o.SubnetID), strings.ToLower(o.VNetID)+"/subnets/"):
 		return FieldSubnetID.Wrong("is not a subnet of %s", FieldVNetID)
-	case o.AssignRoles && o.Identities == nil && o.Managed == nil:
-		return field.Errorf(FieldIdentities, "assigning roles needs %s", FieldIdentities)
 	}
-	if err := o.checkRanges(vnetRange); o.VNetID == "" && err != nil {
-		return err
-	}
-	return o.validateManaged()
+	return nil
 }
 
 // checkRanges refuses addresses of pods and Services that are those of the virtual network: machines could not reach one of the two.

@@ -88,6 +88,7 @@ func documents(issuerURL string, key *rsa.PublicKey) (map[string][]byte, error) 
 	return map[string][]byte{DiscoveryPath: discovery, KeysPath: keys}, err
 }
 
+// ParseDiscovery reads the issuer's configuration document.
 func ParseDiscovery(raw []byte) (Discovery, error) {
 	var d Discovery
 	if err := json.Unmarshal(raw, &d); err != nil {

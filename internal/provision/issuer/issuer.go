@@ -22,10 +22,13 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
+// Where the documents are, below the issuer's URL.
 const (
 	DiscoveryPath = ".well-known/openid-configuration"
 	KeysPath      = "openid/v1/jwks"
+)
 
+const (
 	// roleBlobDataContributor is the built-in role Storage Blob Data Contributor.
 	roleBlobDataContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 
@@ -250,6 +253,7 @@ func containerID(accountID string, issuer Issuer) string {
 	return accountID + "/blobServices/default/containers/" + issuer.Container
 }
 
+// Nodes are the nodes without what is asked before.
 func Nodes(s *azure.Session, o Options, issuer Issuer, key *SigningKey) []*stack.Node {
 	id := accountID(s, o, issuer)
 	container := containerNode(s, id, issuer)

@@ -76,6 +76,7 @@ func (r Resource) Node(id, kind, name string, dependsOn ...string) *stack.Node {
 	return n
 }
 
+// Observe looks at the resource.
 func (r Resource) Observe(ctx context.Context) (stack.State, error) {
 	got, err := r.Session.Get(ctx, r.ID, r.API)
 	if azure.IsNotFound(err) {
@@ -97,6 +98,7 @@ func unfinished(got *azure.Resource) bool {
 	return state == "Failed" || state == "Canceled"
 }
 
+// Apply writes the resource.
 func (r Resource) Apply(ctx context.Context) error {
 	if r.Found == nil {
 		return r.Session.PutAway(ctx, r.ID, r.API, r.Body())

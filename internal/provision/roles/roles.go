@@ -14,6 +14,7 @@ import (
 // ScopeName is a resource group in its role for the cluster.
 type ScopeName int
 
+// The groups of a cluster; several may be the same.
 const (
 	Main ScopeName = iota
 	NSG
@@ -29,6 +30,7 @@ type Grant struct {
 	roleName string // in place of roleGUID, where the id differs between tenants
 }
 
+// Contributor is the id of the built-in role.
 const Contributor = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 
 // Grants in a fixed order; the GUIDs are Azure's built-in roles.

@@ -95,4 +95,5 @@ func Tags(f field.Field, tags map[string]string) error {
 // domainPattern is a name of at least two labels.
 var domainPattern = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
 
+// IsDomain tells whether a name is a domain name of at least two labels.
 func IsDomain(name string) bool { return len(name) <= 253 && domainPattern.MatchString(name) }
