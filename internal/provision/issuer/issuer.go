@@ -3,7 +3,6 @@ package issuer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -11,15 +10,12 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
-	"regexp"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
-	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 // Where the documents are, below the issuer's URL.
@@ -38,41 +34,6 @@ const (
 
 // Stack is the name of the stack in an inventory.
 const Stack = "oidc-issuer"
-
-// Options describe the issuer of one hosted cluster, or of several with Shared.
-type Options struct {
-	Name           string // hosted cluster; the container's name
-	ResourceGroup  string // persistent group
-	Location       string
-	StorageAccount string // "" derives one from the subscription and group
-	Shared         bool   // container named as the account: one issuer for many clusters
-	KeyDirectory   string // where the key pair is, or is written
-	PrivateKey     string // the user's own files, never written; "" for those of KeyDirectory
-	PublicKey      string
-	Tags           map[string]string
-}
-
-var (
-	accountPattern   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-)
-
-// Validate names the field that is wrong.
-func (o Options) Validate() error {
-	switch {
-	case o.Name == "" && !o.Shared:
-		return FieldName.Wrong("is required: it names the hosted cluster")
-	case !o.Shared && (len(o.Name) < 3 || len(o.Name) > 63 || !containerPattern.MatchString(o.Name)):
-		return FieldName.Wrong("%q cannot name a blob container, which has 3 to 63 lower-case letters, digits and single dashes; choose another name, or %s", o.Name, FieldShared)
-	case o.ResourceGroup == "":
-		return FieldResourceGroup.Wrong("is required: the persistent resource group")
-	case o.StorageAccount != "" && !accountPattern.MatchString(o.StorageAccount):
-		return FieldStorageAccount.Wrong("%q must be 3 to 24 lower-case letters and digits", o.StorageAccount)
-	case o.PublicKey != "" && o.PrivateKey == "":
-		return FieldPublicKey.Wrong("needs %s: the documents are checked against the key that signs", FieldPrivateKey)
-	}
-	return cmp.Or(rules.Group(FieldResourceGroup, o.ResourceGroup), rules.Tags(FieldTags, o.Tags))
-}
 
 // Issuer is what exists once the stack is there.
 type Issuer struct {
@@ -126,52 +87,6 @@ func (o Options) ownSigner() (*rsa.PrivateKey, error) {
 		err = signing.CheckPublicFile(o.PublicKey, key)
 	}
 	return key, err
-}
-
-// SigningKey is the key whose public half is published. A pair that has to be made is made beside the work in Azure, for its primes
-// take about a second to find.
-type SigningKey struct {
-	issuer Issuer
-	key    *rsa.PublicKey // nil until it is made
-}
-
-// SigningKey reads the key, so that one that does not fit is refused before anything is made.
-func (o Options) SigningKey(issuer Issuer) (*SigningKey, error) {
-	read := o.ownSigner
-	if o.PrivateKey == "" {
-		read = func() (*rsa.PrivateKey, error) { return signing.ReadPair(issuer.PrivateKeyPath, issuer.PublicKeyPath) }
-	}
-	key, err := read()
-	k := &SigningKey{issuer: issuer}
-	if key != nil {
-		k.key = &key.PublicKey
-	}
-	return k, err
-}
-
-// AsIs is the key as it is now, whatever becomes of it.
-func (k *SigningKey) AsIs() *SigningKey { return &SigningKey{issuer: k.issuer, key: k.key} }
-
-const keyNode = "key"
-
-func (k *SigningKey) node() *stack.Node {
-	return &stack.Node{ID: keyNode, Kind: "signing key", Name: k.issuer.PrivateKeyPath,
-		Observe: func(context.Context) (stack.State, error) {
-			switch {
-			case k.key == nil:
-				return stack.Missing, nil
-			case k.issuer.PublicKeyPath != "" && !wholefile.Exists(k.issuer.PublicKeyPath):
-				return stack.Drifted, nil
-			}
-			return stack.Current, nil
-		},
-		Apply: func(context.Context) error {
-			key, err := signing.EnsurePair(k.issuer.PrivateKeyPath, k.issuer.PublicKeyPath)
-			if err == nil {
-				k.key = &key.PublicKey
-			}
-			return err
-		}}
 }
 
 // Create makes the key pair, the account, the container and the documents, and reads the documents anonymously before it
