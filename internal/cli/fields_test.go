@@ -88,7 +88,7 @@ func TestEveryFieldIsAFlag(t *testing.T) {
 }
 
 // anotherProgram are arguments of the programs that are installed, and a command of az.
-var anotherProgram = regexp.MustCompile("^--[a-z-]+=|az storage blob .*--static-website")
+var anotherProgram = regexp.MustCompile("^--[a-z-]+=|^--allow-private-registries$|az storage blob .*--static-website")
 
 // TestDomainsKnowNoFlag reads every text of the domains.
 func TestDomainsKnowNoFlag(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 	FieldPullSecret         field.Field = "install.PullSecret"
 	FieldTrustBundle        field.Field = "install.TrustBundle"
 	FieldEgressBlockCIDRs   field.Field = "install.EgressBlockCIDRs"
+	FieldReleaseRegistries  field.Field = "install.ReleaseRegistries"
 	FieldRegistryOverrides  field.Field = "install.RegistryOverrides"
 	FieldExtraEnv           field.Field = "install.ExtraEnv"
 	FieldDNSProvider        field.Field = "install.DNSProvider"

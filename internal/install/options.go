@@ -157,7 +157,7 @@ func (o *Options) validateLists() []error {
 	var errs []error
 	for _, registry := range o.ReleaseRegistries {
 		if _, err := name.NewRepository(strings.TrimSuffix(registry, "/") + "/x"); err != nil || strings.ContainsAny(registry, "'\\@ ") {
-			errs = append(errs, fmt.Errorf("--release-registries %q is no registry or repository like registry.example.com/releases", registry))
+			errs = append(errs, FieldReleaseRegistries.Wrong("%q is no registry or repository like registry.example.com/releases", registry))
 		}
 	}
 	for _, cidr := range o.EgressBlockCIDRs {

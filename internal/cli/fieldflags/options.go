@@ -95,6 +95,7 @@ var options = map[field.Field]string{
 	install.FieldPullSecret:         "--pull-secret",
 	install.FieldTrustBundle:        "--additional-trust-bundle",
 	install.FieldEgressBlockCIDRs:   "--hcp-egress-block-cidrs",
+	install.FieldReleaseRegistries:  "--release-registries",
 	install.FieldRegistryOverrides:  "--registry-overrides",
 	install.FieldExtraEnv:           "--additional-operator-env-vars",
 	install.FieldDNSProvider:        "--external-dns-provider",
