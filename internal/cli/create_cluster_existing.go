@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +17,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // difference is what a typed flag asks for and what is there instead.

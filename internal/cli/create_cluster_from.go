@@ -7,18 +7,14 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-
 	corev1 "k8s.io/api/core/v1"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // takeHandoff completes the flags from the --from file; what was typed wins.

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // checkInfra refuses an output that does not fit the flags, or that is not one.

@@ -15,9 +15,6 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
-
-	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,6 +22,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 )
 
 // load reads every file and fills the options in, so that nothing that may fail is left after the first cloud resource.

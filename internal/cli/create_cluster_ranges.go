@@ -5,17 +5,15 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-
 	corev1 "k8s.io/api/core/v1"
-
 	networkingv1 "k8s.io/api/networking/v1"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // cidrList is a list of ranges with the name that error messages use and the flag it came from.

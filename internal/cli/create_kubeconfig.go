@@ -8,17 +8,14 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-
-	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/clientcmd"
-
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
 type kubeconfigFlags struct {

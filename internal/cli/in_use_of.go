@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
-
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 )
 
 // ofInfra is a hosted cluster of this infrastructure, or one that lives in its network.

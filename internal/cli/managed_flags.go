@@ -5,10 +5,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 // imageRegistryCapability is the optional part that has an identity of its own.

@@ -6,11 +6,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
-
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 // Output is the file that `create infra azure` writes and `create cluster azure` reads.

@@ -6,10 +6,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
-
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 

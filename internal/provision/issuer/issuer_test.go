@@ -3,7 +3,6 @@ package issuer
 import (
 	"crypto/rand"
 	"crypto/rsa"
-
 	"strings"
 	"testing"
 

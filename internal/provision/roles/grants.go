@@ -3,10 +3,9 @@ package roles
 import (
 	"context"
 
-	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
-
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 )
 
 const (

@@ -5,12 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-
-	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
-
 	_ "embed"
 	"fmt"
 	"net/http"
@@ -23,6 +17,10 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/azcli"
 )
