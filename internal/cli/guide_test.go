@@ -22,6 +22,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -90,7 +92,7 @@ func newGuide(t *testing.T) *guide {
 	if err != nil {
 		t.Fatal(err)
 	}
-	identities := inputs(t)
+	identities := clitest.Inputs(t)
 	workload, err := os.ReadFile(identities[5])
 	if err != nil {
 		t.Fatal(err)
@@ -99,14 +101,14 @@ func newGuide(t *testing.T) *guide {
 		"serviceaccount-signer.private": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
 		"workload-identities.json":      string(workload),
 		"pull-secret.json":              `{"auths":{}}`,
-		"azure_mgmt.json": `{"tenantId":"` + testUUID + `","subscriptionId":"` + testUUID + `","resourceGroup":"persistent",` +
-			`"aadClientId":"` + testUUID + `","aadClientSecret":"s"}`,
+		"azure_mgmt.json": `{"tenantId":"` + clitest.UUID + `","subscriptionId":"` + clitest.UUID + `","resourceGroup":"persistent",` +
+			`"aadClientId":"` + clitest.UUID + `","aadClientSecret":"s"}`,
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	group := "/subscriptions/" + testUUID + "/resourceGroups/"
+	group := "/subscriptions/" + clitest.UUID + "/resourceGroups/"
 	return &guide{vars: map[string]string{
 		"HYPERSHIFT_BINARY_PATH": "./bin", "CLUSTER_NAME": "myprefix-hc", "CLUSTER_NAMESPACE": "clusters", "LOCATION": "eastus",
 		"AZURE_CREDS": identities[1], "PULL_SECRET": "pull-secret.json", "EXTERNAL_DNS_CREDS_FILE": "azure_mgmt.json",
@@ -131,18 +133,18 @@ func (g *guide) words(line string) []string {
 func (g *guide) run(t *testing.T, line string) (stdout string, err error) {
 	t.Helper()
 	root := NewRoot()
-	replace(root, []string{"create", "cluster"}, newCreateClusterAzureCommand(
+	replace(root, []string{"create", "cluster"}, cluster.NewCreateAzureCommand(
 		func(ctx context.Context, s *azure.Session, o infra.Options, e func(stack.Event)) (*infra.Output, error) {
 			g.created = &o
-			out, err := fakeInfra(ctx, s, o, e)
+			out, err := clitest.Infra(ctx, s, o, e)
 			out.ResourceGroupName, out.VNetID, out.SubnetID, out.SecurityGroupID = o.ResourceGroup, o.VNetID, o.SubnetID, o.NSGID
 			return out, err
 		}))
-	replace(root, []string{"destroy", "cluster"}, newDestroyClusterAzureCommand(&destroyClusterOptions{
-		destroyInfra: func(_ context.Context, _ *azure.Session, o infra.DestroyOptions, _ func(stack.Event)) error {
+	replace(root, []string{"destroy", "cluster"}, cluster.NewDestroyAzureCommand(
+		func(_ context.Context, _ *azure.Session, o infra.DestroyOptions, _ func(stack.Event)) error {
 			g.destroyed = &o
 			return nil
-		}}))
+		}, nil))
 	var out, messages bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(&messages)
@@ -318,10 +320,10 @@ func (g *guideRun) readsKubeconfig(hc *hyperv1.HostedCluster) {
 		g.t.Fatal(err)
 	}
 	if err := g.c.Create(g.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "admin"},
-		Data: map[string][]byte{"kubeconfig": []byte(testKubeconfig)}}); err != nil {
+		Data: map[string][]byte{"kubeconfig": []byte(clitest.Kubeconfig)}}); err != nil {
 		g.t.Fatal(err)
 	}
-	if out := g.must(guideKubeconfig); out != testKubeconfig {
+	if out := g.must(guideKubeconfig); out != clitest.Kubeconfig {
 		g.t.Errorf("create kubeconfig prints %q", out)
 	}
 }

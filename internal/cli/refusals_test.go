@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 )
 
 const (
@@ -69,7 +71,7 @@ var refusals = []struct{ line, cue string }{
 // TestRefusals types wrong values: each is refused with the name of its flag, or of the file's field, before any call, and nothing is
 // written. No Azure is in reach.
 func TestRefusals(t *testing.T) {
-	files := inputs(t)
+	files := clitest.Inputs(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	for name, content := range map[string]string{
@@ -107,9 +109,9 @@ func TestRefusals(t *testing.T) {
 
 // TestResolverOfTheEnvironment: in a sandbox the system's DNS server knows none of its names, and nobody types another one.
 func TestResolverOfTheEnvironment(t *testing.T) {
-	t.Setenv(resolverVariable, "1.2.3.4")
+	t.Setenv("HYPERSHIFT_DNS_RESOLVER", "1.2.3.4")
 	for line, want := range map[string]string{refusedDNS: "1.2.3.4", refusedDNS + "--dns-resolver 5.6.7.8": "5.6.7.8"} {
-		status, _, stderr := run(t, append(strings.Fields(line), inputs(t)[:2]...)...)
+		status, _, stderr := run(t, append(strings.Fields(line), clitest.Inputs(t)[:2]...)...)
 		if status != 1 || !strings.Contains(stderr, `--dns-resolver "`+want+`" is not HOST:PORT`) {
 			t.Errorf("%s: status %d, stderr %q, want %s refused", line, status, stderr, want)
 		}

@@ -10,14 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
-
-// supportedVersions is the ConfigMap in which the operator says what it supports.
-const supportedVersions = "supported-versions"
-
-// operatorNamespace is where the operator is installed unless told otherwise.
-const operatorNamespace = "hypershift"
 
 type versionFlags struct {
 	commitOnly, clientOnly bool
@@ -33,11 +29,11 @@ func newVersionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
-			if err := checkOutput(f.output); err != nil {
+			if err := printing.CheckFormat(f.output); err != nil {
 				return err
 			}
 			if f.output != "" {
-				return printObject(out, f.output, f.report(cmd.Context()))
+				return printing.Object(out, f.output, f.report(cmd.Context()))
 			}
 			if f.commitOnly {
 				fmt.Fprintln(out, version.Get().Commit)
@@ -56,7 +52,7 @@ func newVersionCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.clientOnly, "client-only", false, "do not ask the management cluster")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the versions as json or yaml")
 	cmd.MarkFlagsMutuallyExclusive("output", "commit-only")
-	cmd.Flags().StringVar(&f.namespace, "namespace", operatorNamespace, "namespace of the operator")
+	cmd.Flags().StringVar(&f.namespace, "namespace", management.OperatorNamespace, "namespace of the operator")
 	return cmd
 }
 
@@ -88,43 +84,30 @@ func (f *versionFlags) report(ctx context.Context) versionReport {
 	out.Server = &serverReport{}
 	var err error
 	if out.Server.Commit, out.Server.SupportedOCPs, err = f.server(ctx); err != nil {
-		out.Server.Error = oneLine(err)
+		out.Server.Error = printing.OneLine(err)
 	}
 	return out
-}
-
-// checkServerVersion refuses an operator of another build than this program.
-func checkServerVersion(ctx context.Context, c client.Client) error {
-	cm := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: operatorNamespace, Name: supportedVersions}
-	if err := c.Get(ctx, key, cm); err != nil {
-		return fmt.Errorf("--version-check: cannot read ConfigMap %s, in which the operator says what it is: %w", key, err)
-	}
-	if own, theirs := version.Get().Commit, cm.Data["server-version"]; own != theirs {
-		return fmt.Errorf("--version-check: this program is of revision %s, the operator of %s; install the operator with this program, or use the program it was installed with", own, theirs)
-	}
-	return nil
 }
 
 // printServer prints a problem as the server's version: this command answers also where no cluster is at hand.
 func (f *versionFlags) printServer(ctx context.Context, out io.Writer) {
 	revision, supported, err := f.server(ctx)
 	if err != nil {
-		fmt.Fprintf(out, "Server Version: unknown (%s)\n", oneLine(err))
+		fmt.Fprintf(out, "Server Version: unknown (%s)\n", printing.OneLine(err))
 		return
 	}
 	fmt.Fprintf(out, "Server Version: %s\nServer Supports OCP Versions: %s\n", revision, strings.Join(supported, ", "))
 }
 
 func (f *versionFlags) server(ctx context.Context) (revision string, supported []string, err error) {
-	c, err := newKubeClient("")
+	c, err := management.NewClient("")
 	if err != nil {
 		return "", nil, err
 	}
 	cm := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: supportedVersions}, cm); err != nil {
-		return "", nil, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, supportedVersions, err)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: management.SupportedVersions}, cm); err != nil {
+		return "", nil, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, management.SupportedVersions, err)
 	}
-	supported, err = parseMinors(cm)
+	supported, err = management.ParseMinors(cm)
 	return cm.Data["server-version"], supported, err
 }

@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
+)
+
+type kubeconfigFlags struct {
+	name, namespace, outputFile string
+	portForward                 bool
+}
+
+// NewKubeconfigCommand is create kubeconfig.
+func NewKubeconfigCommand() *cobra.Command {
+	f := &kubeconfigFlags{}
+	cmd := &cobra.Command{
+		Use:   "kubeconfig [NAME]",
+		Short: "Print the administrator's kubeconfig of one hosted cluster, or of all in a namespace",
+		Long: `Prints the administrator's kubeconfig, or writes it with --output-file: a file that only its owner can read, whole or not at all.
+Whoever has it administers the cluster.`,
+		Example: `  hypershift create kubeconfig demo --output-file demo.kubeconfig
+  hypershift create kubeconfig --name demo > demo.kubeconfig
+  hypershift create kubeconfig --namespace clusters > all.kubeconfig`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.takeName(args); err != nil {
+				return err
+			}
+			if err := flagfile.CheckWritable("--output-file", f.outputFile); err != nil {
+				return err
+			}
+			c, err := management.NewClient("")
+			if err != nil {
+				return err
+			}
+			if f.outputFile == "" {
+				return f.run(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			var content bytes.Buffer
+			if err := f.run(cmd.Context(), c, &content, cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			if err := wholefile.ReplaceSecret(f.outputFile, content.Bytes()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), f.outputFile)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&f.name, "name", "", "name of the hosted cluster; all in the namespace when empty")
+	cmd.Flags().StringVar(&f.namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	cmd.Flags().StringVar(&f.outputFile, "output-file", "", "file to write to (mode 0600); standard output when empty")
+	cmd.Flags().BoolVar(&f.portForward, "port-forward", false, "for private clusters: reach the API server through `kubectl port-forward`")
+	return cmd
+}
+
+// takeName takes the name from where it was typed.
+func (f *kubeconfigFlags) takeName(args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case f.name != "" && f.name != args[0]:
+		return fmt.Errorf("the name is given twice: %s, and --name %s", args[0], f.name)
+	case args[0] == "":
+		return errors.New("the name of the hosted cluster is empty; leave it out to have all of the namespace")
+	}
+	f.name = args[0]
+	return nil
+}
+
+func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, messages io.Writer) error {
+	if f.name == "" {
+		return f.merged(ctx, c, out, messages)
+	}
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.name}, hc); meta.IsNoMatchError(err) {
+		return management.ErrNotInstalled
+	} else if err != nil {
+		return fmt.Errorf("cannot read HostedCluster %s/%s: %w; see `kubectl get hostedclusters -A`", f.namespace, f.name, err)
+	}
+	raw, err := adminKubeconfig(ctx, c, hc)
+	if err != nil {
+		return err
+	}
+	if f.portForward && !private(hc) {
+		fmt.Fprintf(messages, "warning: --port-forward has no effect: the API server of HostedCluster %s/%s has a public endpoint\n", f.namespace, f.name)
+	}
+	if f.portForward && private(hc) {
+		if raw, err = f.forwarded(ctx, c, hc, raw, messages); err != nil {
+			return err
+		}
+	}
+	_, err = out.Write(raw)
+	return err
+}
+
+func adminKubeconfig(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) ([]byte, error) {
+	if hc.Status.KubeConfig == nil {
+		return nil, fmt.Errorf("HostedCluster %s/%s doesn't report a kubeconfig yet: its API server is not up; see `kubectl -n %s get hostedcluster %s`",
+			hc.Namespace, hc.Name, hc.Namespace, hc.Name)
+	}
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name}
+	if err := c.Get(ctx, key, secret); err != nil {
+		return nil, fmt.Errorf("cannot read Secret %s with the kubeconfig: %w", key, err)
+	}
+	raw := secret.Data[hyperv1.KubeconfigKey]
+	if len(raw) == 0 {
+		return nil, fmt.Errorf("key %s of Secret %s is empty", hyperv1.KubeconfigKey, key)
+	}
+	return raw, nil
+}
+
+func private(hc *hyperv1.HostedCluster) bool {
+	azure := hc.Spec.Platform.Azure
+	return azure != nil && azure.Topology == hyperv1.AzureTopologyPrivate
+}
+
+// forwarded points every cluster entry at this machine and says how to open the way.
+func (f *kubeconfigFlags) forwarded(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, raw []byte, messages io.Writer) ([]byte, error) {
+	conf, err := clientcmd.Load(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig of HostedCluster %s is malformed: %w", hc.Name, err)
+	}
+	namespace := hc.Namespace + "-" + hc.Name
+	port := int32(6443)
+	svc := &corev1.Service{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.APIServer}, svc)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("cannot read Service kube-apiserver in %s: %w", namespace, err)
+	}
+	if len(svc.Spec.Ports) > 0 {
+		port = svc.Spec.Ports[0].Port
+	}
+	for _, cluster := range conf.Clusters {
+		cluster.Server = fmt.Sprintf("https://localhost:%d", port)
+	}
+	fmt.Fprintf(messages, "run this beside it: kubectl -n %s port-forward service/kube-apiserver %d:%d\n", namespace, port, port)
+	return clientcmd.Write(*conf)
+}
+
+// merged joins the kubeconfigs of all clusters that have one; the first is current.
+func (f *kubeconfigFlags) merged(ctx context.Context, c client.Client, out, messages io.Writer) error {
+	list := &hyperv1.HostedClusterList{}
+	if err := c.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
+		return fmt.Errorf("cannot list the HostedClusters in %s: %w", f.namespace, err)
+	}
+	merged := clientcmdapi.NewConfig()
+	for i := range list.Items {
+		hc := &list.Items[i]
+		if err := f.mergeOne(ctx, c, merged, hc); err != nil {
+			fmt.Fprintf(messages, "skipping %s: %v\n", hc.Name, err)
+		}
+	}
+	if len(merged.Contexts) == 0 {
+		return fmt.Errorf("no HostedCluster in namespace %s reports a kubeconfig", f.namespace)
+	}
+	raw, err := clientcmd.Write(*merged)
+	if err != nil {
+		return fmt.Errorf("cannot encode the kubeconfig: %w", err)
+	}
+	_, err = out.Write(raw)
+	return err
+}
+
+func (f *kubeconfigFlags) mergeOne(ctx context.Context, c client.Client, merged *clientcmdapi.Config, hc *hyperv1.HostedCluster) error {
+	raw, err := adminKubeconfig(ctx, c, hc)
+	if err != nil {
+		return err
+	}
+	conf, err := clientcmd.Load(raw)
+	if err != nil {
+		return fmt.Errorf("malformed kubeconfig: %w", err)
+	}
+	current, ok := conf.Contexts[conf.CurrentContext]
+	if !ok || conf.Clusters[current.Cluster] == nil || conf.AuthInfos[current.AuthInfo] == nil {
+		return errors.New("its current context names no cluster and user")
+	}
+	name := hc.Namespace + "-" + hc.Name
+	merged.Clusters[name] = conf.Clusters[current.Cluster]
+	merged.AuthInfos[name+"-admin"] = conf.AuthInfos[current.AuthInfo]
+	merged.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name + "-admin", Namespace: "default"}
+	if merged.CurrentContext == "" {
+		merged.CurrentContext = name
+	}
+	return nil
+}

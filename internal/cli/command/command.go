@@ -1,0 +1,57 @@
+// Package command makes commands that lead to others.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	_ "github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags" // errors of the domains name flags
+)
+
+// ErrHelp ends a command that was given no subcommand: help was printed, and nothing was done.
+var ErrHelp = errors.New("a subcommand is needed")
+
+// Parent is a command that only leads to others; its examples are the first one of each.
+func Parent(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, RunE: NeedSubcommand}
+	cmd.AddCommand(children...)
+	var examples []string
+	for _, child := range children {
+		if !child.Hidden {
+			examples = append(examples, firstExample(child.Example))
+		}
+	}
+	cmd.Example = strings.Join(examples, "\n")
+	return cmd
+}
+
+// firstExample is the first command line, continued lines included.
+func firstExample(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !strings.HasSuffix(line, `\`) {
+			return strings.Join(lines[:i+1], "\n")
+		}
+	}
+	return text
+}
+
+// NeedSubcommand runs a command that only leads to others: it prints its help, and refuses words that are none of them.
+func NeedSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown command %q for %q; see `%s -h`", args[0], cmd.CommandPath(), cmd.CommandPath())
+	}
+	if err := cmd.Help(); err != nil {
+		return err
+	}
+	return ErrHelp
+}
+
+// Given tells whether a flag was typed.
+func Given(cmd *cobra.Command, flag string) bool {
+	f := cmd.Flags().Lookup(flag)
+	return f != nil && f.Changed
+}

@@ -1,0 +1,128 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+	"github.com/hypershift-on-azure/hypershift/internal/install"
+)
+
+func TestImagesMustRunOnTheNodes(t *testing.T) {
+	node := func(arch string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: arch}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{Architecture: arch}}}
+	}
+	for _, tc := range []struct {
+		name        string
+		nodes, dns  []string
+		err, warned string
+	}{
+		{"all fit", []string{"amd64"}, []string{"amd64"}, "", ""},
+		{"no node runs it", []string{"arm64"}, []string{"amd64"}, "image dns:1 is for amd64, and the nodes of the management cluster are arm64", ""},
+		{"some nodes do not", []string{"amd64", "arm64"}, []string{"amd64"}, "", "image dns:1 is not for arm64"},
+		{"nobody knows", []string{"amd64"}, nil, "", "cannot tell which nodes dns:1 runs on: no answer"},
+		{"no nodes yet", nil, []string{"amd64"}, "", ""},
+	} {
+		said := ""
+		i := &installer{client: clitest.Client(), say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" },
+			opts: &install.Options{Image: "operator:1", ExternalDNS: install.ExternalDNS{Provider: "azure", Image: "dns:1"}}}
+		for _, arch := range tc.nodes {
+			if err := i.client.Create(t.Context(), node(arch)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := i.checkArchitectures(t.Context(), func(_ context.Context, image string) ([]string, error) {
+			switch {
+			case image == "operator:1":
+				return []string{"arm64", "amd64"}, nil
+			case tc.dns == nil:
+				return nil, errors.New("no answer")
+			}
+			return tc.dns, nil
+		})
+		if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: error %v, want %q", tc.name, err, tc.err)
+		}
+		if (said == "") != (tc.warned == "") || !strings.Contains(said, tc.warned) {
+			t.Errorf("%s: said %q, want %q", tc.name, said, tc.warned)
+		}
+	}
+}
+
+// cloud answers the sign-in, and what is asked for a zone.
+type cloud struct {
+	status int
+	body   string
+	asked  []string
+}
+
+func (c *cloud) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer := func(status int, body string) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
+	}
+	const login = "https://login.microsoftonline.com/t"
+	switch path := request.URL.Path; {
+	case strings.HasSuffix(path, "/openid-configuration"):
+		return answer(200, `{"token_endpoint":"`+login+`/oauth2/v2.0/token","authorization_endpoint":"`+login+`/oauth2/v2.0/authorize","issuer":"`+login+`/v2.0"}`)
+	case strings.HasSuffix(path, "/token"):
+		return answer(200, `{"token_type":"Bearer","expires_in":3600,"access_token":"x"}`)
+	case request.URL.Host == "management.azure.com":
+		c.asked = append(c.asked, path)
+		if c.status == 0 {
+			return nil, errors.New("connection refused")
+		}
+		return answer(c.status, c.body)
+	}
+	return answer(200, `{"tenant_discovery_endpoint":"`+login+`/v2.0/.well-known/openid-configuration","metadata":[]}`)
+}
+
+func TestZoneMustBeThere(t *testing.T) {
+	principal := `{"tenantId":"7e0a1d00-0000-4000-8000-000000000001","subscriptionId":"5a2d0b0e-0000-4000-8000-000000000001","resourceGroup":"dns","aadClientId":"5e41ce00-0000-4000-8000-000000000001","aadClientSecret":"x"}`
+	for _, tc := range []struct {
+		name, file, secret string
+		cloud              cloud
+		err, warned        string
+		asked              int
+	}{
+		{"there", principal, "", cloud{status: 200, body: `{"id":"z"}`}, "", "", 1},
+		{"in a Secret", "", "credentials", cloud{status: 200, body: `{"id":"z"}`}, "", "", 1},
+		{"a Secret without the key", "", "azure.json", cloud{}, `has no key "credentials"`, "", 0},
+		{"no Secret yet", "", "none", cloud{}, "", "does not exist", 0},
+		{"not there", principal, "", cloud{status: 404, body: `{"error":{"code":"ResourceNotFound","message":"no"}}`}, "no DNS zone d.example in resource group dns", "", 1},
+		{"no right", principal, "", cloud{status: 403, body: `{"error":{"code":"AuthorizationFailed","message":"no"}}`}, "cannot read DNS zone d.example", "", 1},
+		{"workload identity", `{"useWorkloadIdentityExtension":true}`, "", cloud{}, "", "", 0},
+	} {
+		said := ""
+		i := &installer{client: clitest.Client(), say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" }, opts: &install.Options{
+			Namespace: "hypershift", ExternalDNS: install.ExternalDNS{Provider: "azure", DomainFilter: "d.example", Credentials: []byte(tc.file)},
+		}}
+		if tc.secret != "" {
+			i.opts.ExternalDNS.SecretName = "dns"
+		}
+		if tc.secret != "" && tc.secret != "none" {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "dns"}, Data: map[string][]byte{tc.secret: []byte(principal)}}
+			if err := i.client.Create(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := i.checkZone(t.Context(), azure.WithHTTPClient(&http.Client{Transport: &tc.cloud}))
+		if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: error %v, want %q", tc.name, err, tc.err)
+		}
+		if (said == "") != (tc.warned == "") || !strings.Contains(said, tc.warned) {
+			t.Errorf("%s: said %q, want %q", tc.name, said, tc.warned)
+		}
+		if len(tc.cloud.asked) != tc.asked || tc.asked > 0 && !strings.HasSuffix(tc.cloud.asked[0], "/resourceGroups/dns/providers/Microsoft.Network/dnsZones/d.example") {
+			t.Errorf("%s: asked for %v", tc.name, tc.cloud.asked)
+		}
+	}
+}

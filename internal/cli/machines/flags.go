@@ -1,0 +1,157 @@
+// Package machines has the flags that describe the machines of node pools, and says what keeps machines from coming.
+package machines
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/spf13/pflag"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/manifest"
+)
+
+// Flags describe the machines of node pools; create cluster and create nodepool share them.
+type Flags struct {
+	manifest.NodePool
+	upgradeType string
+}
+
+// Add defines the flags.
+func (m *Flags) Add(f *pflag.FlagSet) {
+	f.StringVar(&m.InstanceType, "instance-type", "", "size of the virtual machines; Standard_D4s_v5 (amd64) or Standard_D4ps_v5 (arm64) when empty")
+	f.StringVar(&m.InstanceType, "azure-instance-type", "", "alias of --instance-type")
+	_ = f.MarkHidden("azure-instance-type")
+	f.Int32Var(&m.DiskSizeGiB, "root-disk-size", 120, "size of the OS disk in GiB")
+	f.StringVar(&m.AvailabilityZone, "availability-zone", "", "zone of the machines: 1, 2 or 3")
+	f.StringVar(&m.SubnetID, "nodepool-subnet-id", "", "subnet of the machines; the hosted cluster's when empty")
+	f.StringVar(&m.DiskStorageType, "disk-storage-account-type", "Premium_LRS", "Premium_LRS, PremiumV2_LRS, Standard_LRS or StandardSSD_LRS")
+	f.StringVar(&m.DiskEncryptionSetID, "disk-encryption-set-id", "", "ARM id of a disk encryption set")
+	f.BoolVar(&m.EphemeralDisk, "enable-ephemeral-disk", false, "OS disks on the host's local storage")
+	f.StringVar(&m.EncryptionAtHost, "encryption-at-host", "", "Enabled or Disabled")
+	f.StringVar(&m.Image.Generation, "image-generation", "", "generation of the image: Gen1 or Gen2 (default Gen2)")
+	f.StringVar(&m.Image.Publisher, "marketplace-publisher", "", "publisher of a marketplace image; all four or none")
+	f.StringVar(&m.Image.Offer, "marketplace-offer", "", "offer of a marketplace image")
+	f.StringVar(&m.Image.SKU, "marketplace-sku", "", "SKU of a marketplace image")
+	f.StringVar(&m.Image.Version, "marketplace-version", "", "version of a marketplace image")
+	f.StringVar(&m.DiagnosticsType, "diagnostics-storage-account-type", "", "boot diagnostics: Disabled, Managed or UserManaged")
+	f.StringVar(&m.DiagnosticsURI, "diagnostics-storage-account-uri", "", "storage account of UserManaged boot diagnostics")
+	f.StringVar(&m.Arch, "arch", "amd64", "architecture of the machines: amd64 or arm64")
+	f.BoolVar(&m.AutoRepair, "auto-repair", false, "replace unhealthy machines")
+	f.StringVar(&m.upgradeType, "node-upgrade-type", "Replace", "Replace or InPlace")
+}
+
+// ValidateArch refuses an architecture that there is not.
+func (m *Flags) ValidateArch() error {
+	if arches := []string{"amd64", "arm64", "ppc64le", "s390x"}; !slices.Contains(arches, strings.ToLower(m.Arch)) {
+		return fmt.Errorf("the value of --arch is not supported: %q; use one of %s", m.Arch, strings.Join(arches, ", "))
+	}
+	return nil
+}
+
+// Validate refuses values that the API would refuse.
+func (m *Flags) Validate() error {
+	for _, check := range []func() error{m.ValidateArch, m.validateImage, m.validateValues, m.validateDisks} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Flags) validateValues() error {
+	for _, v := range []struct {
+		value   string
+		allowed []string
+		cue     string
+	}{
+		{m.AvailabilityZone, []string{"", "1", "2", "3"}, "invalid value for --availability-zone"},
+		{m.EncryptionAtHost, []string{"", "Enabled", "Disabled"}, "--encryption-at-host has an invalid value"},
+		{m.DiagnosticsType, []string{"", "Disabled", "Managed", "UserManaged"}, "invalid value for --diagnostics-storage-account-type"},
+		{m.DiskStorageType, []string{"Premium_LRS", "PremiumV2_LRS", "Standard_LRS", "StandardSSD_LRS"}, "invalid value for --disk-storage-account-type"},
+	} {
+		if !slices.Contains(v.allowed, v.value) {
+			return fmt.Errorf("%s: %q; use one of %s", v.cue, v.value, strings.Join(slices.DeleteFunc(v.allowed, func(s string) bool { return s == "" }), ", "))
+		}
+	}
+	if m.parsedUpgradeType() == "" {
+		return fmt.Errorf("--node-upgrade-type %q is unknown; use Replace or InPlace", m.upgradeType)
+	}
+	return nil
+}
+
+// Pool is what the flags say of a node pool.
+func (m *Flags) Pool() manifest.NodePool {
+	pool := m.NodePool
+	pool.UpgradeType = m.parsedUpgradeType()
+	return pool
+}
+
+func (m *Flags) parsedUpgradeType() hyperv1.UpgradeType {
+	for _, t := range []hyperv1.UpgradeType{hyperv1.UpgradeTypeReplace, hyperv1.UpgradeTypeInPlace} {
+		if strings.EqualFold(m.upgradeType, string(t)) {
+			return t
+		}
+	}
+	return ""
+}
+
+// vmSizePattern is the API's rule for the names of Azure's sizes.
+var vmSizePattern = regexp.MustCompile(`^(Standard_|Basic_)?[A-Z]+[0-9]+(-[0-9]+)?[abdilmptsCNP]*(_[A-Z]*[0-9]+[A-Z]*)?(_v[0-9]+)?$`)
+
+func (m *Flags) validateDisks() error {
+	managed := m.DiagnosticsType == "UserManaged"
+	switch {
+	case m.InstanceType != "" && !vmSizePattern.MatchString(m.InstanceType):
+		return fmt.Errorf("--instance-type %q is no name of an Azure size, such as Standard_D4s_v5", m.InstanceType)
+	case m.DiskSizeGiB < 16 || m.DiskSizeGiB > 32767:
+		return fmt.Errorf("--root-disk-size %d is out of range; use 16 to 32767 GiB", m.DiskSizeGiB)
+	case m.DiagnosticsURI != "" && !managed:
+		return errors.New("--diagnostics-storage-account-uri is applicable only if --diagnostics-storage-account-type is UserManaged")
+	case managed && !strings.HasPrefix(m.DiagnosticsURI, "https://"):
+		return fmt.Errorf("--diagnostics-storage-account-uri %q is not an https URL; --diagnostics-storage-account-type UserManaged needs one", m.DiagnosticsURI)
+	}
+	return nil
+}
+
+func (m *Flags) validateImage() error {
+	if g := m.Image.Generation; g != "" && g != "Gen1" && g != "Gen2" {
+		return fmt.Errorf("invalid value for --image-generation: %q; use exactly Gen1 or Gen2", g)
+	}
+	parts := []struct{ flag, value, pattern string }{
+		{"--marketplace-publisher", m.Image.Publisher, `^[a-z0-9][a-z0-9-_]{2,49}$`}, {"--marketplace-offer", m.Image.Offer, `^.{1,255}$`},
+		{"--marketplace-sku", m.Image.SKU, `^[a-z0-9-_]{1,255}$`}, {"--marketplace-version", m.Image.Version, `^([0-9]+\.[0-9]+\.[0-9]+|latest)$`},
+	}
+	var given, missing []string
+	for _, p := range parts {
+		if p.value == "" {
+			missing = append(missing, p.flag)
+			continue
+		}
+		given = append(given, p.flag)
+	}
+	if len(given) > 0 && len(missing) > 0 {
+		return fmt.Errorf("all marketplace flags are required together: %s is empty", strings.Join(missing, ", "))
+	}
+	for _, p := range parts {
+		if p.value != "" && !regexp.MustCompile(p.pattern).MatchString(p.value) {
+			return fmt.Errorf("%s %q does not match %s", p.flag, p.value, p.pattern)
+		}
+	}
+	return nil
+}
+
+// CheckImage refuses what is no reference to an image.
+func CheckImage(flag, image string) error {
+	if image == "" {
+		return nil
+	}
+	if _, err := name.ParseReference(image); err != nil {
+		return fmt.Errorf("%s %q is no reference of an image such as quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64: %w", flag, image, err)
+	}
+	return nil
+}
