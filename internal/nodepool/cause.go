@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,8 +83,8 @@ func (a *answers) forget(pool types.NamespacedName) {
 }
 
 // silent tells whether nobody says why a machine has no infrastructure.
-func silent(m machine) bool {
-	if m.DeletionTimestamp != nil || m.Status.Deprecated.V1Beta1.Message != "" || m.Spec.InfrastructureRef.Name == "" ||
+func silent(m capiv1.Machine) bool {
+	if m.DeletionTimestamp != nil || failureOf(m).message != "" || m.Spec.InfrastructureRef.Name == "" ||
 		meta.IsStatusConditionTrue(m.Status.Conditions, machineReady) {
 		return false
 	}
@@ -94,7 +95,7 @@ func silent(m machine) bool {
 // silentCause is why machines stay without a word, as Azure says it; nil where it refuses nothing, or nobody has to be asked.
 func (r *Reconciler) silentCause(ctx context.Context, p *pass) (*problem, error) {
 	pool := client.ObjectKeyFromObject(p.np)
-	var first *machine
+	var first *capiv1.Machine
 	for i := range p.machines {
 		if silent(p.machines[i]) && (first == nil || p.machines[i].CreationTimestamp.Before(&first.CreationTimestamp)) {
 			first = &p.machines[i]

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -80,8 +81,8 @@ type pass struct {
 	ignitionCA []byte
 	config     *config
 	template   string
-	deployment *machineDeployment
-	machines   []machine
+	deployment *capiv1.MachineDeployment
+	machines   []capiv1.Machine
 	// refused: the API server does not take the MachineDeployment, and condition Ready says so.
 	refused bool
 	requeue time.Duration

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -62,7 +63,7 @@ func (r *Reconciler) remediationBlocked(ctx context.Context, p *pass) (*metav1.C
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(check), check); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	decoded, err := decode[machineHealthCheck](check)
+	decoded, err := decode[capiv1.MachineHealthCheck](check)
 	if err != nil {
 		return nil, err
 	}

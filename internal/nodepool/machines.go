@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -55,7 +56,7 @@ func inPlace(p *pass, desired *unstructured.Unstructured) bool {
 	live := p.deployment.Spec
 	return live.Replicas != nil && int64(*live.Replicas) == replicas &&
 		live.Template.Spec.InfrastructureRef.Name == p.template &&
-		live.Template.Spec.Bootstrap.DataSecretName == userDataName(p.np, p.config.version)
+		userDataOf(live.Template.Spec) == userDataName(p.np, p.config.version)
 }
 
 func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
@@ -128,7 +129,7 @@ func deletionTimeouts(np *hyperv1.NodePool) map[string]any {
 
 // desiredReplicas is the user's number, or with autoscaling the present one within its bounds. Without either the pool stays as large
 // as it is: autoscaling was taken away.
-func desiredReplicas(np *hyperv1.NodePool, live *machineDeployment) int32 {
+func desiredReplicas(np *hyperv1.NodePool, live *capiv1.MachineDeployment) int32 {
 	var current int32
 	if live != nil && live.Spec.Replicas != nil {
 		current = *live.Spec.Replicas
@@ -174,10 +175,10 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 	case err != nil:
 		return fmt.Errorf("read the MachineDeployment: %w", err)
 	default:
-		if p.deployment, err = decode[machineDeployment](live); err != nil {
+		if p.deployment, err = decode[capiv1.MachineDeployment](live); err != nil {
 			return err
 		}
-		p.np.Status.Replicas = p.deployment.Status.AvailableReplicas
+		p.np.Status.Replicas = ptr.Deref(p.deployment.Status.AvailableReplicas, 0)
 	}
 	items, err := poolObjects(ctx, r.client, p, clusterapi.Machine)
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 		return err
 	}
 	for i := range items {
-		decoded, err := decode[machine](&items[i])
+		decoded, err := decode[capiv1.Machine](&items[i])
 		if err != nil {
 			return err
 		}

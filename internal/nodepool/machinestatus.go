@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
@@ -46,7 +47,7 @@ type problem struct{ machine, reason, message string }
 // machinesReady names what keeps each machine, with Azure's own words where its provider has none.
 func (r *Reconciler) machinesReady(ctx context.Context, p *pass) error {
 	cause, err := r.silentCause(ctx, p)
-	p.aggregate(hyperv1.NodePoolAllMachinesReady, "ready", func(m machine) *problem {
+	p.aggregate(hyperv1.NodePoolAllMachinesReady, "ready", func(m capiv1.Machine) *problem {
 		if cause != nil && silent(m) {
 			return &problem{m.Name, cause.reason, cause.message}
 		}
@@ -56,7 +57,7 @@ func (r *Reconciler) machinesReady(ctx context.Context, p *pass) error {
 }
 
 // aggregate tells of all machines at once. Fewer of them than wanted are not all, however well they are.
-func (p *pass) aggregate(condition, adjective string, check func(machine) *problem) {
+func (p *pass) aggregate(condition, adjective string, check func(capiv1.Machine) *problem) {
 	if len(p.machines) == 0 {
 		if p.np.Spec.AutoScaling == nil && ptr.Deref(p.np.Spec.Replicas, 0) == 0 {
 			p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "NodePool set to no replicas")
@@ -94,8 +95,8 @@ func (p *pass) wanted() int {
 
 // readinessProblem prefers the infrastructure's word: there a missing role or quota shows. Where it has none, a failure that no retry mends
 // says more, and so does what holds up a deletion.
-func readinessProblem(m machine) *problem {
-	conditions, failure := m.Status.Conditions, m.Status.Deprecated.V1Beta1
+func readinessProblem(m capiv1.Machine) *problem {
+	conditions, failure := m.Status.Conditions, failureOf(m)
 	ready := meta.FindStatusCondition(conditions, machineReady)
 	if ready != nil && ready.Status == metav1.ConditionTrue {
 		return nil
@@ -108,7 +109,7 @@ func readinessProblem(m machine) *problem {
 	switch {
 	case infrastructure != nil && infrastructure.Reason != noWordReason && (m.DeletionTimestamp == nil || infrastructure.Message != ""):
 		return &problem{m.Name, infrastructure.Reason, infrastructure.Message}
-	case failure.Message != "":
+	case failure.message != "":
 		return failureProblem(m.Name, failure)
 	case m.DeletionTimestamp != nil && deleting != nil:
 		return &problem{m.Name, deleting.Reason, deleting.Message}
@@ -121,14 +122,14 @@ func readinessProblem(m machine) *problem {
 }
 
 func failureProblem(name string, failure machineFailure) *problem {
-	message := failure.Message
-	if failure.Reason == reasonUnknownSize {
+	message := failure.message
+	if failure.reason == reasonUnknownSize {
 		message = "set spec.platform.azure.vmSize to a size that the location has: " + message
 	}
-	return &problem{name, cmp.Or(failure.Reason, machineFailed), message}
+	return &problem{name, cmp.Or(failure.reason, machineFailed), message}
 }
 
-func healthProblem(m machine) *problem {
+func healthProblem(m capiv1.Machine) *problem {
 	healthy := meta.FindStatusCondition(m.Status.Conditions, machineNodeHealthy)
 	switch {
 	case healthy == nil:
@@ -166,10 +167,10 @@ func cut(text string, limit int, mark string) string {
 }
 
 // releaseOf is the version that a machine was made with. Its annotation tells the pool's: Cluster API copies that onto former machines too.
-func releaseOf(m machine) string { return strings.TrimPrefix(m.Spec.Version, "v") }
+func releaseOf(m capiv1.Machine) string { return strings.TrimPrefix(m.Spec.Version, "v") }
 
 // nodesInfo counts nodes by version.
-func nodesInfo(machines []machine) *hyperv1.NodesInfo {
+func nodesInfo(machines []capiv1.Machine) *hyperv1.NodesInfo {
 	type key struct{ release, kubelet string }
 	ready, unready := map[key]int32{}, map[key]int32{}
 	keys := map[key]bool{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
@@ -31,10 +32,10 @@ func (r *Reconciler) networkConflict(_ context.Context, p *pass) error {
 }
 
 // conflictOf names the last address of a machine when all of them lie within the networks.
-func conflictOf(m machine, networks []hyperv1.ClusterNetworkEntry) string {
+func conflictOf(m capiv1.Machine, networks []hyperv1.ClusterNetworkEntry) string {
 	conflict := ""
 	for _, known := range m.Status.Addresses {
-		if known.Type != string(corev1.NodeInternalIP) && known.Type != string(corev1.NodeExternalIP) {
+		if known.Type != capiv1.MachineInternalIP && known.Type != capiv1.MachineExternalIP {
 			continue
 		}
 		address, err := netip.ParseAddr(known.Address)

@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
@@ -83,20 +85,26 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-func testMachine(name string, conditions ...metav1.Condition) machine {
-	m := machine{}
+func testMachine(name string, conditions ...metav1.Condition) capiv1.Machine {
+	m := capiv1.Machine{}
 	m.Name = name
 	m.Status.Conditions = conditions
 	return m
 }
 
-func failedMachine(name, reason, message string, conditions ...metav1.Condition) machine {
+func failedMachine(name, reason, message string, conditions ...metav1.Condition) capiv1.Machine {
 	m := testMachine(name, append(conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady"})...)
-	m.Status.Deprecated.V1Beta1 = machineFailure{reason, message}
+	told := map[string]any{"failureReason": reason, "failureMessage": message}
+	decoded, err := decode[capiv1.Machine](&unstructured.Unstructured{Object: map[string]any{
+		"status": map[string]any{"deprecated": map[string]any{"v1beta1": told}}}})
+	if err != nil {
+		panic(err)
+	}
+	m.Status.Deprecated = decoded.Status.Deprecated
 	return m
 }
 
-func leavingMachine(name string, conditions ...metav1.Condition) machine {
+func leavingMachine(name string, conditions ...metav1.Condition) capiv1.Machine {
 	m := testMachine(name, append(conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady", Message: "summary"})...)
 	m.DeletionTimestamp = &metav1.Time{Time: now}
 	return m
@@ -106,37 +114,37 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 	denied := "RESPONSE 403: 403 Forbidden ERROR CODE: AuthorizationFailed does not have authorization to perform action 'Microsoft.Network/networkInterfaces/read'"
 	healthy := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue}
 	tests := map[string]struct {
-		machines        []machine
+		machines        []capiv1.Machine
 		replicas        *int32
 		status          corev1.ConditionStatus
 		reason, message string
 	}{
 		"no replicas":  {nil, ptr.To[int32](0), "False", "AsExpected", "NodePool set to no replicas"},
 		"none yet":     {nil, ptr.To[int32](2), "False", "NotFound", "No Machines are created"},
-		"all ready":    {[]machine{testMachine("a", healthy)}, ptr.To[int32](1), "True", "AsExpected", ""},
-		"just created": {[]machine{testMachine("a")}, ptr.To[int32](1), "False", "WaitingForInfrastructure", "1 of 1 machines are not ready\nMachine a: WaitingForInfrastructure\n"},
-		"role missing": {[]machine{
+		"all ready":    {[]capiv1.Machine{testMachine("a", healthy)}, ptr.To[int32](1), "True", "AsExpected", ""},
+		"just created": {[]capiv1.Machine{testMachine("a")}, ptr.To[int32](1), "False", "WaitingForInfrastructure", "1 of 1 machines are not ready\nMachine a: WaitingForInfrastructure\n"},
+		"role missing": {[]capiv1.Machine{
 			testMachine("b", metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady", Message: "summary"},
 				metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "Failed", Message: denied}),
 			testMachine("a", healthy),
 		}, ptr.To[int32](2), "False", "Failed", "1 of 2 machines are not ready\nMachine b: Failed: " + denied + "\n"},
-		"fewer than wanted": {[]machine{testMachine("a", healthy)}, ptr.To[int32](3), "False", "NotFound", "1 of 3 Machines are created"},
-		"size unknown": {[]machine{failedMachine("a", "InvalidConfiguration", "resource sku with name 'Standard_Nope' not found")}, ptr.To[int32](1), "False", "InvalidConfiguration",
+		"fewer than wanted": {[]capiv1.Machine{testMachine("a", healthy)}, ptr.To[int32](3), "False", "NotFound", "1 of 3 Machines are created"},
+		"size unknown": {[]capiv1.Machine{failedMachine("a", "InvalidConfiguration", "resource sku with name 'Standard_Nope' not found")}, ptr.To[int32](1), "False", "InvalidConfiguration",
 			"1 of 1 machines are not ready\nMachine a: InvalidConfiguration: set spec.platform.azure.vmSize to a size that the location has: resource sku with name 'Standard_Nope' not found\n"},
-		"failure with a condition of its own": {[]machine{failedMachine("a", "UpdateError", "gone",
+		"failure with a condition of its own": {[]capiv1.Machine{failedMachine("a", "UpdateError", "gone",
 			metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "VMDeleted", Message: denied})}, ptr.To[int32](1), "False", "VMDeleted",
 			"1 of 1 machines are not ready\nMachine a: VMDeleted: " + denied + "\n"},
-		"drains": {[]machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "True"},
+		"drains": {[]capiv1.Machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "True"},
 			metav1.Condition{Type: "Deleting", Status: "True", Reason: "DrainingNode", Message: "Pod a/b: cannot evict pod as it would violate the pod's disruption budget."})},
 			ptr.To[int32](1), "False", "DrainingNode",
 			"1 of 1 machines are not ready\nMachine a: DrainingNode: Pod a/b: cannot evict pod as it would violate the pod's disruption budget.\n"},
-		"goes": {[]machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "Deleting"},
+		"goes": {[]capiv1.Machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "Deleting"},
 			metav1.Condition{Type: "Deleting", Status: "True", Reason: "WaitingForInfrastructureDeletion", Message: "since 20s"})},
 			ptr.To[int32](1), "False", "WaitingForInfrastructureDeletion", "1 of 1 machines are not ready\nMachine a: WaitingForInfrastructureDeletion: since 20s\n"},
-		"may not go": {[]machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "DeletionFailed", Message: denied},
+		"may not go": {[]capiv1.Machine{leavingMachine("a", metav1.Condition{Type: "InfrastructureReady", Status: "False", Reason: "DeletionFailed", Message: denied},
 			metav1.Condition{Type: "Deleting", Status: "True", Reason: "WaitingForInfrastructureDeletion", Message: "since 20s"})},
 			ptr.To[int32](1), "False", "DeletionFailed", "1 of 1 machines are not ready\nMachine a: DeletionFailed: " + denied + "\n"},
-		"two reasons": {[]machine{
+		"two reasons": {[]capiv1.Machine{
 			testMachine("b", metav1.Condition{Type: "Ready", Status: "False", Reason: "Zeta"}),
 			testMachine("a", metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "Alpha"}),
 		}, ptr.To[int32](2), "False", "Alpha,Zeta", "2 of 2 machines are not ready\nMachine a: Alpha\nMachine b: Zeta\n"},
@@ -145,7 +153,7 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{np: &hyperv1.NodePool{}, machines: test.machines}
 			p.np.Spec.Replicas = test.replicas
-			p.deployment = &machineDeployment{}
+			p.deployment = &capiv1.MachineDeployment{}
 			p.deployment.Spec.Replicas = test.replicas
 			p.aggregate("AllMachinesReady", "ready", readinessProblem)
 			got := p.np.Status.Conditions[0]
@@ -157,7 +165,7 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 }
 
 func TestLongMessagesAreCut(t *testing.T) {
-	var machines []machine
+	var machines []capiv1.Machine
 	for range 50 {
 		machines = append(machines, testMachine(strings.Repeat("m", 50), metav1.Condition{Type: "Ready", Status: "False", Reason: "R" + strings.Repeat("x", 60), Message: strings.Repeat("y", 200)}))
 	}
@@ -170,35 +178,33 @@ func TestLongMessagesAreCut(t *testing.T) {
 
 func TestNodesInfo(t *testing.T) {
 	ready := metav1.Condition{Type: "NodeReady", Status: metav1.ConditionTrue}
-	with := func(version string, conditions ...metav1.Condition) machine {
+	with := func(version string, conditions ...metav1.Condition) capiv1.Machine {
 		m := testMachine("x", conditions...)
 		m.Spec.Version = version
 		// Cluster API writes the pool's annotations onto former machines as well.
 		m.Annotations = map[string]string{hyperv1.NodePoolReleaseVersionAnnotation: "4.22.0"}
-		m.Status.NodeInfo = &struct {
-			KubeletVersion string `json:"kubeletVersion"`
-		}{"v1.34.2"}
+		m.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: "v1.34.2"}
 		return m
 	}
-	if nodesInfo([]machine{testMachine("a")}) != nil {
+	if nodesInfo([]capiv1.Machine{testMachine("a")}) != nil {
 		t.Error("a machine without a node counts")
 	}
-	info := nodesInfo([]machine{with("4.21.0", ready), with("4.21.0"), with("4.20.0", ready)})
+	info := nodesInfo([]capiv1.Machine{with("4.21.0", ready), with("4.21.0"), with("4.20.0", ready)})
 	if len(info.NodeVersions) != 2 || info.NodeVersions[0].OCPVersion != "4.20.0" || *info.NodeVersions[1].ReadyNodeCount != 1 || *info.NodeVersions[1].UnreadyNodeCount != 1 {
 		t.Errorf("%+v", info.NodeVersions)
 	}
 }
 
 func TestDesiredReplicas(t *testing.T) {
-	live := func(n int32) *machineDeployment {
-		d := &machineDeployment{}
+	live := func(n int32) *capiv1.MachineDeployment {
+		d := &capiv1.MachineDeployment{}
 		d.Spec.Replicas = &n
 		return d
 	}
 	for _, test := range []struct {
 		replicas *int32
 		scaling  *hyperv1.NodePoolAutoScaling
-		live     *machineDeployment
+		live     *capiv1.MachineDeployment
 		want     int32
 	}{
 		{nil, nil, nil, 0},
@@ -257,25 +263,25 @@ func TestMachineImage(t *testing.T) {
 }
 
 func TestNetworkConflict(t *testing.T) {
-	at := func(name string, addresses ...string) machine {
+	at := func(name string, addresses ...string) capiv1.Machine {
 		m := testMachine(name)
-		m.Status.Addresses = append(m.Status.Addresses, machineAddress{Type: "InternalDNS", Address: name})
+		m.Status.Addresses = append(m.Status.Addresses, capiv1.MachineAddress{Type: "InternalDNS", Address: name})
 		for _, address := range addresses {
-			m.Status.Addresses = append(m.Status.Addresses, machineAddress{Type: "InternalIP", Address: address})
+			m.Status.Addresses = append(m.Status.Addresses, capiv1.MachineAddress{Type: "InternalIP", Address: address})
 		}
 		return m
 	}
 	conflict := "machine [a] with ip [10.132.0.4] collides with cluster-network cidr [10.132.0.0/14]"
 	for name, test := range map[string]struct {
-		machines []machine
+		machines []capiv1.Machine
 		message  string
 	}{
-		"apart":              {[]machine{at("a", "10.0.0.4")}, ""},
-		"inside":             {[]machine{at("a", "10.132.0.4"), at("b", "10.0.0.4")}, conflict},
-		"inside and outside": {[]machine{at("a", "10.132.0.4", "10.0.0.4")}, ""},
-		"inside, link-local": {[]machine{at("a", "169.254.1.1", "10.132.0.4")}, conflict},
-		"no address":         {[]machine{at("a")}, ""},
-		"other family":       {[]machine{at("a", "fd00::4")}, ""},
+		"apart":              {[]capiv1.Machine{at("a", "10.0.0.4")}, ""},
+		"inside":             {[]capiv1.Machine{at("a", "10.132.0.4"), at("b", "10.0.0.4")}, conflict},
+		"inside and outside": {[]capiv1.Machine{at("a", "10.132.0.4", "10.0.0.4")}, ""},
+		"inside, link-local": {[]capiv1.Machine{at("a", "169.254.1.1", "10.132.0.4")}, conflict},
+		"no address":         {[]capiv1.Machine{at("a")}, ""},
+		"other family":       {[]capiv1.Machine{at("a", "fd00::4")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{np: nodePool(), hc: hostedCluster(), machines: test.machines}

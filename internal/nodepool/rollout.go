@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -56,11 +57,12 @@ func (r *Reconciler) rolledOut(ctx context.Context, p *pass) (bool, error) {
 		return false, nil
 	}
 	spec := live.Spec.Template.Spec
-	if spec.InfrastructureRef.Name != p.template || spec.Bootstrap.DataSecretName != userDataName(p.np, p.config.version) || spec.Version != p.release.Version {
+	if spec.InfrastructureRef.Name != p.template || userDataOf(spec) != userDataName(p.np, p.config.version) || spec.Version != p.release.Version {
 		return false, nil
 	}
 	wanted, status := *live.Spec.Replicas, live.Status
-	if wanted != desiredReplicas(p.np, live) || status.Replicas != wanted || status.UpToDateReplicas != wanted || status.AvailableReplicas != wanted {
+	if wanted != desiredReplicas(p.np, live) || ptr.Deref(status.Replicas, 0) != wanted ||
+		ptr.Deref(status.UpToDateReplicas, 0) != wanted || ptr.Deref(status.AvailableReplicas, 0) != wanted {
 		return false, nil
 	}
 	if !p.machinesAreOfTarget(wanted) {
@@ -78,7 +80,7 @@ func (p *pass) machinesAreOfTarget(wanted int32) bool {
 		return false
 	}
 	for _, m := range p.machines {
-		if m.DeletionTimestamp != nil || releaseOf(m) != p.release.Version || m.Spec.Bootstrap.DataSecretName != userDataName(p.np, p.config.version) {
+		if m.DeletionTimestamp != nil || releaseOf(m) != p.release.Version || userDataOf(m.Spec) != userDataName(p.np, p.config.version) {
 			return false
 		}
 	}
