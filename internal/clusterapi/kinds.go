@@ -1,4 +1,4 @@
-// Package clusterapi names the kinds of Cluster API and of its Azure provider that controllers read and write. They are handled as plain
+// Package clusterapi names the kinds of Cluster API and of its Azure provider that controllers read and write. They are written as plain
 // maps: the provider's Go module would bring half of Azure's with it, and the API server checks the maps against the same schemas.
 package clusterapi
 
