@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/hypervisor"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -19,7 +19,6 @@ import (
 // feedSource gives revisions to snapshots: the store's, taken when the snapshot last differed. They grow over restarts because the store's do.
 type feedSource struct {
 	store *store.Store
-	arm   *arm.Server
 
 	mu   sync.Mutex
 	seen uint64 // revision of the store that last was looked at
@@ -27,7 +26,7 @@ type feedSource struct {
 	last feed.Snapshot
 }
 
-func newFeedSource(s *store.Store, a *arm.Server) *feedSource { return &feedSource{store: s, arm: a} }
+func newFeedSource(s *store.Store) *feedSource { return &feedSource{store: s} }
 
 // current returns the newest snapshot and what tells that it may be out of date.
 func (f *feedSource) current() (feed.Snapshot, <-chan struct{}, error) {
@@ -37,7 +36,7 @@ func (f *feedSource) current() (feed.Snapshot, <-chan struct{}, error) {
 	if f.text != nil && rev == f.seen {
 		return f.last, changed, nil
 	}
-	snap := f.arm.Snapshot()
+	snap := hypervisor.Snapshot(f.store)
 	text, err := json.Marshal(snap)
 	if err != nil {
 		return snap, changed, err
@@ -128,7 +127,7 @@ func (s *Server) machineStatus(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body is no status", http.StatusBadRequest)
 		return
 	}
-	if err := s.arm.ReportPower(st); err != nil {
+	if err := hypervisor.ReportPower(s.store, st); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -193,7 +193,7 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 		return err
 	}
 	s.arm = arm.New(arm.Options{Subscription: s.cfg.Subscription, Tenant: s.cfg.Tenant, Location: s.cfg.Location, PublicIPs: s.cfg.publicIPs, OperationTime: s.cfg.OperationTime}, s.store, identity)
-	s.feed = newFeedSource(s.store, s.arm)
+	s.feed = newFeedSource(s.store)
 	login := s.plane(fault.Entra, identity)
 	hosts := proxy.Hosts{Forward: s.cfg.Forward, Local: map[string]http.Handler{
 		"management.azure.com":      s.plane(fault.ARM, s.arm),

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 )
@@ -14,9 +15,9 @@ var verbs = map[string]string{
 }
 
 // actionOf names the RBAC action of a request and the scope it is checked at.
-func actionOf(method string, p Path) (action, scope string) {
+func actionOf(method string, p provider.Path) (action, scope string) {
 	typ := p.Type
-	if strings.EqualFold(typ, typeResourceGroup) {
+	if strings.EqualFold(typ, provider.TypeResourceGroup) {
 		typ = "Microsoft.Resources/subscriptions/resourceGroups"
 	}
 	scope = p.Raw
@@ -37,35 +38,35 @@ func actionOf(method string, p Path) (action, scope string) {
 
 // authorize checks the role assignments of the caller. Reading what describes the subscription itself needs any role in it.
 func (c *call) authorize() error {
-	action, scope := actionOf(c.req.Method, c.path)
+	action, scope := actionOf(c.Req.Method, c.Path)
 	if c.allowed(action, scope) {
 		return nil
 	}
-	if verbs[c.req.Method] == "read" && c.readableFromBelow(action) {
+	if verbs[c.Req.Method] == "read" && c.readableFromBelow(action) {
 		return nil
 	}
-	return failf(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.", c.caller.ClientID, c.caller.ObjectID, action, scope)
+	return provider.Failf(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.", c.Caller.ClientID, c.Caller.ObjectID, action, scope)
 }
 
 // allowed leaves out role assignments that have not spread, where an injected fault delays them.
 func (c *call) allowed(action, scope string) bool {
-	if !roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope) {
+	if !roles.Allowed(c.Tx, roles.Management, c.Caller.ObjectID, action, scope) {
 		return false
 	}
-	delay := fault.Propagation(c.req.Context(), fault.Role)
-	if delay.Time == 0 || roles.Allowed(c.tx, roles.Management, c.caller.ObjectID, action, scope, delay.Hides) {
+	delay := fault.Propagation(c.Req.Context(), fault.Role)
+	if delay.Time == 0 || roles.Allowed(c.Tx, roles.Management, c.Caller.ObjectID, action, scope, delay.Hides) {
 		return true
 	}
-	fault.Hit(c.req.Context(), fault.Role)
+	fault.Hit(c.Req.Context(), fault.Role)
 	return false
 }
 
 func (c *call) allowedBelow(action, scope string) bool {
-	return roles.AllowedBelow(c.tx, c.caller.ObjectID, action, scope, fault.Propagation(c.req.Context(), fault.Role).Hides)
+	return roles.AllowedBelow(c.Tx, c.Caller.ObjectID, action, scope, fault.Propagation(c.Req.Context(), fault.Role).Hides)
 }
 
 func (c *call) readableFromBelow(action string) bool {
-	segs := strings.Split(strings.ToLower(c.path.Raw[1:]), "/")
+	segs := strings.Split(strings.ToLower(c.Path.Raw[1:]), "/")
 	if segs[0] == "tenants" || segs[0] == "providers" {
 		return true
 	}
@@ -73,7 +74,7 @@ func (c *call) readableFromBelow(action string) bool {
 		return false
 	}
 	if len(segs) <= 2 { // the list of subscriptions, and one of them
-		return len(segs) == 1 || c.allowedBelow("", c.path.Raw)
+		return len(segs) == 1 || c.allowedBelow("", c.Path.Raw)
 	}
 	root := "/" + segs[0] + "/" + segs[1]
 	switch {
@@ -92,8 +93,8 @@ func (c *call) readableFromBelow(action string) bool {
 }
 
 // visible filters what a list shows to callers whose role is beneath the list's scope.
-func (c *call) visible(r *Resource) bool {
-	p, err := ParsePath(r.ID)
+func (c *call) visible(r *provider.Resource) bool {
+	p, err := provider.ParsePath(r.ID)
 	if err != nil {
 		return false
 	}

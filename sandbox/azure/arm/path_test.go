@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 )
 
 func TestActions(t *testing.T) {
@@ -20,7 +22,7 @@ func TestActions(t *testing.T) {
 		{http.MethodPut, vm + "/providers/Microsoft.Authorization/roleAssignments/g", "Microsoft.Authorization/roleAssignments/write", vm},
 		{http.MethodPut, vm + "/providers/Microsoft.Resources/tags/default", "Microsoft.Resources/tags/write", vm + "/providers/Microsoft.Resources/tags/default"},
 	} {
-		p, err := ParsePath(c.path)
+		p, err := provider.ParsePath(c.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,16 +37,17 @@ func FuzzParsePath(f *testing.F) {
 		"/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/v/subnets/d", "/subscriptions/s/providers/Microsoft.Compute", "/providers/", "//", ""} {
 		f.Add(s)
 	}
+	served := newRegistry()
 	f.Fuzz(func(t *testing.T, s string) {
-		p, err := ParsePath(s)
+		p, err := provider.ParsePath(s)
 		if err != nil {
 			return
 		}
 		// Everything that takes a path from a request must not panic, and what is parsed again must stay the same.
 		_, scope := actionOf(http.MethodGet, p)
 		_, _, _, _ = p.Parent(), p.ResourceGroup(), p.Name(), scope
-		_ = findRoute(http.MethodGet, p.Raw)
-		again, err := ParsePath(p.Raw)
+		_ = served.route(http.MethodGet, p)
+		again, err := provider.ParsePath(p.Raw)
 		if err != nil || again.Type != p.Type || again.Collection != p.Collection || strings.Join(again.Names, "/") != strings.Join(p.Names, "/") {
 			t.Errorf("%q: %+v, then %+v %v", s, p, again, err)
 		}

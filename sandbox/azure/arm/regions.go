@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -41,30 +42,30 @@ func displayName(region string) string {
 	return region
 }
 
-func (c *call) locations() (*reply, error) {
+func (c *call) locations() (*provider.Reply, error) {
 	var out []any
 	for _, name := range c.regionNames() {
-		out = append(out, Doc{"id": "/subscriptions/" + c.Subscription + "/locations/" + name, "name": name, "type": "Region",
+		out = append(out, wire.Doc{"id": "/subscriptions/" + c.Subscription + "/locations/" + name, "name": name, "type": "Region",
 			"displayName": displayName(name), "regionalDisplayName": "(Sandbox) " + displayName(name),
-			"metadata":                 Doc{"regionType": "Physical", "regionCategory": "Recommended", "geographyGroup": "Sandbox", "pairedRegion": []any{}},
-			"availabilityZoneMappings": []any{Doc{"logicalZone": "1", "physicalZone": name + "-az1"}, Doc{"logicalZone": "2", "physicalZone": name + "-az2"}, Doc{"logicalZone": "3", "physicalZone": name + "-az3"}}})
+			"metadata":                 wire.Doc{"regionType": "Physical", "regionCategory": "Recommended", "geographyGroup": "Sandbox", "pairedRegion": []any{}},
+			"availabilityZoneMappings": []any{wire.Doc{"logicalZone": "1", "physicalZone": name + "-az1"}, wire.Doc{"logicalZone": "2", "physicalZone": name + "-az2"}, wire.Doc{"logicalZone": "3", "physicalZone": name + "-az3"}}})
 	}
-	return answer(http.StatusOK, Doc{"value": out}), nil
+	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
 }
 
 // checkLocation wants a region for what lives in one.
-func (c *call) checkLocation(k *Kind) error {
-	at := wire.Text(c.body, "location")
-	group := k.Type == typeResourceGroup
+func (c *call) checkLocation(k *provider.Kind) error {
+	at := wire.Text(c.Body, "location")
+	group := k.Type == provider.TypeResourceGroup
 	switch {
-	case !group && (k.Type == "" || strings.Count(k.Type, "/") != 1 || strings.HasPrefix(k.Type, "Microsoft.Authorization/") || k.Type == typeDeployment):
+	case !group && (k.Type == "" || strings.Count(k.Type, "/") != 1 || k.NoLocation):
 		return nil
 	case at == "":
-		return badRequest("LocationRequired", "The location property is required for this definition.")
+		return provider.BadRequest("LocationRequired", "The location property is required for this definition.")
 	case at == "global" && !group, at == c.Location, regions[at] != "":
 		return nil
 	case group:
-		return badRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of available regions is '%s'.", at, strings.Join(c.regionNames(), ","))
+		return provider.BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of available regions is '%s'.", at, strings.Join(c.regionNames(), ","))
 	}
-	return badRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.", at, k.Type, strings.Join(c.regionNames(), ","))
+	return provider.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.", at, k.Type, strings.Join(c.regionNames(), ","))
 }

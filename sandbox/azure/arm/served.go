@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -28,45 +29,30 @@ var apiVersions = []any{"2024-07-01", "2024-03-01", "2023-01-31", "2022-04-01", 
 // served refuses what the embedded Azure does not have, before anybody looks at rights or documents: a resource that is only stored would look
 // made.
 func (c *call) served() error {
-	if findRoute(c.req.Method, c.path.Raw) != nil || scopeRoute(c.path) != nil || c.path.Type == typeSubscription || c.servesType() {
+	if c.route(c.Req.Method, c.Path) != nil || c.Path.Type == provider.TypeSubscription || c.servesType() {
 		return nil
 	}
-	ns, typ, _ := strings.Cut(c.path.Type, "/")
-	if exists := foreignNamespace(ns) || c.path.Scope == "" || azureTypes()[strings.ToLower(c.path.Type)]; !exists {
-		return failf(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api version '%s'. The supported api-versions are '%s'.",
-			typ, ns, c.req.URL.Query().Get("api-version"), joined(apiVersions))
+	ns, typ, _ := strings.Cut(c.Path.Type, "/")
+	if exists := foreignNamespace(ns) || c.Path.Scope == "" || azureTypes()[strings.ToLower(c.Path.Type)]; !exists {
+		return provider.Failf(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api version '%s'. The supported api-versions are '%s'.",
+			typ, ns, c.Req.URL.Query().Get("api-version"), joined(apiVersions))
 	}
-	if err := c.scopeExists(); err != nil {
+	if err := c.ScopeExists(); err != nil {
 		return err
 	}
-	return failf(wire.NotServedStatus, wire.NotServedCode, "%s", wire.NotServed("'"+c.path.Type+"'"))
+	return provider.Failf(wire.NotServedStatus, wire.NotServedCode, "%s", wire.NotServed("'"+c.Path.Type+"'"))
 }
 
 func (c *call) servesType() bool {
-	typ := strings.ToLower(c.path.Type)
-	if c.req.Method == http.MethodPost {
-		return actions[typ] != nil
+	typ := strings.ToLower(c.Path.Type)
+	if c.Req.Method == http.MethodPost {
+		return c.actions[typ] != nil
 	}
-	if kindTable[typ] != nil {
+	if c.Kinds.Has(typ) {
 		return true
 	}
 	last := strings.LastIndex(typ, "/")
-	return slices.ContainsFunc(kindOf(typ[:max(last, 0)]).inline, func(field string) bool { return strings.EqualFold(field, typ[last+1:]) })
-}
-
-// scopeExists has a request about something of a resource that is not there answered with what is wrong first.
-func (c *call) scopeExists() error {
-	scope, err := ParsePath(c.path.Scope)
-	if err != nil || scope.Collection || c.get(scope.Raw) != nil {
-		return nil
-	}
-	if group := scope.ResourceGroup(); group != "" && c.get(group) == nil {
-		return groupNotFound(lastSegment(group))
-	}
-	if scope.Scope != "" && kindTable[strings.ToLower(scope.Type)] != nil {
-		return notFound(scope)
-	}
-	return nil
+	return slices.ContainsFunc(c.Kinds.Of(typ[:max(last, 0)]).Inline, func(field string) bool { return strings.EqualFold(field, typ[last+1:]) })
 }
 
 func joined(list []any) string {

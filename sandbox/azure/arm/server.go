@@ -7,72 +7,49 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"regexp"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-// Doc is a JSON object.
-type Doc = store.Doc
-
 // Options of a server.
-type Options struct {
-	Subscription, Tenant, Location string
-	PublicIPs                      netip.Prefix  // addresses of public IP resources
-	OperationTime                  time.Duration // how long a long-running operation takes
-}
+type Options = provider.Options
 
 // Server is the http.Handler of management.azure.com.
 type Server struct {
 	Options
+	*registry
 	store    *store.Store
 	identity *entra.Service
-
-	mu      sync.Mutex
-	pending map[string]time.Time // lower-cased id -> when its operation is done
-	writing map[string]bool      // identities with a federated credential being written
+	running  *provider.Operations
+	writes   writes
 }
 
 // New makes a server on the store.
 func New(o Options, s *store.Store, identity *entra.Service) *Server {
-	return &Server{Options: o, store: s, identity: identity, pending: map[string]time.Time{}, writing: map[string]bool{}}
+	return &Server{Options: o, registry: newRegistry(), store: s, identity: identity, running: provider.NewOperations(), writes: writes{of: map[string]bool{}}}
 }
 
 // maxBody is the size of the largest request that is read.
 const maxBody = 8 << 20
 
-// call is one request inside its transaction.
+// call is one request inside its transaction, as the gateway sees it.
 type call struct {
-	*Server
-	tx     *store.Tx
-	req    *http.Request
-	path   Path
-	body   Doc
-	caller entra.Principal
-
-	discard  bool             // a success is answered and nothing is kept
-	injected *fault.Operation // what goes wrong with the operation that the request starts, once somebody asked
+	*provider.Call
+	*registry
 }
 
-// reply is built inside the transaction and sent after its commit.
-type reply struct {
-	status int
-	header http.Header
-	body   any // nil: no content
-}
-
-func answer(status int, body any) *reply {
-	return &reply{status: status, header: http.Header{}, body: body}
+// call makes one that has no transaction yet.
+func (s *Server) call(r *http.Request, path provider.Path, body wire.Doc, caller entra.Principal) *call {
+	return &call{registry: s.registry, Call: &provider.Call{Options: s.Options, Kinds: s.kinds, Gateway: s, Running: s.running,
+		Req: r, Path: path, Body: body, Caller: caller}}
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -90,18 +67,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	for k, v := range out.header {
+	for k, v := range out.Header {
 		h[k] = v
 	}
 	topOf(r, out)
-	if out.body == nil || r.Method == http.MethodHead {
-		w.WriteHeader(out.status)
+	if out.Body == nil || r.Method == http.MethodHead {
+		w.WriteHeader(out.Status)
 		return
 	}
-	wire.JSON(w, out.status, out.body)
+	wire.JSON(w, out.Status, out.Body)
 }
 
-func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) {
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*provider.Reply, error) {
 	caller, err := s.authenticate(w, r)
 	if err != nil {
 		return nil, err
@@ -114,27 +91,27 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	if out := s.operation(r); out != nil {
+	if out := operation(r); out != nil {
 		return out, nil
 	}
-	release, err := s.oneFederationAtATime(r, path)
+	end, err := s.writes.begin(r, path, s.kinds.Of(path.Type))
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	c := call{Server: s, req: r, path: path, body: body, caller: caller}
-	var out *reply
+	defer end()
+	c := s.call(r, path, body, caller)
+	var out *provider.Reply
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		s.store.View(func(tx *store.Tx) {
-			c.tx = tx
+			c.Tx = tx
 			out, err = c.dispatch()
 		})
 	default:
 		err = s.store.Update(func(tx *store.Tx) error {
-			c.tx = tx
+			c.Tx = tx
 			var err error
-			if out, err = c.dispatch(); err == nil && c.discard {
+			if out, err = c.dispatch(); err == nil && c.Discard {
 				err = errDiscarded
 			}
 			return err
@@ -155,30 +132,30 @@ var versionRe = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-[a-z]+)?$`)
 var slashes = regexp.MustCompile("//+")
 
 // target is what a request is about, as far as the gateway looks: before any provider is asked.
-func (s *Server) target(r *http.Request) (Path, error) {
+func (s *Server) target(r *http.Request) (provider.Path, error) {
 	switch version := r.URL.Query().Get("api-version"); {
 	case version == "":
-		return Path{}, badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+		return provider.Path{}, provider.BadRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
 	case !versionRe.MatchString(version):
-		return Path{}, badRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid: it is a date such as 2024-03-01, or one with -preview behind it.", version)
+		return provider.Path{}, provider.BadRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid: it is a date such as 2024-03-01, or one with -preview behind it.", version)
 	}
-	path, err := ParsePath(slashes.ReplaceAllString(r.URL.Path, "/"))
+	path, err := provider.ParsePath(slashes.ReplaceAllString(r.URL.Path, "/"))
 	if err != nil {
-		return path, failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
+		return path, provider.Failf(http.StatusNotFound, "InvalidResourceType", "The path %q names no resource: %v.", r.URL.Path, err)
 	}
 	return path, s.reachable(path)
 }
 
 // reachable refuses a path into another subscription, or of a namespace that Azure does not have.
-func (s *Server) reachable(path Path) error {
+func (s *Server) reachable(path provider.Path) error {
 	segs := strings.Split(path.Raw[1:], "/")
 	if len(segs) > 1 && strings.EqualFold(segs[0], "subscriptions") && !strings.EqualFold(segs[1], s.Subscription) {
 		if uuid.Validate(segs[1]) != nil {
-			return badRequest("InvalidSubscriptionId", "The provided subscription identifier '%s' is malformed or invalid.", segs[1])
+			return provider.BadRequest("InvalidSubscriptionId", "The provided subscription identifier '%s' is malformed or invalid.", segs[1])
 		}
-		return failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
+		return provider.Failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
 	}
-	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && namespace(ns) == "" {
+	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && s.namespace(ns) == "" {
 		return namespaceInvalid(ns)
 	}
 	return nil
@@ -188,30 +165,30 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (entra.Pri
 	raw, ok := wire.Bearer(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+s.Tenant+`", error="invalid_token", error_description="The authentication failed because of missing 'Authorization' header."`)
-		return entra.Principal{}, failf(http.StatusUnauthorized, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
+		return entra.Principal{}, provider.Failf(http.StatusUnauthorized, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
 	}
 	caller, err := s.identity.Verify(raw, entra.ManagementAudiences, nil)
 	var refused *entra.TokenError
 	if errors.As(err, &refused) {
 		w.Header().Set("WWW-Authenticate", `Bearer authorization_uri="https://login.microsoftonline.com/`+s.Tenant+`", error="invalid_token", error_description="The access token is invalid."`)
-		return caller, failf(http.StatusUnauthorized, refused.Code, "%s", refused.Message)
+		return caller, provider.Failf(http.StatusUnauthorized, refused.Code, "%s", refused.Message)
 	}
 	access.SetPrincipal(r.Context(), caller.ClientID)
 	return caller, err
 }
 
-func readBody(r *http.Request) (Doc, error) {
+func readBody(r *http.Request) (wire.Doc, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Body == nil {
-		return Doc{}, nil
+		return wire.Doc{}, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, badRequest("InvalidRequestContent", "The request content could not be read: %v.", err)
+		return nil, provider.BadRequest("InvalidRequestContent", "The request content could not be read: %v.", err)
 	}
 	if len(data) > maxBody {
-		return nil, failf(http.StatusRequestEntityTooLarge, "RequestContentTooLarge", "The request content is larger than %d bytes.", maxBody)
+		return nil, provider.Failf(http.StatusRequestEntityTooLarge, "RequestContentTooLarge", "The request content is larger than %d bytes.", maxBody)
 	}
-	body := Doc{}
+	body := wire.Doc{}
 	if len(strings.TrimSpace(string(data))) == 0 {
 		return body, nil
 	}
@@ -220,32 +197,30 @@ func readBody(r *http.Request) (Doc, error) {
 		err = json.Unmarshal(strictJSON(data), &body)
 	}
 	if err != nil || body == nil {
-		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: %v.", err)
+		return nil, provider.BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: %v.", err)
 	}
 	return body, nil
 }
 
+// allows asks everyone who may refuse a request before somebody answers it.
+func (c *call) allows() error {
+	for _, ask := range []func() error{c.served, c.authorize, c.registered, c.unlocked} {
+		if err := ask(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // dispatch authorises a request and finds who answers it.
-func (c *call) dispatch() (*reply, error) {
-	if err := c.served(); err != nil {
+func (c *call) dispatch() (*provider.Reply, error) {
+	if err := c.allows(); err != nil {
 		return nil, err
 	}
-	if err := c.authorize(); err != nil {
-		return nil, err
+	if h := c.route(c.Req.Method, c.Path); h != nil {
+		return h(c.Call)
 	}
-	if err := c.registered(); err != nil {
-		return nil, err
-	}
-	if err := c.unlocked(); err != nil {
-		return nil, err
-	}
-	if h := findRoute(c.req.Method, c.path.Raw); h != nil {
-		return h(c)
-	}
-	if h := scopeRoute(c.path); h != nil {
-		return h(c)
-	}
-	switch c.req.Method {
+	switch c.Req.Method {
 	case http.MethodPut:
 		return c.put()
 	case http.MethodPatch:
@@ -255,31 +230,28 @@ func (c *call) dispatch() (*reply, error) {
 	case http.MethodPost:
 		return c.action()
 	case http.MethodGet, http.MethodHead:
-		if c.path.Collection {
+		if c.Path.Collection {
 			return c.list()
 		}
 		return c.read()
 	}
-	return nil, failf(http.StatusMethodNotAllowed, "MethodNotAllowed", "The HTTP method '%s' is not supported.", c.req.Method)
+	return nil, provider.Failf(http.StatusMethodNotAllowed, "MethodNotAllowed", "The HTTP method '%s' is not supported.", c.Req.Method)
 }
 
-func (c *call) action() (*reply, error) {
-	r, err := c.parent()
+func (c *call) action() (*provider.Reply, error) {
+	r, err := c.Parent()
 	if err != nil {
 		return nil, err
 	}
-	return actions[strings.ToLower(c.path.Type)](c, r)
+	return c.actions[strings.ToLower(c.Path.Type)](c.Call, r)
 }
 
-// parent is the resource that the last segment of the path is beneath.
-func (c *call) parent() (*Resource, error) {
-	p, err := ParsePath(c.path.Up())
-	if err != nil {
-		return nil, badRequest("InvalidResourceId", "%v", err)
+func writeError(w http.ResponseWriter, err error) {
+	var e *provider.Error
+	if !errors.As(err, &e) {
+		e = provider.Failf(http.StatusInternalServerError, "InternalServerError", "%v", err)
 	}
-	r := c.get(p.Raw)
-	if r == nil {
-		return nil, notFound(p)
-	}
-	return r, nil
+	w.Header().Set("x-ms-failure-cause", "gateway")
+	w.Header().Set("x-ms-error-code", e.Code)
+	wire.JSON(w, e.Status, wire.Doc{"error": e.Document()})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/storage"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 )
 
@@ -51,8 +51,8 @@ func (c *call) userDelegationKey() (*result, error) {
 	}
 	secret, key := c.delegationSecret(), strings.ToLower(c.scope())
 	if secret == "" {
-		secret = arm.NewStorageKey()
-		c.tx.Edit(store.StorageKeys, key)[arm.DelegationSecret] = secret
+		secret = storage.NewKey()
+		c.tx.Edit(store.StorageKeys, key)[storage.DelegationSecret] = secret
 	}
 	d := delegation{SignedOid: c.caller, SignedTid: c.tenant, SignedStart: starts.Format(sasTimes[0]), SignedExpiry: ends.Format(sasTimes[0]), SignedService: "b", SignedVersion: delegatedVersion}
 	d.Value = base64.StdEncoding.EncodeToString(userKey(secret, d.SignedOid, d.SignedTid, d.SignedStart, d.SignedExpiry, d.SignedVersion))

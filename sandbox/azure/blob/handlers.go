@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/storage"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -115,7 +115,7 @@ func (c *call) accessLevel() (string, error) {
 }
 
 func (c *call) createContainer() (*result, error) {
-	if !arm.ValidContainer(c.container) {
+	if !storage.ValidContainer(c.container) {
 		return nil, fail(http.StatusBadRequest, "InvalidResourceName", "The specified resource name contains invalid characters, or is not of 3 to 63 characters.")
 	}
 	if _, err := c.findContainer(); err == nil {

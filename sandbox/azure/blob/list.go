@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/storage"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -189,7 +189,7 @@ func (c *call) listContainers() (*result, error) {
 	l.Containers = &[]item{}
 	for _, r := range recs {
 		name := wire.Text(r.Doc, "name")
-		if r.Doc["type"] != arm.TypeContainer || name < from {
+		if r.Doc["type"] != storage.TypeContainer || name < from {
 			continue
 		}
 		if len(*l.Containers) == l.size() {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/storage"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -275,7 +275,7 @@ func (c *call) delegatedKey(s sas) ([]byte, error) {
 
 // delegationSecret is what the account's user delegation keys are derived from, "" before the first.
 func (c *call) delegationSecret() string {
-	return wire.Text(c.tx.Get(store.StorageKeys, strings.ToLower(wire.Text(c.account, "id"))), arm.DelegationSecret)
+	return wire.Text(c.tx.Get(store.StorageKeys, strings.ToLower(wire.Text(c.account, "id"))), storage.DelegationSecret)
 }
 
 // userKey derives a key from what its holder repeats in each signature: so nothing has to be kept for it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/storage"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -144,7 +144,7 @@ func (c *call) handle() (*result, error) {
 func (c *call) findAccount() Doc {
 	var account Doc
 	c.tx.Each(store.ARM, func(_ string, d Doc) bool {
-		if d["type"] == arm.TypeStorageAccount && d["name"] == c.name {
+		if d["type"] == storage.TypeAccount && d["name"] == c.name {
 			account = d
 		}
 		return account == nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/storage"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -102,6 +102,6 @@ func (c *call) file(name string) Doc {
 }
 
 func (c *call) newContainer(level string) Doc {
-	return Doc{"id": wire.Text(c.account, "id") + "/blobServices/default/containers/" + c.container, "name": c.container, "type": arm.TypeContainer,
+	return Doc{"id": wire.Text(c.account, "id") + "/blobServices/default/containers/" + c.container, "name": c.container, "type": storage.TypeContainer,
 		"etag": newETag(), "modified": now(), "properties": Doc{"publicAccess": level, "leaseState": "Available", "leaseStatus": "Unlocked", "lastModifiedTime": now()}}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/zones"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -125,9 +125,9 @@ func zonesSeenBy(tx *store.Tx, vnet string) *zoneView {
 	var public, private []*zone
 	for _, rec := range tx.Scan(store.ARM, "") {
 		switch rec.Doc["type"] {
-		case arm.TypePublicZone:
+		case zones.TypePublic:
 			public = append(public, &zone{tx: tx, key: rec.Key, name: strings.ToLower(wire.Text(rec.Doc, "name"))})
-		case arm.TypePrivateZone:
+		case zones.TypePrivate:
 			if vnet == "" || linked(tx, rec.Key, vnet) {
 				private = append(private, &zone{tx: tx, key: rec.Key, name: strings.ToLower(wire.Text(rec.Doc, "name"))})
 			}
@@ -149,7 +149,7 @@ func zonesSeenBy(tx *store.Tx, vnet string) *zoneView {
 
 func linked(tx *store.Tx, zoneKey, vnet string) bool {
 	for _, rec := range tx.Scan(store.ARM, zoneKey+"/") {
-		if rec.Doc["type"] == arm.TypeZoneLink && strings.EqualFold(wire.Ref(wire.Props(rec.Doc), "virtualNetwork"), vnet) {
+		if rec.Doc["type"] == zones.TypeLink && strings.EqualFold(wire.Ref(wire.Props(rec.Doc), "virtualNetwork"), vnet) {
 			return true
 		}
 	}

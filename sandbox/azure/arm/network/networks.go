@@ -1,0 +1,112 @@
+// Package network is Microsoft.Network of the embedded Azure without DNS: networks, security groups, interfaces, addresses and balancers.
+package network
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+// Resource types of networks.
+const (
+	TypeVNet         = "Microsoft.Network/virtualNetworks"
+	TypeSubnet       = TypeVNet + "/subnets"
+	typeNSG          = "Microsoft.Network/networkSecurityGroups"
+	TypeSecurityRule = typeNSG + "/securityRules"
+	TypeNIC          = "Microsoft.Network/networkInterfaces"
+	typePublicIP     = "Microsoft.Network/publicIPAddresses"
+	typeNAT          = "Microsoft.Network/natGateways"
+)
+
+var networkKinds = []*provider.Kind{
+	{Type: TypeVNet, Async: true, Name: networkName("2", "64"), Put: putVNet, Guard: guardVNet, Embed: []provider.Child{
+		{Prop: "subnets", Type: TypeSubnet}, {Prop: "virtualNetworkPeerings", Type: TypeVNet + "/virtualNetworkPeerings"}}},
+	{Type: TypeSubnet, Async: true, Name: commonName, Put: putSubnet, Guard: guardSubnet},
+	{Type: TypeVNet + "/virtualNetworkPeerings", Async: true},
+	{Type: typeNSG, Async: true, Name: commonName, Put: putNSG, Guard: guardNSG, Embed: []provider.Child{{Prop: "securityRules", Type: TypeSecurityRule}}},
+	{Type: TypeSecurityRule, Async: true, Name: commonName, Put: putSecurityRule},
+	{Type: "Microsoft.Network/routeTables", Async: true, Name: commonName, Embed: []provider.Child{{Prop: "routes", Type: "Microsoft.Network/routeTables/routes"}}},
+	{Type: "Microsoft.Network/routeTables/routes", Async: true},
+	{Type: typeNAT, Async: true, Name: commonName, Put: putNAT},
+	{Type: "Microsoft.Network/privateLinkServices", Async: true},
+	{Type: "Microsoft.Network/privateEndpoints", Async: true, Name: commonName},
+	{Type: typePublicIP, Async: true, Name: commonName, Put: putPublicIP, Guard: guardPublicIP, View: viewPublicIP, Keep: []string{"ipAddress", "resourceGuid"}},
+	{Type: TypeNIC, Async: true, Name: commonName, Put: putNIC, Guard: guardNIC, Inline: []string{"ipConfigurations"},
+		Keep: []string{"virtualMachine", "macAddress", "resourceGuid"}},
+}
+
+func putVNet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+	p := wire.EnsureProps(r.Body)
+	if len(wire.Texts(wire.Sub(p, "addressSpace"), "addressPrefixes")) == 0 {
+		return provider.BadRequest("InvalidRequestFormat", "Virtual network '%s' has no address space.", r.Name)
+	}
+	wire.Default(p, "enableDdosProtection", false)
+	for _, s := range c.Within(r.ID, TypeSubnet) {
+		if err := subnetFits(c, r, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func putSubnet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+	p := wire.EnsureProps(r.Body)
+	wire.Default(p, "privateEndpointNetworkPolicies", "Disabled")
+	wire.Default(p, "privateLinkServiceNetworkPolicies", "Enabled")
+	if list := wire.Texts(p, "addressPrefixes"); len(list) == 1 {
+		wire.Default(p, "addressPrefix", list[0])
+	}
+	if _, err := netip.ParsePrefix(wire.Text(p, "addressPrefix")); err != nil {
+		return provider.BadRequest("InvalidCIDRNotation", "The address prefix '%s' of subnet '%s' is no CIDR block.", wire.Text(p, "addressPrefix"), r.Name)
+	}
+	if id := wire.Ref(p, "networkSecurityGroup"); id != "" && c.Get(id) == nil {
+		return provider.MissingReference(id, r)
+	}
+	vnet := c.Get(r.ID[:strings.LastIndex(r.ID, "/subnets/")])
+	if vnet == nil {
+		return nil
+	}
+	return subnetFits(c, vnet, r)
+}
+
+func subnetFits(c *provider.Call, vnet, s *provider.Resource) error {
+	own, err := netip.ParsePrefix(wire.Text(wire.Props(s.Body), "addressPrefix"))
+	if err != nil {
+		return provider.BadRequest("InvalidCIDRNotation", "The address prefix of subnet '%s' is no CIDR block.", s.Name)
+	}
+	inside := false
+	for _, text := range wire.Texts(wire.Sub(wire.Props(vnet.Body), "addressSpace"), "addressPrefixes") {
+		space, err := netip.ParsePrefix(text)
+		inside = inside || err == nil && space.Bits() <= own.Bits() && space.Contains(own.Addr())
+	}
+	if !inside {
+		return provider.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid because its IP address range is outside the IP address range of virtual network '%s'.", s.Name, vnet.Name)
+	}
+	for _, o := range c.Within(vnet.ID, TypeSubnet) {
+		other, err := netip.ParsePrefix(wire.Text(wire.Props(o.Body), "addressPrefix"))
+		if err == nil && provider.Key(o.ID) != provider.Key(s.ID) && other.Overlaps(own) {
+			return provider.BadRequest("NetcfgSubnetRangesOverlap", "Subnet '%s' is not valid because its IP address range overlaps with that of an existing subnet in virtual network '%s'.", s.Name, vnet.Name)
+		}
+	}
+	return nil
+}
+
+func guardVNet(c *provider.Call, r *provider.Resource) error {
+	for _, s := range c.Within(r.ID, TypeSubnet) {
+		if err := guardSubnet(c, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func guardSubnet(c *provider.Call, r *provider.Resource) error {
+	for _, a := range addresses(c) {
+		if provider.Key(a.subnet) == provider.Key(r.ID) {
+			return provider.BadRequest("InUseSubnetCannotBeDeleted", "Subnet %s is in use by %s and cannot be deleted. In order to delete the subnet, delete all the resources within the subnet. See aka.ms/deletesubnet.", r.Name, a.owner)
+		}
+	}
+	return nil
+}

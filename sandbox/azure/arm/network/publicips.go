@@ -1,0 +1,111 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
+)
+
+func putPublicIP(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+	p := wire.EnsureProps(r.Body)
+	delete(p, "ipConfiguration")
+	wire.Default(p, "publicIPAllocationMethod", "Dynamic")
+	wire.Default(p, "publicIPAddressVersion", "IPv4")
+	wire.Default(p, "idleTimeoutInMinutes", 4)
+	if r.Body["sku"] == nil {
+		r.Body["sku"] = wire.Doc{"name": "Standard", "tier": "Regional"}
+	}
+	if wire.Text(p, "ipAddress") == "" {
+		ip, err := freePublicIP(c, r)
+		if err != nil {
+			return err
+		}
+		p["ipAddress"] = ip
+	}
+	dns := wire.Sub(p, "dnsSettings")
+	if label := wire.Text(dns, "domainNameLabel"); label != "" {
+		dns["fqdn"] = fmt.Sprintf("%s.%s.cloudapp.azure.com", label, wire.Text(r.Body, "location"))
+	}
+	return nil
+}
+
+// publicIPUsers finds the frontends, NIC configurations and NAT gateways that use an address.
+func publicIPUsers(c *provider.Call, id string) []string {
+	var out []string
+	for _, u := range []struct{ typ, field string }{{TypeLoadBalancer, "frontendIPConfigurations"}, {TypeNIC, "ipConfigurations"}} {
+		for _, r := range c.Within("", u.typ) {
+			for _, d := range wire.Docs(wire.Props(r.Body), u.field) {
+				if strings.EqualFold(wire.Ref(wire.Props(d), "publicIPAddress"), id) {
+					out = append(out, wire.Text(d, "id"))
+				}
+			}
+		}
+	}
+	for _, r := range c.Within("", typeNAT) {
+		for _, d := range wire.Docs(wire.Props(r.Body), "publicIpAddresses") {
+			if strings.EqualFold(wire.Text(d, "id"), id) {
+				out = append(out, r.ID)
+			}
+		}
+	}
+	return out
+}
+
+func publicIPUser(c *provider.Call, id string) string {
+	if users := publicIPUsers(c, id); len(users) > 0 {
+		return users[0]
+	}
+	return ""
+}
+
+// takePublicIP has each address serve one user.
+func takePublicIP(c *provider.Call, by *provider.Resource, user, id string) error {
+	if c.Get(id) == nil {
+		return provider.MissingReference(id, by)
+	}
+	for _, other := range publicIPUsers(c, id) {
+		if provider.Key(other) != provider.Key(user) {
+			return provider.BadRequest("PublicIPAddressInUse", "Resource %s is referencing public IP address %s that is already allocated to resource %s.", user, id, other)
+		}
+	}
+	return nil
+}
+
+func putNAT(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+	for _, d := range wire.Docs(wire.Props(r.Body), "publicIpAddresses") {
+		if err := takePublicIP(c, r, r.ID, wire.Text(d, "id")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func viewPublicIP(c *provider.Call, r *provider.Resource, d wire.Doc) {
+	if user := publicIPUser(c, r.ID); user != "" {
+		wire.EnsureProps(d)["ipConfiguration"] = wire.Doc{"id": user}
+	}
+}
+
+func guardPublicIP(c *provider.Call, r *provider.Resource) error {
+	if user := publicIPUser(c, r.ID); user != "" {
+		return provider.BadRequest("PublicIPAddressCannotBeDeleted", "Public IP address %s can not be deleted since it is still allocated to resource %s. In order to delete the public IP, disassociate/detach the Public IP address from the resource.", r.ID, user)
+	}
+	return nil
+}
+
+// freePublicIP takes the lowest address that no public IP resource has.
+func freePublicIP(c *provider.Call, r *provider.Resource) (string, error) {
+	used := map[string]bool{}
+	for _, o := range c.Within("", typePublicIP) {
+		used[wire.Text(wire.Props(o.Body), "ipAddress")] = true
+	}
+	first := c.PublicIPs.Masked().Addr().Next()
+	for a := first; c.PublicIPs.Contains(a); a = a.Next() {
+		if !used[a.String()] {
+			return a.String(), nil
+		}
+	}
+	return "", provider.BadRequest("PublicIPCountLimitReached", "Cannot create more than %d public IP addresses for this subscription in this region.", len(used))
+}
