@@ -19,6 +19,9 @@ import (
 // Table is the nftables table that holds the rules, as "family name".
 const Table = "ip hypershift-policies"
 
+// longestComment is how many characters nftables takes; it refuses the whole table for a longer comment.
+const longestComment = 128
+
 // Pod is what policies tell pods apart by. Pods of the host's network are none: policies do not concern them.
 type Pod struct {
 	Namespace string
@@ -86,7 +89,7 @@ func (s State) writeDirection(text *strings.Builder, d direction) error {
 			return fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 		}
 		chain := fmt.Sprintf("%s-policy-%d", d.name, i)
-		fmt.Fprintf(text, "  chain %s {\n    comment \"%s/%s\"\n%s  }\n", chain, policy.Namespace, policy.Name, rules)
+		fmt.Fprintf(text, "  chain %s {\n    comment \"%.*s\"\n%s  }\n", chain, longestComment, policy.Namespace+"/"+policy.Name, rules)
 		for _, pod := range selected {
 			chainsOf[pod.IP] = append(chainsOf[pod.IP], chain)
 		}
