@@ -245,10 +245,10 @@ func drawPorts(r *rapid.T, names bool) []networkingv1.NetworkPolicyPort {
 		}
 		number := intstr.FromInt32(rapid.SampledFrom([]int32{80, 8080}).Draw(r, "number"))
 		switch kind := rapid.IntRange(0, 3).Draw(r, "kind of port"); {
-		case kind == 0:
-		case kind == 1 && names:
+		case kind == 0 && names:
 			name := intstr.FromString("web")
 			p.Port = &name
+		case kind == 1:
 		case kind == 2:
 			end := int32(8079)
 			first := intstr.FromInt32(80)
@@ -265,7 +265,7 @@ func drawPolicy(r *rapid.T) networkingv1.NetworkPolicy {
 	p.Namespace, p.Name = rapid.SampledFrom([]string{"demo", "other"}).Draw(r, "namespace"), "policy"
 	p.Spec.PodSelector = drawSelector(r, "app")
 	p.Spec.PolicyTypes = rapid.SampledFrom([][]networkingv1.PolicyType{{"Ingress"}, {"Egress"}, {"Ingress", "Egress"}}).Draw(r, "types")
-	for range rapid.IntRange(0, 2).Draw(r, "rules") {
+	for range rapid.IntRange(0, 3).Draw(r, "rules") {
 		p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: drawPeers(r, true), Ports: drawPorts(r, true)})
 		names := rapid.Bool().Draw(r, "names") // what a name means at an address that need be no pod's, Kubernetes does not say
 		p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{To: drawPeers(r, !names), Ports: drawPorts(r, names)})
@@ -276,14 +276,15 @@ func drawPolicy(r *rapid.T) networkingv1.NetworkPolicy {
 func TestPacketsMeetWhatPoliciesSay(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := State{Namespaces: map[string]labels.Set{"demo": {"group": "a"}, "other": {"group": "b"}}}
-		for i := range rapid.IntRange(1, 5).Draw(r, "pods") {
+		for i := range rapid.IntRange(2, 5).Draw(r, "pods") {
 			p := pod(rapid.SampledFrom([]string{"demo", "other"}).Draw(r, "namespace"), fmt.Sprintf("10.200.0.%d", i+2), rapid.SampledFrom([]string{"a", "b"}).Draw(r, "app"))
-			if number := rapid.SampledFrom([]int32{0, 80, 8080}).Draw(r, "web"); number != 0 {
-				p.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: number, Protocol: corev1.ProtocolTCP}}
+			if number := rapid.SampledFrom([]int32{80, 8080, 0}).Draw(r, "web"); number != 0 {
+				protocol := rapid.SampledFrom([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP}).Draw(r, "web's protocol")
+				p.Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: number, Protocol: protocol}}
 			}
 			s.Pods = append(s.Pods, p)
 		}
-		s.Policies = rapid.SliceOfN(rapid.Custom(drawPolicy), 0, 3).Draw(r, "policies")
+		s.Policies = rapid.SliceOfN(rapid.Custom(drawPolicy), 1, 3).Draw(r, "policies")
 		rules, err := s.Rules()
 		if err != nil {
 			r.Fatal(err)
