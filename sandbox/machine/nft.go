@@ -139,7 +139,7 @@ func writeSecurity(b *strings.Builder, n feed.Network) {
 	var dispatch, chains strings.Builder
 	for i, s := range n.Subnets {
 		prefix, err := netip.ParsePrefix(s.Prefix)
-		if err != nil || s.SecurityGroup == nil {
+		if err != nil || !prefix.Addr().Is4() || s.SecurityGroup == nil { // no machine has an address of IPv6
 			continue
 		}
 		chain := fmt.Sprintf("inbound_%d", i)
@@ -184,7 +184,7 @@ func writeRule(b *strings.Builder, r feed.SecurityRule, vnet []string) {
 	case protocol == "*" && ports:
 		matches = append(matches, "meta l4proto { tcp, udp }", portSet("th dport", r.DestinationPorts), portSet("th sport", r.SourcePorts))
 	case protocol == "*":
-	case protocol == "icmp" || !ports:
+	case protocol != "tcp" && protocol != "udp" || !ports: // others have no ports
 		matches = append(matches, "meta l4proto "+protocol)
 	default:
 		matches = append(matches, portSet(protocol+" dport", r.DestinationPorts), portSet(protocol+" sport", r.SourcePorts))
@@ -208,7 +208,7 @@ func addresses(match string, prefixes, vnet []string) (string, bool) {
 		case "*", "any", "0.0.0.0/0":
 			return "", true
 		case "internet":
-			return match + " != { " + strings.Join(append(slices.Clone(vnet), azureAddress), ", ") + " }", true
+			return match + " != { " + strings.Join(disjoint(append(slices.Clone(vnet), azureAddress)), ", ") + " }", true
 		case "virtualnetwork":
 			set = append(set, vnet...)
 		case "azureloadbalancer":
@@ -225,14 +225,15 @@ func addresses(match string, prefixes, vnet []string) (string, bool) {
 	return match + " { " + strings.Join(set, ", ") + " }", true
 }
 
-// disjoint drops what another entry contains: nftables refuses sets that overlap.
+// disjoint drops what another entry contains: nftables refuses sets that overlap. It drops addresses of IPv6 too, which no machine has and no
+// match of IPv4 takes.
 func disjoint(set []string) []string {
 	var kept []netip.Prefix
 	var parsed []netip.Prefix
 	for _, s := range set {
-		if a, err := netip.ParseAddr(s); err == nil {
+		if a, err := netip.ParseAddr(s); err == nil && a.Is4() {
 			parsed = append(parsed, netip.PrefixFrom(a, 32))
-		} else if p, err := netip.ParsePrefix(s); err == nil {
+		} else if p, err := netip.ParsePrefix(s); err == nil && p.Addr().Is4() {
 			parsed = append(parsed, p.Masked())
 		}
 	}
