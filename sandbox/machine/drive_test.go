@@ -311,7 +311,7 @@ func TestDNSIsForwarded(t *testing.T) {
 		}
 		seen <- network
 		answer := new(dns.Msg).SetReply(q)
-		for i := range 30 {
+		for i := range 40 {
 			answer.Answer = append(answer.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(10, 0, 0, byte(i))})
 		}
 		answer.SetEdns0(4096, false)
