@@ -226,6 +226,7 @@ func TestPolls(t *testing.T) {
 		"result, running":     {http.MethodGet, "operationResults/o", "t=" + future, http.StatusAccepted, ""},
 		"result, done":        {http.MethodGet, "operationResults/o", "t=" + past, http.StatusNoContent, ""},
 		"result, failed":      {http.MethodGet, "operationResults/o", "t=" + past + "&code=Broken&message=m", http.StatusConflict, ""},
+		"result, fails later": {http.MethodGet, "operationResults/o", "t=" + future + "&code=Broken&message=m", http.StatusAccepted, ""},
 		"no operation":        {http.MethodGet, "usages/o", "t=" + past, 0, ""},
 		"no time":             {http.MethodGet, "operations/o", "", 0, ""},
 		"no reading":          {http.MethodDelete, "operations/o", "t=" + past, 0, ""},
