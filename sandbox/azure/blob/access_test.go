@@ -118,6 +118,7 @@ func TestSignedRights(t *testing.T) {
 		"to read":                 {func(q url.Values) { q.Set("sp", "r") }, http.MethodGet, "/con/one", ""},
 		"to read is not to write": {func(q url.Values) { q.Set("sp", "r") }, http.MethodPut, "/con/one", "AuthorizationPermissionMismatch"},
 		"to create what is there": {func(q url.Values) { q.Set("sp", "c") }, http.MethodPut, "/con/one", "AuthorizationPermissionMismatch"},
+		"to create what is not":   {func(q url.Values) { q.Set("sp", "c"); q.Set("sr", "c") }, http.MethodPut, "/con/two", ""},
 		"to write what is there":  {func(q url.Values) { q.Set("sp", "w") }, http.MethodPut, "/con/one", ""},
 		"to write is not to read": {func(q url.Values) { q.Set("sp", "w") }, http.MethodGet, "/con/one", "AuthorizationPermissionMismatch"},
 		"another blob":            {nil, http.MethodGet, "/con/two", "AuthenticationFailed"},
