@@ -147,7 +147,7 @@ func apiServer(ctx *component.Context) corev1.Container {
 			{Name: auditVolume, MountPath: auditDir},
 		},
 	}
-	for _, tuning := range []struct{ annotation, variable string }{{gogcAnnotation, "GOGC"}, {memLimitAnnotation, "GOMEMLIMIT"}} {
+	for _, tuning := range []struct{ annotation, variable string }{{hyperv1.KubeAPIServerGOGCAnnotation, "GOGC"}, {hyperv1.KubeAPIServerGOMemLimitAnnotation, "GOMEMLIMIT"}} {
 		if value := ctx.HCP.Annotations[tuning.annotation]; value != "" {
 			c.Env = append(c.Env, corev1.EnvVar{Name: tuning.variable, Value: value})
 		}

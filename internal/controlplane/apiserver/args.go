@@ -4,19 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
-)
-
-// Tuning annotations of the user.
-const (
-	gogcAnnotation      = "hypershift.openshift.io/kube-apiserver-gogc"
-	memLimitAnnotation  = "hypershift.openshift.io/kube-apiserver-gomemlimit"
-	inflightAnnotation  = "hypershift.openshift.io/kube-apiserver-max-requests-inflight"
-	mutatingAnnotation  = "hypershift.openshift.io/kube-apiserver-max-mutating-requests-inflight"
-	verbosityAnnotation = "hypershift.openshift.io/kube-apiserver-verbosity-level"
-	goawayAnnotation    = "hypershift.openshift.io/kube-apiserver-goaway-chance"
-	expirationMax       = "hypershift.openshift.io/kube-apiserver-service-account-token-max-expiration"
 )
 
 // Args are kube-apiserver's arguments: HyperShift's configuration as flags, which any hyperkube understands.
@@ -69,7 +59,7 @@ func identityArgs(ctx *component.Context) []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement,PodNodeSelector,PodTolerationRestriction",
 	}
-	if value := ctx.HCP.Annotations[expirationMax]; value != "" {
+	if value := ctx.HCP.Annotations[hyperv1.KubeAPIServerTokenExpirationAnnotation]; value != "" {
 		args = append(args, "--service-account-max-token-expiration="+value)
 	}
 	return args
@@ -114,10 +104,10 @@ func behaviourArgs(ctx *component.Context) []string {
 	}
 	return []string{
 		"--allow-privileged=true",
-		"--max-requests-inflight=" + annotated(inflightAnnotation, "3000"),
-		"--max-mutating-requests-inflight=" + annotated(mutatingAnnotation, "1000"),
+		"--max-requests-inflight=" + annotated(hyperv1.KubeAPIServerMaxInFlightAnnotation, "3000"),
+		"--max-mutating-requests-inflight=" + annotated(hyperv1.KubeAPIServerMaxMutatingAnnotation, "1000"),
 		"--http2-max-streams-per-connection=2000",
-		"--goaway-chance=" + annotated(goawayAnnotation, goaway),
+		"--goaway-chance=" + annotated(hyperv1.KubeAPIServerGoAwayChanceAnnotation, goaway),
 		"--min-request-timeout=3600",
 		"--event-ttl=3h",
 		"--shutdown-delay-duration=70s",
@@ -127,6 +117,6 @@ func behaviourArgs(ctx *component.Context) []string {
 		"--audit-log-format=json", "--audit-log-maxsize=10", "--audit-log-maxbackup=1",
 		"--audit-policy-file=" + configDir + "/audit/policy.yaml",
 		fmt.Sprintf("--profiling=%t", !component.ProfilingDisabled(ctx.HCP, Name)),
-		"--v=" + annotated(verbosityAnnotation, "2"),
+		"--v=" + annotated(hyperv1.KubeAPIServerVerbosityAnnotation, "2"),
 	}
 }

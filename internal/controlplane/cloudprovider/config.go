@@ -11,10 +11,6 @@ import (
 )
 
 const (
-	probeModeAnnotation = "hypershift.openshift.io/azure-load-balancer-health-probe-mode"
-	probePathAnnotation = "hypershift.openshift.io/shared-load-balancer-health-probe-path"
-	probePortAnnotation = "hypershift.openshift.io/shared-load-balancer-health-probe-port"
-
 	probeShared   = "shared"
 	probeNodePort = "servicenodeport"
 )
@@ -92,20 +88,20 @@ func Config(hcp *hyperv1.HostedControlPlane, forNodes bool) (string, error) {
 }
 
 func (c *cloudConfig) setProbe(annotations map[string]string) error {
-	switch mode := annotations[probeModeAnnotation]; mode {
+	switch mode := annotations[hyperv1.LoadBalancerProbeModeAnnotation]; mode {
 	case "", probeShared:
 		c.HealthProbeMode = probeShared
 	case probeNodePort:
 		c.HealthProbeMode = probeNodePort
 		return nil
 	default:
-		return fmt.Errorf("annotation %s=%q: use %s or %s", probeModeAnnotation, mode, probeShared, probeNodePort)
+		return fmt.Errorf("annotation %s=%q: use %s or %s", hyperv1.LoadBalancerProbeModeAnnotation, mode, probeShared, probeNodePort)
 	}
-	c.SharedProbePath = annotations[probePathAnnotation]
-	if text := annotations[probePortAnnotation]; text != "" {
+	c.SharedProbePath = annotations[hyperv1.SharedLoadBalancerProbePathAnnotation]
+	if text := annotations[hyperv1.SharedLoadBalancerProbePortAnnotation]; text != "" {
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || port == 0 {
-			return fmt.Errorf("annotation %s=%q is not a port between 1 and 65535", probePortAnnotation, text)
+			return fmt.Errorf("annotation %s=%q is not a port between 1 and 65535", hyperv1.SharedLoadBalancerProbePortAnnotation, text)
 		}
 		c.SharedProbePort = int32(port)
 	}
