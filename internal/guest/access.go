@@ -83,15 +83,3 @@ func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []cl
 	itself.ResourceNames = []string{name}
 	return []client.Object{clusterRole(name, append(rules, itself)...), bind(name, name, user(identity.User()))}
 }
-
-func role(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
-	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: rules}
-}
-
-func bindRole(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
-	return &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		Subjects:   subjects,
-	}
-}

@@ -4,7 +4,9 @@ package guest
 
 import (
 	"fmt"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -79,4 +81,73 @@ func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
 	}
 	facts.DNSAddress, err = ignition.ClusterDNS(facts.ServiceCIDR)
 	return facts, err
+}
+
+// versionOperatorImage is the payload key of OpenShift's version operator, which brings definitions, ClusterVersion and
+// ClusterOperators of its own.
+const versionOperatorImage = "cluster-version-operator"
+
+// networkOperatorImage is the payload key of OpenShift's network operator, which brings a network plugin of its own.
+const networkOperatorImage = "cluster-network-operator"
+
+// flannelName is the payload key of the network plugin, and the name of its DaemonSet.
+const flannelName = "flannel"
+
+// routerImage is the payload's key of the ingress controller.
+const routerImage = "skipper"
+
+// Capabilities of a hosted cluster that the user can disable.
+const (
+	ingressCapability  = "Ingress"
+	registryCapability = "ImageRegistry"
+)
+
+// Namespaces of a guest that have what OpenShift's programs look for.
+const (
+	configNamespace  = "openshift-config"
+	managedNamespace = "openshift-config-managed"
+	signerNamespace  = "openshift-kube-apiserver-operator"
+)
+
+// clientSecretKey is the key of a Secret with the secret of an OIDC client.
+const clientSecretKey = "clientSecret"
+
+// capable tells whether the user has left a capability enabled.
+func capable(hcp *hyperv1.HostedControlPlane, capability hyperv1.OptionalCapability) bool {
+	return hcp.Spec.Capabilities == nil || !slices.Contains(hcp.Spec.Capabilities.Disabled, capability)
+}
+
+// cloudName is the name of the cloud in OpenShift's objects.
+func cloudName(azure *hyperv1.AzurePlatformSpec) string {
+	if azure.Cloud == "" {
+		return "AzurePublicCloud"
+	}
+	return azure.Cloud
+}
+
+// RunsFlannel is true where flannel is the network. It connects pods, and looks at no NetworkPolicy; where another network
+// runs, whether it enforces them is its own operator's to say.
+func (f *Facts) RunsFlannel() bool {
+	return !f.OwnNetwork && f.Has(flannelName)
+}
+
+// operatorOf names the operator that owns an add-on of the same purpose in an OpenShift payload.
+var operatorOf = map[string]string{
+	"kube-proxy": networkOperatorImage, flannelName: networkOperatorImage, "coredns": "cluster-dns-operator",
+	routerImage: "cluster-ingress-operator",
+}
+
+// Has tells whether the payload has all of the images, and no operator of OpenShift's that brings the same.
+func (f *Facts) Has(images ...string) bool {
+	for _, key := range images {
+		if f.Images[key] == "" || (operatorOf[key] != "" && f.Images[operatorOf[key]] != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// meta is the metadata of an object of kube-system that is found by its name as a label.
+func meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: kubeSystem, Name: name, Labels: map[string]string{"k8s-app": name}}
 }

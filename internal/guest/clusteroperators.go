@@ -274,3 +274,19 @@ func imagesOf(obj client.Object) []string {
 	}
 	return out
 }
+
+// networkNotes are what ClusterOperator `network` says beside what its workloads do.
+func networkNotes(facts *Facts) []configv1.ClusterOperatorStatusCondition {
+	if !facts.RunsFlannel() {
+		return nil
+	}
+	return []configv1.ClusterOperatorStatusCondition{{
+		Type: policiesEnforced, Status: configv1.ConditionFalse, Reason: policiesIgnored, Message: policyNoticeMessage,
+	}}
+}
+
+const (
+	// policiesEnforced is the condition of ClusterOperator `network` that tells whether NetworkPolicies have an effect.
+	policiesEnforced configv1.ClusterStatusConditionType = "NetworkPoliciesEnforced"
+	policiesIgnored                                      = "NotSupportedByNetwork"
+)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,15 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
-)
-
-const (
-	configNamespace  = "openshift-config"
-	managedNamespace = "openshift-config-managed"
-	signerNamespace  = "openshift-kube-apiserver-operator"
-	kubeletCA        = "kubelet-ca"
-	cloudConfig      = "azure-cloud-config"
-	controlPlaneCA   = "ca.crt"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // copied is a ConfigMap or Secret of the control-plane namespace that the guest has a copy of, under another name or key perhaps. What
@@ -45,11 +36,11 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 		return copied{from: name, key: hyperv1.TrustBundleKey, to: within(name), toKey: hyperv1.TrustBundleKey}
 	}
 	out := []copied{
-		bundle(userCABundle),
-		{from: kubeletCA, key: controlPlaneCA, to: client.ObjectKey{Namespace: managedNamespace, Name: "kubelet-serving-ca"}, toKey: hyperv1.TrustBundleKey},
+		bundle(contract.UserCABundle),
+		{from: contract.KubeletCA, key: contract.CAKey, to: client.ObjectKey{Namespace: managedNamespace, Name: "kubelet-serving-ca"}, toKey: hyperv1.TrustBundleKey},
 		// Authorities of what is signed in the guest; their key stays where it is.
-		{from: kubeletCA, key: controlPlaneCA, to: client.ObjectKey{Namespace: signerNamespace, Name: "kube-control-plane-signer"}, toKey: corev1.TLSCertKey, asSecret: true},
-		{from: cloudConfig, key: cloudConfigName, to: within("cloud-provider-config"), toKey: "config"},
+		{from: contract.KubeletCA, key: contract.CAKey, to: client.ObjectKey{Namespace: signerNamespace, Name: "kube-control-plane-signer"}, toKey: corev1.TLSCertKey, asSecret: true},
+		{from: contract.CloudConfig, key: contract.CloudConfigKey, to: within("cloud-provider-config"), toKey: "config"},
 	}
 	configuration := hcp.Spec.Configuration
 	if configuration == nil {
@@ -80,11 +71,8 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 	return out, nil
 }
 
-// clientSecretKey is the key of a Secret with the secret of an OIDC client.
-const clientSecretKey = "clientSecret"
-
 // readCopies reads what the guest gets copies of.
-func (r *resourceReconciler) readCopies(ctx context.Context, hcp *hyperv1.HostedControlPlane) ([]client.Object, error) {
+func (r *Reader) readCopies(ctx context.Context, hcp *hyperv1.HostedControlPlane) ([]client.Object, error) {
 	list, err := copies(hcp)
 	if err != nil {
 		return nil, err
@@ -113,14 +101,14 @@ func (r *resourceReconciler) readCopies(ctx context.Context, hcp *hyperv1.Hosted
 }
 
 // source reads what a copy holds, under the copy's keys; nothing where there is no source.
-func (r *resourceReconciler) source(ctx context.Context, c copied) (map[string]string, error) {
-	key := client.ObjectKey{Namespace: r.options.Namespace, Name: c.from}
+func (r *Reader) source(ctx context.Context, c copied) (map[string]string, error) {
+	key := client.ObjectKey{Namespace: r.Namespace, Name: c.from}
 	secret, configMap := &corev1.Secret{}, &corev1.ConfigMap{}
 	var err error
 	if c.secret {
-		err = r.management.Get(ctx, key, secret)
+		err = r.Management.Get(ctx, key, secret)
 	} else {
-		err = r.management.Get(ctx, key, configMap)
+		err = r.Management.Get(ctx, key, configMap)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -135,51 +123,4 @@ func (r *resourceReconciler) source(ctx context.Context, c copied) (map[string]s
 		return map[string]string{c.toKey: content}, nil
 	}
 	return nil, nil
-}
-
-// installFacts are what a person, or a program, that looks into the guest may want to know of how it was made.
-func installFacts(facts *Facts) []client.Object {
-	if facts.HCP == nil {
-		return nil
-	}
-	first := facts.Version
-	if version := facts.HCP.Status.VersionStatus; version != nil && len(version.History) > 0 {
-		first = version.History[len(version.History)-1].Version
-	}
-	pull := func(namespace string) client.Object {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pullSecretName},
-			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{hyperv1.PullSecretKey: facts.PullSecret}}
-	}
-	return slices.Concat(facts.Copies, []client.Object{
-		pull(configNamespace), pull("openshift"),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: "openshift-install"},
-			Data: map[string]string{"invoker": "hypershift", "version": first}},
-	})
-}
-
-// privileged lets pods of a namespace do everything.
-var privileged = map[string]string{
-	"pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/audit": "privileged", "pod-security.kubernetes.io/warn": "privileged",
-}
-
-// namespaces are those that OpenShift's tools and operators expect, with what they are known by.
-func namespaces(*Facts) []client.Object {
-	var out []client.Object
-	for _, namespace := range []struct {
-		name   string
-		labels map[string]string
-	}{
-		{"openshift", nil}, {configNamespace, nil}, {managedNamespace, nil}, {signerNamespace, nil},
-		{"openshift-apiserver", nil}, {"openshift-controller-manager", nil}, {"openshift-kube-controller-manager", nil},
-		{"openshift-kube-scheduler", nil}, {"openshift-etcd", nil}, {"openshift-authentication", nil},
-		{"openshift-route-controller-manager", nil}, {"openshift-cluster-machine-approver", nil},
-		{"openshift-infra", privileged}, {"openshift-kube-apiserver", map[string]string{"openshift.io/cluster-monitoring": "true"}},
-	} {
-		labels := map[string]string{}
-		for key, value := range namespace.labels {
-			labels[key] = value
-		}
-		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.name, Labels: labels}})
-	}
-	return out
 }

@@ -1,8 +1,6 @@
 package guest
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,8 +54,4 @@ func credentials(facts *Facts, namespace, name string, identity hyperv1.Workload
 
 func namespace(name string, labels map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-}
-
-func capable(hcp *hyperv1.HostedControlPlane, capability hyperv1.OptionalCapability) bool {
-	return hcp.Spec.Capabilities == nil || !slices.Contains(hcp.Spec.Capabilities.Disabled, capability)
 }

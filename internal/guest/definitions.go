@@ -11,10 +11,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/config"
 )
 
-// versionOperatorImage is the payload key of OpenShift's version operator, which brings definitions, ClusterVersion and
-// ClusterOperators of its own.
-const versionOperatorImage = "cluster-version-operator"
-
 // definitions are the kinds of OpenShift's configuration and versions, unless the payload brings them.
 func definitions(facts *Facts) []client.Object {
 	if facts.Images[versionOperatorImage] != "" {

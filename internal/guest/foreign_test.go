@@ -3,45 +3,13 @@ package guest
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
-
-func virtualMachine(subscription, group, name string) string {
-	return "azure:///subscriptions/" + subscription + "/resourceGroups/" + group + "/providers/Microsoft.Compute/virtualMachines/" + name
-}
-
-func TestIsForeign(t *testing.T) {
-	for id, want := range map[string]bool{
-		virtualMachine("subscription", "group", "a"):                        false,
-		virtualMachine("SUBSCRIPTION", "Group", "a"):                        false,
-		virtualMachine("subscription", "other", "a"):                        true,
-		virtualMachine("other", "group", "a"):                               true,
-		strings.ToLower(virtualMachine("subscription", "group-2", "a")):     true,
-		strings.ToLower(virtualMachine("subscription", "group", "a")):       false,
-		"azure:///subscriptions/subscription/resourceGroups":                false,
-		"azure:///subscriptions/s/resourceGroups/other/providers/X/y/a/z/0": true,
-	} {
-		if got := isForeign(id, azurePlane()); got != want {
-			t.Errorf("%s: %t", id, got)
-		}
-	}
-	own := azurePlane()
-	own.Annotations = map[string]string{hyperv1.DisableMachineManagementAnnotation: ""}
-	for name, hcp := range map[string]*hyperv1.HostedControlPlane{"platform None": hostedPlane(), "machines are the user's": own} {
-		if isForeign(virtualMachine("other", "other", "a"), hcp) {
-			t.Error(name)
-		}
-	}
-}
 
 // nodesOfOtherClusters came with a backup of etcd and go by themselves; what is this cluster's, or may be, stays.
 func (s *server) nodesOfOtherClusters() {

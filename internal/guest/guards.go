@@ -15,9 +15,8 @@ import (
 const (
 	// bootstrapUser is the identity of what renders an OpenShift payload's first objects.
 	bootstrapUser = "system:kas-bootstrap-container"
-	// networkOperator writes what it found out into the Infrastructure; its payload key, and its account in the guest.
-	networkOperatorImage = "cluster-network-operator"
-	networkOperatorUser  = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
+	// networkOperatorUser is the account of OpenShift's network operator, which writes what it found out into the Infrastructure.
+	networkOperatorUser = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
 	// mirroredLabel marks ConfigMaps that the node tuning operator has from the control plane.
 	mirroredLabel = "hypershift.openshift.io/mirrored-config"
 

@@ -8,6 +8,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -95,20 +96,20 @@ func sources(hcp *hyperv1.HostedControlPlane) []client.Object {
 	}
 	out := []client.Object{
 		secret(agentSecret, map[string]string{"tls.crt": "agent certificate", "tls.key": "agent key"}),
-		secret(pullSecretName, map[string]string{hyperv1.PullSecretKey: `{"auths":{}}`}),
+		secret(contract.PullSecret, map[string]string{hyperv1.PullSecretKey: `{"auths":{}}`}),
 		secret(pki.IngressServing, map[string]string{"tls.crt": "ingress certificate", "tls.key": "ingress key"}),
-		bundle(agentCABundle, "ca.crt", "konnectivity authority"),
-		bundle(kubeletCA, "ca.crt", "kubelets' authority"),
-		bundle(component.RootCAConfigMap, "ca.crt", "root"),
+		bundle(contract.KonnectivityCABundle, contract.CAKey, "konnectivity authority"),
+		bundle(contract.KubeletCA, contract.CAKey, "kubelets' authority"),
+		bundle(component.RootCAConfigMap, contract.CAKey, "root"),
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-approver"} {
 		out = append(out, &hyperv1.ControlPlaneComponent{ObjectMeta: named(name)})
 	}
 	if hcp.Spec.Platform.Type == hyperv1.AzurePlatform {
-		return append(out, bundle(cloudConfig, cloudConfigName, "cloud configuration"))
+		return append(out, bundle(contract.CloudConfig, contract.CloudConfigKey, "cloud configuration"))
 	}
 	return append(out,
-		bundle(userCABundle, hyperv1.TrustBundleKey, "user's trust"),
+		bundle(contract.UserCABundle, hyperv1.TrustBundleKey, "user's trust"),
 		bundle(proxyTrust, hyperv1.TrustBundleKey, "proxy's trust"),
 		bundle(imageTrust, "r.example.com", "registry's trust"),
 		bundle(issuerTrust, hyperv1.TrustBundleKey, "issuer's authority"),

@@ -17,10 +17,6 @@ import (
 )
 
 const (
-	ingressCapability  = "Ingress"
-	registryCapability = "ImageRegistry"
-	// routerImage is the payload's key of the ingress controller.
-	routerImage       = "skipper"
 	routerRole        = "openshift-ingress-router"
 	routerAccount     = "router"
 	routerCertificate = "default-ingress-cert"

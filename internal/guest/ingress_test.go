@@ -6,20 +6,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
-
-func find[T client.Object](objects []client.Object, namespace, name string) (found T, ok bool) {
-	for _, obj := range objects {
-		if typed, is := obj.(T); is && obj.GetNamespace() == namespace && obj.GetName() == name {
-			return typed, true
-		}
-	}
-	return found, false
-}
 
 func TestCloudCredentials(t *testing.T) {
 	secrets := map[string]string{

@@ -11,7 +11,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -31,9 +30,6 @@ const (
 	// conflictPause lets the cache catch up with the write that won.
 	conflictPause = 100 * time.Millisecond
 )
-
-// MachineKind is Cluster API's Machine.
-var MachineKind = schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
 
 // nodeReconciler gives every Node the labels and taints of its pool, which the pool wrote on the Machine. An annotation remembers what
 // came from the pool: only that is taken away when the pool drops it. Nodes of other clusters are removed.
@@ -72,18 +68,6 @@ var taintsChanged = predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) b
 	now, isNode := change.ObjectNew.(*corev1.Node)
 	return wasNode && isNode && !apiequality.Semantic.DeepEqual(before.Spec.Taints, now.Spec.Taints)
 }}
-
-// NodeNames are the names under which a Machine may register: its Node when known, else its own name or its infrastructure's.
-func NodeNames(machine *unstructured.Unstructured) []string {
-	if name, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "name"); name != "" {
-		return []string{name}
-	}
-	names := []string{machine.GetName()}
-	if name, _, _ := unstructured.NestedString(machine.Object, "spec", "infrastructureRef", "name"); name != "" && name != machine.GetName() {
-		names = append(names, name)
-	}
-	return names
-}
 
 func nodeOfMachine(_ context.Context, obj client.Object) []reconcile.Request {
 	machine, ok := obj.(*unstructured.Unstructured)

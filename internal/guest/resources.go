@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,22 +34,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/pki"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// Sources in the control-plane namespace.
-const (
-	agentSecret    = "konnectivity-agent"
-	agentCABundle  = "konnectivity-ca-bundle"
-	pullSecretName = "pull-secret"
-	userCABundle   = "user-ca-bundle"
-)
-
-var sourceNames = map[string]bool{agentSecret: true, agentCABundle: true, pullSecretName: true, userCABundle: true, kubeletCA: true, cloudConfig: true, component.RootCAConfigMap: true,
-	pki.IngressServing: true}
+// definitionWait is how soon kinds are looked for again that a definition has announced.
+const definitionWait = time.Second
 
 // managedKinds are what Objects makes; their metadata is watched, only of objects that carry our label.
 //
@@ -85,8 +74,8 @@ type applied struct{ desired, live string }
 //  3. report the outcome in ConfigOperatorReconciliationSucceeded
 type resourceReconciler struct {
 	guest, management client.Client
-	options           Options
-	releases          release.Provider
+	namespace         string
+	read              func(context.Context, *hyperv1.HostedControlPlane) (*Facts, error)
 	// applied is only touched by the one worker.
 	applied map[string]applied
 	// cache, controller and whenServed serve the kinds that a new guest does not have yet; watching: they are served, and watched.
@@ -113,7 +102,7 @@ func (r *resourceReconciler) setup(manager ctrl.Manager, management cluster.Clus
 }
 
 func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
-	hcp, err := controlPlane(ctx, r.management, r.options.Namespace)
+	hcp, err := controlPlane(ctx, r.management, r.namespace)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -136,7 +125,7 @@ func (r *resourceReconciler) Reconcile(ctx context.Context, _ reconcile.Request)
 
 // applyAll tells whether the guest serves the kinds of its configuration.
 func (r *resourceReconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPlane) (bool, error) {
-	facts, err := r.facts(ctx, hcp)
+	facts, err := r.read(ctx, hcp)
 	if err != nil {
 		return false, err
 	}
@@ -151,72 +140,6 @@ func (r *resourceReconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedCo
 		err = r.prune(ctx, facts)
 	}
 	return served, err
-}
-
-// controlPlane is the one hosted control plane of the namespace.
-func controlPlane(ctx context.Context, management client.Client, namespace string) (*hyperv1.HostedControlPlane, error) {
-	var list hyperv1.HostedControlPlaneList
-	if err := management.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list hosted control planes: %w", err)
-	}
-	if len(list.Items) != 1 {
-		return nil, fmt.Errorf("namespace %s has %d HostedControlPlanes; it must have exactly one", namespace, len(list.Items))
-	}
-	return &list.Items[0], nil
-}
-
-func (r *resourceReconciler) facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*Facts, error) {
-	facts, err := factsOf(hcp)
-	if err != nil {
-		return nil, err
-	}
-	facts.KonnectivityHost, facts.KonnectivityPort = r.options.KonnectivityAddress, r.options.KonnectivityPort
-	agent, pull, ingress := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
-	authority, trust, root := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
-	for name, obj := range map[string]client.Object{
-		agentSecret: agent, agentCABundle: authority, pullSecretName: pull, component.RootCAConfigMap: root,
-		pki.IngressServing: ingress,
-	} {
-		if err := r.management.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, obj); err != nil {
-			return nil, fmt.Errorf("read %s of the control plane: %w", name, err)
-		}
-	}
-	if err := r.management.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: userCABundle}, trust); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("read %s of the control plane: %w", userCABundle, err)
-	}
-	facts.KonnectivityCert, facts.KonnectivityKey = string(agent.Data[corev1.TLSCertKey]), string(agent.Data[corev1.TLSPrivateKeyKey])
-	facts.KonnectivityCA, facts.RootCA = authority.Data["ca.crt"], root.Data["ca.crt"]
-	facts.IngressCert, facts.IngressKey = string(ingress.Data[corev1.TLSCertKey]), string(ingress.Data[corev1.TLSPrivateKeyKey])
-	if facts.KonnectivityCert == "" || facts.KonnectivityKey == "" || facts.KonnectivityCA == "" {
-		return nil, errors.New("the control plane's konnectivity credentials are not complete yet")
-	}
-	payload, err := r.releases.Lookup(ctx, hcp.Spec.ReleaseImage, release.Access{
-		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
-		Mirrors: release.ContentSources(hcp.Spec.ImageContentSources),
-	})
-	if err != nil {
-		return nil, err
-	}
-	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
-	if facts.OwnNetwork, err = r.ownNetwork(ctx, hcp); err != nil {
-		return nil, err
-	}
-	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
-		return nil, err
-	}
-	facts.Images = withAgentImage(hcp, payload.Images)
-	return facts, nil
-}
-
-// withAgentImage puts the user's image of the tunnel's agents in place of the payload's.
-func withAgentImage(hcp *hyperv1.HostedControlPlane, images map[string]string) map[string]string {
-	image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]
-	if image == "" {
-		return images
-	}
-	images = maps.Clone(images)
-	images[release.KeyKonnectivity] = image
-	return images
 }
 
 // ensure applies an object unless it is as this process left it. After a restart every object is applied once, which changes nothing.

@@ -64,11 +64,6 @@ func controllerRights(*Facts) []client.Object {
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: infraNamespace, Name: "pv-recycler-controller"}})
 }
 
-func named(rule rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
-	rule.ResourceNames = names
-	return rule
-}
-
 // commonRights are those of users and of programs that speak for them.
 func commonRights(*Facts) []client.Object {
 	const (

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -113,27 +112,6 @@ func guestManager(config *rest.Config, scheme *runtime.Scheme, options Options) 
 	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
 }
 
-// Management is the management cluster seen through one control-plane namespace; Machines are read through its cache.
-func Management(scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) {
-	config, err := rest.InClusterConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the management cluster: %w", err)
-	}
-	return managementOf(config, scheme, namespace)
-}
-
-func managementOf(config *rest.Config, scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) {
-	management, err := cluster.New(config, func(o *cluster.Options) {
-		o.Scheme = scheme
-		o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
-		o.Client.Cache = &client.CacheOptions{Unstructured: true}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reach the management cluster: %w", err)
-	}
-	return management, nil
-}
-
 func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
 	if err := setupResources(manager, management, releases, options); err != nil {
 		return err
@@ -159,12 +137,15 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 
 // setupResources sets up what keeps the objects of the guest, and what tells its version once their kinds are served.
 func setupResources(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
+	reader := &Reader{
+		Guest: manager.GetClient(), Management: management.GetClient(), Namespace: options.Namespace, Releases: releases,
+		KonnectivityHost: options.KonnectivityAddress, KonnectivityPort: options.KonnectivityPort,
+	}
 	resources := &resourceReconciler{
-		guest: manager.GetClient(), management: management.GetClient(), options: options,
-		releases: releases, applied: map[string]applied{},
+		guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace, read: reader.Facts, applied: map[string]applied{},
 	}
 	versions := &versionReconciler{
-		guest: manager.GetClient(), management: management.GetClient(), facts: resources.facts, namespace: options.Namespace, now: time.Now,
+		guest: manager.GetClient(), management: management.GetClient(), facts: reader.Facts, namespace: options.Namespace, now: time.Now,
 	}
 	resources.whenServed = func() error { return versions.setup(manager, management) }
 	if err := resources.setup(manager, management); err != nil {
@@ -172,10 +153,3 @@ func setupResources(manager ctrl.Manager, management cluster.Cluster, releases r
 	}
 	return nil
 }
-
-const (
-	// resync is how long a change that no watch reports may stay.
-	resync = 30 * time.Second
-	// definitionWait is how soon kinds are looked for again that a definition has announced.
-	definitionWait = time.Second
-)

@@ -10,14 +10,13 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
 const (
 	// clusterSingleton is the name of every configuration object.
 	clusterSingleton = "cluster"
-	// cloudConfigName is the file in the ConfigMap of the cloud's configuration.
-	cloudConfigName = "cloud.conf"
 )
 
 // mirrorSetKind is the one kind of the configuration that may have no object.
@@ -75,7 +74,7 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured 
 	spec := map[string]any{"platformSpec": map[string]any{"type": platform}}
 	if azure := hcp.Spec.Platform.Azure; azure != nil {
 		platformStatus["azure"] = map[string]any{"resourceGroupName": azure.ResourceGroupName, "cloudName": cloudName(azure)}
-		spec["cloudConfig"] = map[string]any{"name": cloudConfigName}
+		spec["cloudConfig"] = map[string]any{"name": contract.CloudConfigKey}
 	}
 	status := map[string]any{
 		"infrastructureName": hcp.Spec.InfraID, "platform": platform, "platformStatus": platformStatus,
@@ -86,13 +85,6 @@ func infrastructure(hcp *hyperv1.HostedControlPlane) *unstructured.Unstructured 
 		status["apiServerURL"], status["apiServerInternalURI"] = external, external
 	}
 	return configObject("Infrastructure", clusterSingleton, spec, status)
-}
-
-func cloudName(azure *hyperv1.AzurePlatformSpec) string {
-	if azure.Cloud == "" {
-		return "AzurePublicCloud"
-	}
-	return azure.Cloud
 }
 
 func dnsSpec(hcp *hyperv1.HostedControlPlane) map[string]any {

@@ -8,12 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,36 +26,6 @@ const (
 	// logSample is how much of an agent's log shows that the tunnel carries traffic, in bytes.
 	logSample = 4096
 )
-
-// SetCondition writes one condition of the hosted control plane. The list has other writers: the lock and the retry keep theirs.
-func SetCondition(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, condition metav1.Condition) error {
-	return mutateStatus(ctx, management, hcp, func(status *hyperv1.HostedControlPlaneStatus) {
-		apimeta.SetStatusCondition(&status.Conditions, condition)
-	})
-}
-
-func mutateStatus(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, mutate func(*hyperv1.HostedControlPlaneStatus)) error {
-	current := hcp.DeepCopy()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		before := current.DeepCopy()
-		mutate(&current.Status)
-		if apiequality.Semantic.DeepEqual(before.Status, current.Status) {
-			return nil
-		}
-		// A merge patch would drop the nulls that the version's status must have.
-		err := management.Status().Update(ctx, current)
-		if apierrors.IsConflict(err) {
-			if readErr := management.Get(ctx, client.ObjectKeyFromObject(hcp), current); readErr != nil {
-				return readErr
-			}
-		}
-		return err
-	})
-	if err != nil && !apierrors.IsConflict(err) {
-		return fmt.Errorf("write the status of HostedControlPlane %s: %w", hcp.Name, err)
-	}
-	return err
-}
 
 // statusReporter tells the control plane what only a look into the guest shows: how many nodes there are, and whether the tunnel
 // carries traffic (by reading a log line of an agent through the API server), and whether nodes reach the API server (as they say).
@@ -151,4 +119,41 @@ func (s *statusReporter) readSome(ctx context.Context, pod string) error {
 		err = nil
 	}
 	return errors.Join(err, stream.Close())
+}
+
+// checkStale is how old the last success may be; each checker has one a minute.
+const checkStale = 5 * time.Minute
+
+// controlPlaneConnection is what the checkers say.
+func (s *statusReporter) controlPlaneConnection(ctx context.Context, nodes int) metav1.Condition {
+	condition := metav1.Condition{Type: hyperv1.ControlPlaneConnectionAvailable, Status: metav1.ConditionFalse}
+	if nodes == 0 {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, hyperv1.NoWorkerNodesAvailableReason, "No worker nodes exist"
+		return condition
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	check, err := s.logs.CoreV1().ConfigMaps(kubeSystem).Get(ctx, connectionCheck, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		condition.Reason = hyperv1.ConfigMapNotFoundReason
+		condition.Message = fmt.Sprintf("ConfigMap %s/%s, where the nodes say that they reach the API server, does not exist in the hosted cluster", kubeSystem, connectionCheck)
+		return condition
+	}
+	if err != nil {
+		condition.Reason, condition.Message = hyperv1.KASAccessFailedReason, "the API server does not tell whether nodes reach it: "+err.Error()
+		return condition
+	}
+	last, err := time.Parse(time.RFC3339, check.Data[lastSucceeded])
+	switch {
+	case check.Data[lastSucceeded] == "":
+		condition.Reason, condition.Message = hyperv1.ConfigMapNotFoundReason, "no pod of "+checkerName+" has reached the API server yet"
+	case err != nil:
+		condition.Reason, condition.Message = hyperv1.ConnectionCheckStaleReason, fmt.Sprintf("%s of ConfigMap %s is no time: %v", lastSucceeded, connectionCheck, err)
+	case s.now().Sub(last) > checkStale:
+		// The time of the last success is not in the message: it is when the condition changed, and the condition is written once.
+		condition.Reason, condition.Message = hyperv1.ConnectionCheckStaleReason, fmt.Sprintf("no pod of %s has reached the API server for more than %s; look at their logs in namespace %s of the hosted cluster", checkerName, checkStale, kubeSystem)
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, hyperv1.AsExpectedReason
+	}
+	return condition
 }

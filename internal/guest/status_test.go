@@ -70,28 +70,6 @@ func TestReportReadsTheTunnel(t *testing.T) {
 	}
 }
 
-// The list of conditions has several writers: whoever comes second must not undo the first.
-func TestStatusKeepsWhatOthersWrote(t *testing.T) {
-	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
-	management := crfake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(hcp).WithStatusSubresource(hcp).Build()
-	stale, err := controlPlane(t.Context(), management, "clusters-demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := stale.DeepCopy()
-	other.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "AsExpected"}}
-	if err := management.Status().Update(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
-	if err := SetCondition(t.Context(), management, stale, metav1.Condition{Type: "Mine", Status: metav1.ConditionTrue, Reason: "AsExpected"}); err != nil {
-		t.Fatal(err)
-	}
-	got, err := controlPlane(t.Context(), management, "clusters-demo")
-	if err != nil || len(got.Status.Conditions) != 2 {
-		t.Errorf("conditions = %+v, %v", got.Status.Conditions, err)
-	}
-}
-
 func TestControlPlaneConnection(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	written := func(text string) map[string]string { return map[string]string{lastSucceeded: text} }
@@ -114,7 +92,7 @@ func TestControlPlaneConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			guest := fake.NewClientset()
 			if !test.missing {
-				guest = fake.NewClientset(configMap(connectionCheck, test.check))
+				guest = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: connectionCheck}, Data: test.check})
 			}
 			if test.failure != nil {
 				guest.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.failure })

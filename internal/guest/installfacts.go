@@ -2,6 +2,7 @@ package guest
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +11,55 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
+
+// installFacts are what a person, or a program, that looks into the guest may want to know of how it was made.
+func installFacts(facts *Facts) []client.Object {
+	if facts.HCP == nil {
+		return nil
+	}
+	first := facts.Version
+	if version := facts.HCP.Status.VersionStatus; version != nil && len(version.History) > 0 {
+		first = version.History[len(version.History)-1].Version
+	}
+	pull := func(namespace string) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.PullSecret},
+			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{hyperv1.PullSecretKey: facts.PullSecret}}
+	}
+	return slices.Concat(facts.Copies, []client.Object{
+		pull(configNamespace), pull("openshift"),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: "openshift-install"},
+			Data: map[string]string{"invoker": "hypershift", "version": first}},
+	})
+}
+
+// privileged lets pods of a namespace do everything.
+var privileged = map[string]string{
+	"pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/audit": "privileged", "pod-security.kubernetes.io/warn": "privileged",
+}
+
+// namespaces are those that OpenShift's tools and operators expect, with what they are known by.
+func namespaces(*Facts) []client.Object {
+	var out []client.Object
+	for _, namespace := range []struct {
+		name   string
+		labels map[string]string
+	}{
+		{"openshift", nil}, {configNamespace, nil}, {managedNamespace, nil}, {signerNamespace, nil},
+		{"openshift-apiserver", nil}, {"openshift-controller-manager", nil}, {"openshift-kube-controller-manager", nil},
+		{"openshift-kube-scheduler", nil}, {"openshift-etcd", nil}, {"openshift-authentication", nil},
+		{"openshift-route-controller-manager", nil}, {"openshift-cluster-machine-approver", nil},
+		{"openshift-infra", privileged}, {"openshift-kube-apiserver", map[string]string{"openshift.io/cluster-monitoring": "true"}},
+	} {
+		labels := map[string]string{}
+		for key, value := range namespace.labels {
+			labels[key] = value
+		}
+		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.name, Labels: labels}})
+	}
+	return out
+}
 
 // installConfig is what programs that look for an installer's configuration find: tests of conformance, telemetry. It holds facts of the
 // cluster only, no pull secret and no key.

@@ -12,6 +12,41 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
+// The guest's Network and the warning follow the payload: a network operator speaks for itself.
+func TestNetworkTellsWhatRuns(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(map[string]string)
+		want   any
+	}{
+		"flannel":                    {func(map[string]string) {}, flannelNetworkType},
+		"no network":                 {func(m map[string]string) { delete(m, flannelName) }, nil},
+		"OpenShift's network":        {func(m map[string]string) { delete(m, flannelName); m[networkOperatorImage] = "x" }, nil},
+		"flannel beside OpenShift's": {func(m map[string]string) { m[networkOperatorImage] = "x" }, nil},
+	} {
+		facts := plainFacts()
+		facts.HCP.Spec.Networking.NetworkType = "OVNKubernetes"
+		test.change(facts.Images)
+		var runs any
+		notices := 0
+		for _, obj := range Configuration(facts) {
+			switch {
+			case obj.GroupVersionKind() == networkKind:
+				if asked := obj.Object["spec"].(map[string]any)["networkType"]; asked != "OVNKubernetes" {
+					t.Errorf("%s: spec has %v", name, asked)
+				}
+				if status, ok := obj.Object["status"].(map[string]any); ok {
+					runs = status["networkType"]
+				}
+			case slices.Contains([]string{policyNotice, policyNotice + "-binding"}, obj.GetName()):
+				notices++
+			}
+		}
+		if runs != test.want || (notices == 2) != (test.want != nil) || notices == 1 {
+			t.Errorf("%s: status says %v, %d objects warn", name, runs, notices)
+		}
+	}
+}
+
 // TestNetworkOfTheUsers: who says that he brings a network plugin gets none, unless his cluster has the payload's already; and
 // Network/cluster says in its status what there is.
 func TestNetworkOfTheUsers(t *testing.T) {
@@ -30,10 +65,10 @@ func TestNetworkOfTheUsers(t *testing.T) {
 		if c.running {
 			builder = builder.WithObjects(running.DeepCopy())
 		}
-		r, facts := &resourceReconciler{guest: builder.Build()}, plainFacts()
+		r, facts := &Reader{Guest: builder.Build()}, plainFacts()
 		facts.HCP.Spec.Networking = hyperv1.ClusterNetworking{NetworkType: c.kind, ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14"}, {CIDR: "fd01::/48"}}}
 		var err error
-		if facts.OwnNetwork, err = r.ownNetwork(t.Context(), facts.HCP); err != nil {
+		if facts.OwnNetwork, err = r.OwnNetwork(t.Context(), facts.HCP); err != nil {
 			t.Fatal(err)
 		}
 		if there := slices.Contains(workloads(Objects(facts)), flannelName); there != (c.status == flannelNetworkType) {

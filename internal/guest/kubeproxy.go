@@ -1,0 +1,70 @@
+package guest
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	accountCA    = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+	accountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+)
+
+func kubeProxy(facts *Facts) []client.Object {
+	container := corev1.Container{
+		Name: proxyName, Image: facts.Images["kube-proxy"], Command: []string{"/bin/kube-proxy"},
+		Args:            []string{"--config=/etc/kube-proxy/config.yaml", "--hostname-override=$(NODE_NAME)", "--v=2"},
+		Env:             []corev1.EnvVar{fieldEnv("NODE_NAME", "spec.nodeName")},
+		Resources:       requests("10m", "40Mi"),
+		VolumeMounts:    []corev1.VolumeMount{readOnly("config", "/etc/kube-proxy")},
+		SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
+	}
+	return []client.Object{
+		serviceAccount(proxyName),
+		bind("hypershift:kube-proxy", "system:node-proxier", account(proxyName)),
+		configMap(proxyName, map[string]string{"config.yaml": proxyConfig(facts), "kubeconfig": proxyKubeconfig(facts)}),
+		daemonSet(proxyName, corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: []corev1.Volume{configVolume("config", proxyName)}}),
+	}
+}
+
+// Connection tracking limits belong to the kernel, which a node may share: zero leaves them alone.
+func proxyConfig(facts *Facts) string {
+	return fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+clusterCIDR: %s
+clientConnection:
+  kubeconfig: /etc/kube-proxy/kubeconfig
+conntrack:
+  maxPerCore: 0
+  min: 0
+  tcpEstablishedTimeout: 0s
+  tcpCloseWaitTimeout: 0s
+`, facts.PodCIDR)
+}
+
+func proxyKubeconfig(facts *Facts) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters:
+- name: cluster
+  cluster:
+    server: https://%s
+    certificate-authority: %s
+users:
+- name: kube-proxy
+  user:
+    tokenFile: %s
+contexts:
+- name: context
+  context:
+    cluster: cluster
+    user: kube-proxy
+current-context: context
+`, net.JoinHostPort(facts.APIAddress, strconv.Itoa(int(facts.APIPort))), accountCA, accountToken)
+}
