@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
@@ -62,7 +62,7 @@ func (p *pass) grantAccess(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reach the hosted API server: %w", err)
 	}
-	if err := guest.Bootstrap(ctx, admin); err != nil {
+	if err := access.Bootstrap(ctx, admin); err != nil {
 		return err
 	}
 	p.granted.done(p.hcp.UID, p.Now())

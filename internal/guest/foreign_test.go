@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
 )
 
 // nodesOfOtherClusters came with a backup of etcd and go by themselves; what is this cluster's, or may be, stays.
@@ -17,8 +19,8 @@ func (s *server) nodesOfOtherClusters() {
 	node := func(name, providerID string) client.Object {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID}}
 	}
-	claimed := virtualMachine("subscription", "elsewhere", "claimed")
-	machine := machineWith(nil, "")
+	claimed := guesttest.VirtualMachine("subscription", "elsewhere", "claimed")
+	machine := guesttest.MachineWith(nil, "")
 	machine.SetNamespace(testNamespace)
 	machine.SetName("claimed")
 	s.must(unstructured.SetNestedField(machine.Object, map[string]any{
@@ -27,10 +29,10 @@ func (s *server) nodesOfOtherClusters() {
 	}, "spec"))
 	s.create(machine)
 	stays := []client.Object{
-		node("joining", ""), node("own", virtualMachine("SUBSCRIPTION", "GROUP", "own")), node("claimed", claimed), node("metal", "libvirt:///host/x"),
+		node("joining", ""), node("own", guesttest.VirtualMachine("SUBSCRIPTION", "GROUP", "own")), node("claimed", claimed), node("metal", "libvirt:///host/x"),
 	}
 	foreign := []client.Object{
-		node("original-1", virtualMachine("subscription", "original", "original-1")), node("original-2", virtualMachine("other", "group", "original-2")),
+		node("original-1", guesttest.VirtualMachine("subscription", "original", "original-1")), node("original-2", guesttest.VirtualMachine("other", "group", "original-2")),
 	}
 	s.create(append(stays, foreign...)...)
 	for _, obj := range foreign {

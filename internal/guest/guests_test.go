@@ -9,6 +9,8 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -69,7 +71,7 @@ func azureGuest() *hyperv1.HostedControlPlane {
 	hcp := hostedPlane()
 	hcp.Spec.Capabilities, hcp.Spec.ImageContentSources, hcp.Spec.Configuration = nil, nil, nil
 	hcp.Spec.InfrastructureAvailabilityPolicy = hyperv1.HighlyAvailable
-	hcp.Spec.Platform = azurePlane().Spec.Platform
+	hcp.Spec.Platform = guesttest.AzurePlane().Spec.Platform
 	azure := hcp.Spec.Platform.Azure
 	const network = "/subscriptions/subscription/resourceGroups/network/providers/Microsoft.Network/"
 	azure.VnetID, azure.SubnetID, azure.SecurityGroupID = network+"virtualNetworks/vnet", network+"virtualNetworks/vnet/subnets/default", network+"networkSecurityGroups/nsg"
@@ -95,7 +97,7 @@ func sources(hcp *hyperv1.HostedControlPlane) []client.Object {
 		return &corev1.ConfigMap{ObjectMeta: named(name), Data: map[string]string{key: content}}
 	}
 	out := []client.Object{
-		secret(agentSecret, map[string]string{"tls.crt": "agent certificate", "tls.key": "agent key"}),
+		secret(inside.AgentSecret, map[string]string{"tls.crt": "agent certificate", "tls.key": "agent key"}),
 		secret(contract.PullSecret, map[string]string{hyperv1.PullSecretKey: `{"auths":{}}`}),
 		secret(pki.IngressServing, map[string]string{"tls.crt": "ingress certificate", "tls.key": "ingress key"}),
 		bundle(contract.KonnectivityCABundle, contract.CAKey, "konnectivity authority"),
@@ -113,5 +115,5 @@ func sources(hcp *hyperv1.HostedControlPlane) []client.Object {
 		bundle(proxyTrust, hyperv1.TrustBundleKey, "proxy's trust"),
 		bundle(imageTrust, "r.example.com", "registry's trust"),
 		bundle(issuerTrust, hyperv1.TrustBundleKey, "issuer's authority"),
-		secret(oidcSecret, map[string]string{clientSecretKey: "a secret"}))
+		secret(oidcSecret, map[string]string{inside.ClientSecretKey: "a secret"}))
 }

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 )
 
 // warnings is what an API server said beside its answers.
@@ -30,7 +32,7 @@ func (s *server) warnsOfPolicies() {
 		*said = nil
 		again := policy.DeepCopy()
 		err := errors.Join(writer.Create(s.t.Context(), again), writer.Delete(s.t.Context(), again))
-		if err != nil || !strings.Contains(fmt.Sprint(*said), policyNoticeMessage) {
+		if err != nil || !strings.Contains(fmt.Sprint(*said), configuration.PolicyNoticeMessage) {
 			return fmt.Errorf("a NetworkPolicy is written, and its author is told %q: %w", *said, errors.Join(err, errors.New("not warned")))
 		}
 		return nil

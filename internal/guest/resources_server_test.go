@@ -26,6 +26,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/nodes"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/resources"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/webhooks"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -49,34 +57,34 @@ type server struct {
 func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
 	t.Helper()
 	config := kubetest.Start(t)
-	s := scheme(t)
+	s := guesttest.Scheme(t)
 	direct, err := client.New(config, client.Options{Scheme: s})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &server{t, config, direct}
 	out.create(append([]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}}, hcp}, sources(hcp)...)...)
-	out.must(Bootstrap(t.Context(), direct))
+	out.must(access.Bootstrap(t.Context(), direct))
 	hcp = out.plane()
 	hcp.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "api.demo.example.com", Port: 443}
 	hcp.Status.ControlPlaneVersion = &hyperv1.ControlPlaneVersionStatus{Desired: hyperv1.VersionRelease{Version: "4.21.0", Image: hcp.Spec.ReleaseImage}}
 	out.must(direct.Status().Update(t.Context(), hcp))
 	// The guards know the operator by its name.
 	itself := rest.CopyConfig(config)
-	itself.Impersonate = rest.ImpersonationConfig{UserName: configOperatorUser, Groups: []string{"system:masters"}}
+	itself.Impersonate = rest.ImpersonationConfig{UserName: access.ConfigOperatorUser, Groups: []string{"system:masters"}}
 	manager, err := ctrl.NewManager(itself, ctrl.Options{
-		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: managedObjects()},
+		Scheme: s, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: resources.ManagedObjects()},
 		// The process has such an operator for each guest of its tests.
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	out.must(err)
-	management, err := managementOf(config, s, testNamespace)
+	management, err := plane.ConnectWith(config, s, testNamespace)
 	out.must(err)
 	out.must(manager.Add(management))
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
-	out.must(setupResources(manager, management, releases{&release.Release{Version: "4.21.0", Images: plainFacts().Images}}, options))
-	out.must(setupWebhooks(manager, management, testNamespace))
-	out.must(setupNodes(manager, management, testNamespace))
+	out.must(setupResources(manager, management, releases{&release.Release{Version: "4.21.0", Images: guesttest.PlainFacts().Images}}, options))
+	out.must(webhooks.Setup(manager, management, testNamespace))
+	out.must(nodes.Setup(manager, management, testNamespace))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- manager.Start(ctx) }()
@@ -154,15 +162,15 @@ func TestGuestConfiguration(t *testing.T) {
 func (s *server) repairs() {
 	s.t.Helper()
 	version := &configv1.ClusterVersion{}
-	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: clusterVersionName}, version))
+	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version))
 	s.must(s.client.Patch(s.t.Context(), version, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"channel":"fast"}}`))))
 	infrastructure := &configv1.Infrastructure{}
-	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: clusterSingleton}, infrastructure))
+	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.Singleton}, infrastructure))
 	infrastructure.Status.ControlPlaneTopology = configv1.SingleReplicaTopologyMode
 	s.must(s.client.Status().Update(s.t.Context(), infrastructure))
 	s.must(s.client.Delete(s.t.Context(), &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver"}}))
-	s.eventually(s.has(&configv1.ClusterVersion{}, clusterVersionName, `{"spec":{"channel":"stable-4.21"}}`))
-	s.eventually(s.has(&configv1.Infrastructure{}, clusterSingleton, `{"status":{"controlPlaneTopology":"External"}}`))
+	s.eventually(s.has(&configv1.ClusterVersion{}, configuration.ClusterVersionName, `{"spec":{"channel":"stable-4.21"}}`))
+	s.eventually(s.has(&configv1.Infrastructure{}, configuration.Singleton, `{"status":{"controlPlaneTopology":"External"}}`))
 	s.eventually(s.has(&configv1.ClusterOperator{}, "kube-apiserver", `{"metadata":{"name":"kube-apiserver"}}`))
 }
 
@@ -170,7 +178,7 @@ func (s *server) repairs() {
 func (s *server) guarded() {
 	s.t.Helper()
 	patch := func(obj client.Object, text string) error {
-		obj.SetName(clusterSingleton)
+		obj.SetName(configuration.Singleton)
 		return s.client.Patch(s.t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(text)))
 	}
 	refused := func(change func() error) {
@@ -185,37 +193,37 @@ func (s *server) guarded() {
 	refused(func() error { return patch(&configv1.DNS{}, `{"spec":{"baseDomain":"other.example.com"}}`) })
 	refused(func() error { return patch(&configv1.Infrastructure{}, `{"spec":{"cloudConfig":{"name":"x"}}}`) })
 	refused(func() error {
-		return s.client.Delete(s.t.Context(), &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: clusterSingleton}})
+		return s.client.Delete(s.t.Context(), &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: configuration.Singleton}})
 	})
 	refused(func() error {
 		return s.client.Create(s.t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
 	})
-	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managedNamespace, Name: "tuned", Labels: map[string]string{mirroredLabel: "true"}}}
+	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: "tuned", Labels: map[string]string{configuration.MirroredLabel: "true"}}}
 	refused(func() error { return s.client.Create(s.t.Context(), mirrored.DeepCopy()) })
 	mirrored.Labels = nil
 	s.create(mirrored)
 	s.must(patch(&configv1.DNS{}, `{"metadata":{"labels":{"mine":"yes"}}}`))
-	s.eventually(s.has(&configv1.DNS{}, clusterSingleton, `{"spec":{"baseDomain":"demo.example.com"}}`))
+	s.eventually(s.has(&configv1.DNS{}, configuration.Singleton, `{"spec":{"baseDomain":"demo.example.com"}}`))
 }
 
 // takesBack: what the user takes out of the specification goes, and what Kubernetes derived from our objects or a user made stays.
 func (s *server) takesBack() {
 	s.t.Helper()
-	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "theirs", Labels: map[string]string{hyperv1.ManagedByLabel: managedBy}}}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: "theirs", Labels: map[string]string{hyperv1.ManagedByLabel: inside.ManagedBy}}}
 	s.create(theirs)
-	stale := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "former", Labels: map[string]string{hyperv1.ManagedByLabel: managedBy}}}
+	stale := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: "former", Labels: map[string]string{hyperv1.ManagedByLabel: inside.ManagedBy}}}
 	stale.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 	stale.Spec.Template.Labels = stale.Spec.Selector.MatchLabels
 	stale.Spec.Template.Spec.Containers = []corev1.Container{{Name: "x", Image: "x"}}
 	stale.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"}
 	//nolint:staticcheck // the object is applied as this operator applied it once
-	s.must(s.client.Patch(s.t.Context(), stale, client.Apply, client.FieldOwner(FieldManager)))
+	s.must(s.client.Patch(s.t.Context(), stale, client.Apply, client.FieldOwner(inside.FieldManager)))
 	hcp := s.plane()
 	hcp.Spec.ImageContentSources, hcp.Spec.Configuration.Proxy, hcp.Spec.Configuration.Image = nil, nil, nil
 	s.must(s.client.Update(s.t.Context(), hcp))
 	s.eventually(func() error {
 		for _, gone := range []client.Object{&configv1.ImageDigestMirrorSet{}, &appsv1.DaemonSet{}} {
-			key := client.ObjectKey{Name: clusterSingleton}
+			key := client.ObjectKey{Name: configuration.Singleton}
 			if _, ok := gone.(*appsv1.DaemonSet); ok {
 				key = client.ObjectKeyFromObject(stale)
 			}
@@ -225,7 +233,7 @@ func (s *server) takesBack() {
 		}
 		return nil
 	})
-	s.eventually(s.has(&configv1.Proxy{}, clusterSingleton, `{"spec":{"httpProxy":null},"status":{"httpProxy":null,"noProxy":null}}`))
-	s.eventually(s.has(&configv1.Image{}, clusterSingleton, `{"spec":{"registrySources":{"insecureRegistries":null}}}`))
+	s.eventually(s.has(&configv1.Proxy{}, configuration.Singleton, `{"spec":{"httpProxy":null},"status":{"httpProxy":null,"noProxy":null}}`))
+	s.eventually(s.has(&configv1.Image{}, configuration.Singleton, `{"spec":{"registrySources":{"insecureRegistries":null}}}`))
 	s.must(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(theirs), ptr.To(*theirs)))
 }

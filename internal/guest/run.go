@@ -1,3 +1,4 @@
+// Package guest is the hosted-cluster-config-operator, which keeps the inside of a hosted cluster: it wires what its sub-packages reconcile.
 package guest
 
 import (
@@ -5,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/pflag"
@@ -21,6 +21,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/connection"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/nodes"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/reencryption"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/resources"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/version"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/webhooks"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -81,7 +89,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	management, err := Management(scheme, options.Namespace)
+	management, err := plane.Connect(scheme, options.Namespace)
 	if err != nil {
 		return err
 	}
@@ -104,7 +112,7 @@ func guestManager(config *rest.Config, scheme *runtime.Scheme, options Options) 
 		Scheme:                 scheme,
 		Metrics:                metricsserver.Options{BindAddress: options.MetricsAddr},
 		HealthProbeBindAddress: options.HealthAddr,
-		Cache:                  cache.Options{ByObject: managedObjects()},
+		Cache:                  cache.Options{ByObject: resources.ManagedObjects()},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("hosted-cluster-config-operator: reach the hosted cluster: %w", err)
@@ -116,19 +124,16 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	if err := setupResources(manager, management, releases, options); err != nil {
 		return err
 	}
-	if err := setupNodes(manager, management, options.Namespace); err != nil {
+	if err := nodes.Setup(manager, management, options.Namespace); err != nil {
 		return err
 	}
-	encrypted := &reencryptionReconciler{
-		live: manager.GetAPIReader(), guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace, page: migrationPage,
-	}
-	if err := encrypted.setup(manager, management); err != nil {
-		return fmt.Errorf("set up the re-encryption controller: %w", err)
-	}
-	if err := setupWebhooks(manager, management, options.Namespace); err != nil {
+	if err := reencryption.Setup(manager, management, options.Namespace); err != nil {
 		return err
 	}
-	status, err := newStatusReporter(manager, management, options.Namespace)
+	if err := webhooks.Setup(manager, management, options.Namespace); err != nil {
+		return err
+	}
+	status, err := connection.NewReporter(manager, management, options.Namespace)
 	if err != nil {
 		return err
 	}
@@ -137,19 +142,11 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 
 // setupResources sets up what keeps the objects of the guest, and what tells its version once their kinds are served.
 func setupResources(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
-	reader := &Reader{
+	reader := &inside.Reader{
 		Guest: manager.GetClient(), Management: management.GetClient(), Namespace: options.Namespace, Releases: releases,
 		KonnectivityHost: options.KonnectivityAddress, KonnectivityPort: options.KonnectivityPort,
 	}
-	resources := &resourceReconciler{
-		guest: manager.GetClient(), management: management.GetClient(), namespace: options.Namespace, read: reader.Facts, applied: map[string]applied{},
-	}
-	versions := &versionReconciler{
-		guest: manager.GetClient(), management: management.GetClient(), facts: reader.Facts, namespace: options.Namespace, now: time.Now,
-	}
-	resources.whenServed = func() error { return versions.setup(manager, management) }
-	if err := resources.setup(manager, management); err != nil {
-		return fmt.Errorf("set up the resources controller: %w", err)
-	}
-	return nil
+	return resources.Setup(manager, management, options.Namespace, reader.Facts, func() error {
+		return version.Setup(manager, management, options.Namespace, reader.Facts)
+	})
 }

@@ -21,6 +21,9 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
 // Guests of the table: one on Azure with everything that is there without being asked for, and one on platform None whose user
@@ -242,7 +245,7 @@ func (c *guestTable) containers(row table.GuestObject, obj *unstructured.Unstruc
 	var failed []error
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		args = append(args, container.Args...)
-		if want := plainFacts().Images[row.Image]; container.Image != want || want == "" {
+		if want := guesttest.PlainFacts().Images[row.Image]; container.Image != want || want == "" {
 			failed = append(failed, fmt.Errorf("%s: container %s has image %q, the table says %q", row.Object, container.Name, container.Image, row.Image))
 		}
 	}
@@ -297,8 +300,8 @@ func (c *guestTable) noOthers(known map[string]bool) {
 		c.must(c.client.List(c.t.Context(), list))
 		for i := range list.Items {
 			obj := &list.Items[i]
-			ours := obj.Labels[hyperv1.ManagedByLabel] == managedBy || slices.ContainsFunc(obj.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
-				return m.Manager == FieldManager || m.Manager == bootstrapManager
+			ours := obj.Labels[hyperv1.ManagedByLabel] == inside.ManagedBy || slices.ContainsFunc(obj.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+				return m.Manager == inside.FieldManager || m.Manager == access.BootstrapManager
 			})
 			key := gvk.GroupKind().String() + "/" + obj.Namespace + "/" + obj.Name
 			if ours && obj.Namespace != testNamespace && !known[key] {

@@ -9,7 +9,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -23,7 +23,7 @@ const (
 )
 
 // Account is the guest service account that the cloudProvider identity is federated with.
-var Account = component.Token{Namespace: "kube-system", ServiceAccount: guest.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
+var Account = component.Token{Namespace: "kube-system", ServiceAccount: access.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
 
 // Component is the cloud-controller-manager of platform Azure.
 func Component() component.Component {
@@ -66,7 +66,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", guest.CloudControllerAccess)},
+			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", access.CloudControllerAccess)},
 			Containers: []corev1.Container{{
 				Name: "cloud-controller-manager", Image: ctx.Image(Name),
 				Command:      append([]string{"/bin/azure-cloud-controller-manager"}, Args(ctx)...),
@@ -95,7 +95,7 @@ func Args(ctx *component.Context) []string {
 		"--route-reconciliation-period=10s",
 		"--use-service-account-credentials=false",
 		"--leader-elect=true", "--leader-elect-lease-duration=137s", "--leader-elect-renew-deadline=107s", "--leader-elect-retry-period=26s",
-		"--leader-elect-resource-namespace=" + guest.CloudControllerNamespace,
+		"--leader-elect-resource-namespace=" + access.CloudControllerNamespace,
 		"--cluster-name=" + ctx.HCP.Spec.InfraID,
 		"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + component.CipherSuites,
 		"--v=4",

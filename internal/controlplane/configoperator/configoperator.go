@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
@@ -25,12 +25,12 @@ func Component(endpoints publish.Endpoints) component.Component {
 		// It reads release payloads from the registry.
 		Traits: component.Traits{ManagementAccess: true, ReachesCloud: true, Recreate: true},
 		Objects: func(ctx *component.Context) ([]client.Object, error) {
-			return append(access(ctx), deployment(ctx, endpoints)), nil
+			return append(rights(ctx), deployment(ctx, endpoints)), nil
 		},
 	}
 }
 
-func access(ctx *component.Context) []client.Object {
+func rights(ctx *component.Context) []client.Object {
 	return component.Access(Name, ctx.Namespace(),
 		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
 		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
@@ -51,7 +51,7 @@ func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Dep
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", guest.ConfigOperatorAccess)},
+			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", access.ConfigOperatorAccess)},
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Settings.Image,
 				Command: []string{component.Binary, Name,

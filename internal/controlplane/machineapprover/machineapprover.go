@@ -9,7 +9,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -31,13 +31,13 @@ func Component() component.Component {
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
-	access := component.Access(Name, ctx.Namespace(),
+	rights := component.Access(Name, ctx.Namespace(),
 		component.Rule("cluster.x-k8s.io", "list,watch", "machines"),
 	)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", guest.MachineApproverAccess)},
+			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", access.MachineApproverAccess)},
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Settings.Image,
 				Command: []string{component.Binary, "machine-approver",
@@ -48,5 +48,5 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", pki.MachineApprover.Kubeconfig)},
 		}}},
 	}
-	return append(access, d), nil
+	return append(rights, d), nil
 }

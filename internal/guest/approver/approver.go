@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
 // maxPending is how many requests of one requestor may wait for one node: a kubelet makes a new one only when the last is lost, so more
@@ -68,7 +68,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("machine-approver: reach the hosted cluster: %w", err)
 	}
-	management, err := guest.Management(scheme, options.Namespace)
+	management, err := plane.Connect(scheme, options.Namespace)
 	if err != nil {
 		return fmt.Errorf("machine-approver: %w", err)
 	}
@@ -89,7 +89,7 @@ type reconciler struct {
 
 func (r *reconciler) setup(manager ctrl.Manager, management cluster.Cluster) error {
 	machine := &unstructured.Unstructured{}
-	machine.SetGroupVersionKind(guest.MachineKind)
+	machine.SetGroupVersionKind(plane.MachineKind)
 	return ctrl.NewControllerManagedBy(manager).Named("machine-approver").
 		For(&certificatesv1.CertificateSigningRequest{}).
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), machine, handler.EnqueueRequestsFromMapFunc(r.pendingRequests))).
@@ -179,7 +179,7 @@ func (r *reconciler) approve(ctx context.Context, csr *certificatesv1.Certificat
 
 func (r *reconciler) machines(ctx context.Context) ([]machine, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(guest.MachineKind.GroupVersion().WithKind(guest.MachineKind.Kind + "List"))
+	list.SetGroupVersionKind(plane.MachineKind.GroupVersion().WithKind(plane.MachineKind.Kind + "List"))
 	if err := r.management.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 		return nil, fmt.Errorf("list Machines: %w", err)
 	}

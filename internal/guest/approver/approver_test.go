@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
 type request struct {
@@ -130,7 +130,7 @@ func TestReconcileApprovesOnlyOurs(t *testing.T) {
 		"metadata": map[string]any{"name": "np-1", "namespace": "clusters-demo"},
 		"spec":     map[string]any{"infrastructureRef": map[string]any{"name": "np-1"}},
 	}}
-	machine.SetGroupVersionKind(guest.MachineKind)
+	machine.SetGroupVersionKind(plane.MachineKind)
 	ours := clientCSR()
 	ours.Spec.Request = request{subject: node("np-1")}.encode(t)
 	renewal := clientCSR()
@@ -170,7 +170,7 @@ func TestFlood(t *testing.T) {
 		machine := &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": name, "namespace": "clusters-demo"}, "spec": map[string]any{"infrastructureRef": map[string]any{"name": name}},
 		}}
-		machine.SetGroupVersionKind(guest.MachineKind)
+		machine.SetGroupVersionKind(plane.MachineKind)
 		return machine
 	}
 	np1, np2 := request{subject: node("np-1")}.encode(t), request{subject: node("np-2")}.encode(t)

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
 const (
@@ -33,7 +33,7 @@ type machine struct {
 }
 
 func machineOf(obj *unstructured.Unstructured) machine {
-	out := machine{name: obj.GetName(), nodeNames: guest.NodeNames(obj), deleting: obj.GetDeletionTimestamp() != nil}
+	out := machine{name: obj.GetName(), nodeNames: plane.NodeNames(obj), deleting: obj.GetDeletionTimestamp() != nil}
 	out.nodeRef, _, _ = unstructured.NestedString(obj.Object, "status", "nodeRef", "name")
 	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "addresses")
 	for _, item := range list {

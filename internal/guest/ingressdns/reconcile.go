@@ -20,7 +20,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -69,7 +69,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.R
 		return ctrl.Result{}, err
 	}
 	condition.Type, condition.ObservedGeneration = hyperv1.IngressDNSReady, hcp.Generation
-	if err := guest.SetCondition(ctx, r.management, hcp, condition); err != nil {
+	if err := plane.SetCondition(ctx, r.management, hcp, condition); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: again}, nil

@@ -28,7 +28,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/guest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
 // Name of the subcommand, and of the component.
@@ -86,7 +86,7 @@ func run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("reach the hosted cluster: %w", err)
 	}
-	management, err := guest.Management(scheme, options.Namespace)
+	management, err := plane.Connect(scheme, options.Namespace)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,96 @@
+package access
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+)
+
+// infraNamespace has the accounts of controllers that watch over namespaces and images.
+const infraNamespace = "openshift-infra"
+
+var (
+	look       = []string{"get", "list", "watch"}
+	tellEvents = Rule("", []string{"create", "patch", "update"}, "events")
+)
+
+// Controllers are the rights that OpenShift's controllers outside of the guest find in it, whatever payload it has: who brings such
+// a controller to a guest that had none must not wait for somebody to give them.
+func Controllers(*inside.Facts) []client.Object {
+	var out []client.Object
+	for _, controller := range []struct {
+		name    string
+		account string
+		rules   []rbacv1.PolicyRule
+	}{
+		{"system:openshift:controller:cluster-csr-approver-controller", "cluster-csr-approver-controller", []rbacv1.PolicyRule{
+			Rule("certificates.k8s.io", look, "certificatesigningrequests"),
+			Rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
+			Named(Rule("certificates.k8s.io", []string{"approve"}, "signers"), "kubernetes.io/kube-apiserver-client"), tellEvents}},
+		{"system:openshift:controller:namespace-security-allocation-controller", "namespace-security-allocation-controller", []rbacv1.PolicyRule{
+			Rule("", append([]string{"update", "patch"}, look...), "namespaces"),
+			Rule("security.internal.openshift.io", []string{"get", "create", "update"}, "rangeallocations"), tellEvents}},
+		{"system:openshift:controller:podsecurity-admission-label-syncer-controller", "podsecurity-admission-label-syncer-controller", []rbacv1.PolicyRule{
+			Rule("", append([]string{"update", "patch"}, look...), "namespaces"), Rule("", look, "serviceaccounts"),
+			Rule(rbacv1.GroupName, look, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
+			Rule("security.openshift.io", look, "securitycontextconstraints"), tellEvents}},
+		{"system:openshift:controller:privileged-namespaces-psa-label-syncer", "privileged-namespaces-psa-label-syncer", []rbacv1.PolicyRule{
+			Rule("", append([]string{"update", "patch"}, look...), "namespaces")}},
+		{"system:openshift:openshift-controller-manager:ingress-to-route-controller", "ingress-to-route-controller", []rbacv1.PolicyRule{
+			Rule("", look, "secrets", "services"), Rule("networking.k8s.io", look, "ingresses", "ingressclasses"),
+			Rule("networking.k8s.io", []string{"update"}, "ingresses/status"),
+			Rule("route.openshift.io", append([]string{"create", "update", "patch", "delete"}, look...), "routes"),
+			Rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"), tellEvents}},
+		{"system:openshift:openshift-controller-manager:image-trigger-controller", "image-trigger-controller", []rbacv1.PolicyRule{
+			Rule("image.openshift.io", []string{"list", "watch"}, "imagestreams"),
+			Rule("apps", append([]string{"update"}, look...), "deployments", "daemonsets", "statefulsets"),
+			Rule("batch", append([]string{"update"}, look...), "cronjobs"),
+			Rule("apps.openshift.io", append([]string{"update"}, look...), "deploymentconfigs"),
+			Rule("build.openshift.io", append([]string{"update"}, look...), "buildconfigs"),
+			Rule("build.openshift.io", []string{"create"}, "buildconfigs/instantiate"), tellEvents}},
+		// Whoever gives the deployers of every namespace this role must have what is in it.
+		{"system:deployer", "default-rolebindings-controller", []rbacv1.PolicyRule{
+			Rule("", append([]string{"update", "delete"}, look...), "replicationcontrollers"), Rule("", []string{"get", "update"}, "replicationcontrollers/scale"),
+			Rule("", append([]string{"create"}, look...), "pods"), Rule("", []string{"get"}, "pods/log"),
+			Rule("", []string{"create", "list"}, "events"),
+			Rule("image.openshift.io", []string{"create", "update"}, "imagestreamtags", "imagetags")}},
+	} {
+		subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: infraNamespace, Name: controller.account}
+		out = append(out, ClusterRole(controller.name, controller.rules...), Bind(controller.name, controller.name, subject))
+	}
+	return append(out,
+		// The template of pods that clean volumes of the controller manager runs under it.
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: infraNamespace, Name: "pv-recycler-controller"}})
+}
+
+// Users are those of users and of programs that speak for them.
+func Users(*inside.Facts) []client.Object {
+	const (
+		tokens     = "system:openshift:useroauthaccesstoken-manager"
+		lock       = "system:openshift:leader-election-lock-kube-controller-manager"
+		routes     = "openshift-route-controllers"
+		routeSpace = "openshift-route-controller-manager"
+		resources  = "hypershift-metrics-resources-reader"
+	)
+	everybody := group("system:authenticated")
+	leases := func(name string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{Rule("coordination.k8s.io", []string{"create"}, "leases"), Named(Rule("coordination.k8s.io", []string{"get", "update", "patch"}, "leases"), name)}
+	}
+	return []client.Object{
+		// People see and end their own sessions; the API shows nobody those of others.
+		ClusterRole(tokens, Rule("oauth.openshift.io", append([]string{"delete"}, look...), "useroauthaccesstokens")),
+		Bind(tokens, tokens, everybody),
+		// What a scheduler publishes of pods' requests and limits, beside its own metrics.
+		ClusterRole(resources, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics/resources"}, Verbs: []string{"get"}}),
+		Bind(resources, resources, user(metricsUser)),
+		Role(inside.KubeSystem, lock, leases("kube-controller-manager")...),
+		BindRole(inside.KubeSystem, lock, lock, user("system:kube-controller-manager")),
+		Role(routeSpace, routes, leases(routes)...),
+		BindRole(routeSpace, routes, routes, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: routeSpace, Name: "route-controller-manager-sa"}),
+		// Aggregated API servers of users learn from it whose certificates they are shown; there is no secret in it.
+		BindRole(inside.KubeSystem, "authentication-reader-for-authenticated-users", "extension-apiserver-authentication-reader", everybody),
+	}
+}

@@ -1,0 +1,86 @@
+package access
+
+import (
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+)
+
+// Bindings that give programs of the control plane their rights in the guest; their pods wait for them.
+const (
+	ConfigOperatorAccess  = "hypershift:hosted-cluster-config-operator"
+	MachineApproverAccess = "hypershift:machine-approver"
+	CloudControllerAccess = "hypershift:cloud-controller-manager"
+)
+
+const (
+	// CloudControllerNamespace is where the cloud-controller-manager's leader election lives.
+	CloudControllerNamespace = "openshift-cloud-controller-manager"
+	// CloudProviderAccount of kube-system is whom the cloudProvider identity is federated with.
+	CloudProviderAccount = "azure-cloud-provider"
+	// cloudResourceLock is the Lease of kube-system that the cloud-controller-manager takes while it changes load balancers; the name is
+	// the program's own.
+	cloudResourceLock = "aks-managed-resource-locker"
+)
+
+// ControlPlane is what programs of the control plane may do in the guest, besides the config operator, which keeps these
+// objects. Of each program the ClusterRoleBinding comes last: it is what the program's pod waits for.
+func ControlPlane(*inside.Facts) []client.Object {
+	return append(machineApproverAccess(), cloudControllerAccess()...)
+}
+
+// machineApproverAccess: the approver lets kubelets in, and could let nobody else in.
+func machineApproverAccess() []client.Object {
+	approve := Rule("certificates.k8s.io", []string{"approve"}, "signers")
+	approve.ResourceNames = []string{certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName}
+	return access(MachineApproverAccess, pki.MachineApprover,
+		Rule("certificates.k8s.io", []string{"get", "list", "watch"}, "certificatesigningrequests"),
+		Rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
+		approve,
+		Rule("", []string{"get", "list", "watch"}, "nodes"),
+	)
+}
+
+// cloudControllerAccess: load balancers of Services, and Nodes whose machine is gone; no Secrets. The token of the identity that it
+// exchanges at Azure is the only one it can ask for.
+func cloudControllerAccess() []client.Object {
+	token := Rule("", []string{"create"}, "serviceaccounts/token")
+	token.ResourceNames = []string{CloudProviderAccount}
+	lease := Rule("coordination.k8s.io", []string{"get", "create", "update"}, "leases")
+	lock := Rule("coordination.k8s.io", []string{"get", "update"}, "leases")
+	lock.ResourceNames = []string{cloudResourceLock}
+	// A right to create cannot name what is created.
+	newLock := Rule("coordination.k8s.io", []string{"create"}, "leases")
+	subject := user(pki.CloudControllerManager.User())
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CloudControllerNamespace}},
+		ServiceAccount(CloudProviderAccount),
+		Role(inside.KubeSystem, CloudControllerAccess, token, lock, newLock),
+		BindRole(inside.KubeSystem, CloudControllerAccess, CloudControllerAccess, subject),
+		BindRole(inside.KubeSystem, CloudControllerAccess+"-authentication", "extension-apiserver-authentication-reader", subject),
+		Role(CloudControllerNamespace, CloudControllerAccess, lease),
+		BindRole(CloudControllerNamespace, CloudControllerAccess, CloudControllerAccess, subject),
+		Bind(CloudControllerAccess+"-authentication", "system:auth-delegator", subject),
+	}
+	return append(objects, access(CloudControllerAccess, pki.CloudControllerManager,
+		Rule("", []string{"get", "list", "watch", "update", "patch"}, "services"),
+		Rule("", []string{"update", "patch"}, "services/status"),
+		Rule("", []string{"get", "list", "watch", "update", "patch", "delete"}, "nodes"),
+		Rule("", []string{"patch"}, "nodes/status"),
+		Rule("discovery.k8s.io", []string{"get", "list", "watch"}, "endpointslices"),
+		Rule("", []string{"create", "patch", "update"}, "events"),
+		Rule("events.k8s.io", []string{"create", "patch", "update"}, "events"),
+	)...)
+}
+
+// access gives an identity its rights, and lets it see that it has them.
+func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []client.Object {
+	itself := Rule(rbacv1.GroupName, []string{"get"}, "clusterrolebindings")
+	itself.ResourceNames = []string{name}
+	return []client.Object{ClusterRole(name, append(rules, itself)...), Bind(name, name, user(identity.User()))}
+}

@@ -1,0 +1,152 @@
+// Package inside has what the objects inside a hosted cluster depend on: facts of its control plane and its payload, and how they are read.
+package inside
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+)
+
+const (
+	KubeSystem = "kube-system"
+	// FieldManager owns what this operator applies.
+	FieldManager = "hosted-cluster-config-operator"
+	ManagedBy    = "hosted-cluster-config-operator"
+)
+
+// Facts is what the objects of a guest depend on.
+type Facts struct {
+	// HCP is the hosted control plane itself, Version that of its release.
+	HCP     *hyperv1.HostedControlPlane
+	Version string
+	// PullSecret is the user's, as nodes have it; Copies are objects that the control plane has and the guest sees.
+	PullSecret []byte
+	Copies     []client.Object
+	// Images maps payload keys to pull specs as nodes see them.
+	Images map[string]string
+	// PodCIDR and ServiceCIDR are the first networks; DNSAddress is the tenth address of the second.
+	PodCIDR, ServiceCIDR, DNSAddress string
+	// APIAddress and APIPort are where nodes and pods find the API server: the node-local proxy.
+	APIAddress string
+	APIPort    int32
+	// KonnectivityHost and KonnectivityPort are the published endpoint of the tunnel.
+	KonnectivityHost string
+	KonnectivityPort int32
+	// KonnectivityCA, KonnectivityCert and KonnectivityKey let an agent in, PEM.
+	KonnectivityCA, KonnectivityCert, KonnectivityKey string
+	// RootCA signs what the control plane serves, PEM.
+	RootCA string
+	// Ingress is how the default router is published, empty where that is not known; IngressCert and IngressKey are what it shows, PEM.
+	Ingress                 component.IngressScope
+	IngressCert, IngressKey string
+	// OwnNetwork: the user installs the network plugin.
+	OwnNetwork bool
+	// HighlyAvailable is the infrastructure's policy.
+	HighlyAvailable bool
+}
+
+// factsOf reads what the hosted control plane itself knows.
+func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
+	networking := hcp.Spec.Networking
+	if len(networking.ClusterNetwork) == 0 || len(networking.ServiceNetwork) == 0 {
+		return nil, fmt.Errorf("HostedControlPlane %s has no cluster or service network", hcp.Name)
+	}
+	// With a strategy that the router does not know there is none; condition IngressDNSReady says why.
+	ingress, err := component.DefaultIngress(hcp)
+	if err != nil {
+		ingress.Scope = ""
+	}
+	facts := &Facts{
+		HCP: hcp, Ingress: ingress.Scope,
+		PodCIDR:         string(networking.ClusterNetwork[0].CIDR),
+		ServiceCIDR:     string(networking.ServiceNetwork[0].CIDR),
+		APIAddress:      ignition.DefaultAdvertiseAddress,
+		APIPort:         ignition.DefaultAdvertisePort,
+		HighlyAvailable: hcp.Spec.InfrastructureAvailabilityPolicy != hyperv1.SingleReplica,
+	}
+	if server := networking.APIServer; server != nil {
+		if server.AdvertiseAddress != nil {
+			facts.APIAddress = *server.AdvertiseAddress
+		}
+		if server.Port != nil {
+			facts.APIPort = *server.Port
+		}
+	}
+	facts.DNSAddress, err = ignition.ClusterDNS(facts.ServiceCIDR)
+	return facts, err
+}
+
+// VersionOperatorImage is the payload key of OpenShift's version operator, which brings definitions, ClusterVersion and
+// ClusterOperators of its own.
+const VersionOperatorImage = "cluster-version-operator"
+
+// NetworkOperatorImage is the payload key of OpenShift's network operator, which brings a network plugin of its own.
+const NetworkOperatorImage = "cluster-network-operator"
+
+// FlannelName is the payload key of the network plugin, and the name of its DaemonSet.
+const FlannelName = "flannel"
+
+// RouterImage is the payload's key of the ingress controller.
+const RouterImage = "skipper"
+
+// Capabilities of a hosted cluster that the user can disable.
+const (
+	IngressCapability  = "Ingress"
+	RegistryCapability = "ImageRegistry"
+)
+
+// Namespaces of a guest that have what OpenShift's programs look for.
+const (
+	ConfigNamespace  = "openshift-config"
+	ManagedNamespace = "openshift-config-managed"
+	SignerNamespace  = "openshift-kube-apiserver-operator"
+)
+
+// ClientSecretKey is the key of a Secret with the secret of an OIDC client.
+const ClientSecretKey = "clientSecret"
+
+// Capable tells whether the user has left a capability enabled.
+func Capable(hcp *hyperv1.HostedControlPlane, capability hyperv1.OptionalCapability) bool {
+	return hcp.Spec.Capabilities == nil || !slices.Contains(hcp.Spec.Capabilities.Disabled, capability)
+}
+
+// CloudName is the name of the cloud in OpenShift's objects.
+func CloudName(azure *hyperv1.AzurePlatformSpec) string {
+	if azure.Cloud == "" {
+		return "AzurePublicCloud"
+	}
+	return azure.Cloud
+}
+
+// RunsFlannel is true where flannel is the network. It connects pods, and looks at no NetworkPolicy; where another network
+// runs, whether it enforces them is its own operator's to say.
+func (f *Facts) RunsFlannel() bool {
+	return !f.OwnNetwork && f.Has(FlannelName)
+}
+
+// operatorOf names the operator that owns an add-on of the same purpose in an OpenShift payload.
+var operatorOf = map[string]string{
+	"kube-proxy": NetworkOperatorImage, FlannelName: NetworkOperatorImage, "coredns": "cluster-dns-operator",
+	RouterImage: "cluster-ingress-operator",
+}
+
+// Has tells whether the payload has all of the images, and no operator of OpenShift's that brings the same.
+func (f *Facts) Has(images ...string) bool {
+	for _, key := range images {
+		if f.Images[key] == "" || (operatorOf[key] != "" && f.Images[operatorOf[key]] != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// Meta is the metadata of an object of kube-system that is found by its name as a label.
+func Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: KubeSystem, Name: name, Labels: map[string]string{"k8s-app": name}}
+}

@@ -1,0 +1,114 @@
+package inside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// AgentSecret is the Secret of the control-plane namespace with the certificate of the tunnel's agents.
+const AgentSecret = "konnectivity-agent"
+
+// SourceNames are the Secrets and ConfigMaps of the control-plane namespace that facts are read from, beside those that the user names.
+var SourceNames = map[string]bool{
+	AgentSecret: true, contract.KonnectivityCABundle: true, contract.PullSecret: true, contract.UserCABundle: true, contract.KubeletCA: true,
+	contract.CloudConfig: true, component.RootCAConfigMap: true, pki.IngressServing: true,
+}
+
+// Reader reads the facts of a guest.
+type Reader struct {
+	// Guest and Management are clients of the hosted cluster and of the management cluster.
+	Guest, Management client.Client
+	// Namespace is the control-plane namespace.
+	Namespace string
+	Releases  release.Provider
+	// KonnectivityHost and KonnectivityPort are the published endpoint that agents dial.
+	KonnectivityHost string
+	KonnectivityPort int32
+}
+
+// Facts of the guest of a hosted control plane.
+func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*Facts, error) {
+	facts, err := factsOf(hcp)
+	if err != nil {
+		return nil, err
+	}
+	facts.KonnectivityHost, facts.KonnectivityPort = r.KonnectivityHost, r.KonnectivityPort
+	agent, pull, ingress := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
+	authority, trust, root := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	for name, obj := range map[string]client.Object{
+		AgentSecret: agent, contract.KonnectivityCABundle: authority, contract.PullSecret: pull, component.RootCAConfigMap: root,
+		pki.IngressServing: ingress,
+	} {
+		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, obj); err != nil {
+			return nil, fmt.Errorf("read %s of the control plane: %w", name, err)
+		}
+	}
+	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: contract.UserCABundle}, trust); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read %s of the control plane: %w", contract.UserCABundle, err)
+	}
+	facts.KonnectivityCert, facts.KonnectivityKey = string(agent.Data[corev1.TLSCertKey]), string(agent.Data[corev1.TLSPrivateKeyKey])
+	facts.KonnectivityCA, facts.RootCA = authority.Data[contract.CAKey], root.Data[contract.CAKey]
+	facts.IngressCert, facts.IngressKey = string(ingress.Data[corev1.TLSCertKey]), string(ingress.Data[corev1.TLSPrivateKeyKey])
+	if facts.KonnectivityCert == "" || facts.KonnectivityKey == "" || facts.KonnectivityCA == "" {
+		return nil, errors.New("the control plane's konnectivity credentials are not complete yet")
+	}
+	payload, err := r.Releases.Lookup(ctx, hcp.Spec.ReleaseImage, release.Access{
+		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+		Mirrors: release.ContentSources(hcp.Spec.ImageContentSources),
+	})
+	if err != nil {
+		return nil, err
+	}
+	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
+	if facts.OwnNetwork, err = r.OwnNetwork(ctx, hcp); err != nil {
+		return nil, err
+	}
+	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
+		return nil, err
+	}
+	facts.Images = withAgentImage(hcp, payload.Images)
+	return facts, nil
+}
+
+// withAgentImage puts the user's image of the tunnel's agents in place of the payload's.
+func withAgentImage(hcp *hyperv1.HostedControlPlane, images map[string]string) map[string]string {
+	image := hcp.Annotations[hyperv1.KonnectivityAgentImageAnnotation]
+	if image == "" {
+		return images
+	}
+	images = maps.Clone(images)
+	images[release.KeyKonnectivity] = image
+	return images
+}
+
+// OwnNetwork tells whether the user's plugin is to be the only one. A cluster that has the payload's plugin already keeps it: its pods
+// would lose their network.
+func (r *Reader) OwnNetwork(ctx context.Context, hcp *hyperv1.HostedControlPlane) (bool, error) {
+	if !component.OwnNetwork(hcp) {
+		return false, nil
+	}
+	err := r.Guest.Get(ctx, client.ObjectKey{Namespace: KubeSystem, Name: FlannelName}, &appsv1.DaemonSet{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the network plugin in the guest: %w", err)
+	}
+	return false, nil
+}
+
+// ReadFacts reads the facts of the guest of a hosted control plane.
+type ReadFacts func(context.Context, *hyperv1.HostedControlPlane) (*Facts, error)
