@@ -54,7 +54,7 @@ func (t *Table) guestRows() []Row {
 
 const guestHead = `
 What hosted-cluster-config-operator keeps inside a hosted cluster, and repairs when somebody there changes it. Asserted by internal/guest on a real API server, on Azure and on platform None.
-**OpenShift**: what only OpenShift's own programs read; its place are the lists ` + "`addons`" + ` (objects.go) and ` + "`configuration`" + ` (configuration.go) of ` + "`internal/guest`" + `.
+**OpenShift**: what only OpenShift's own programs read; its place are the lists ` + "`addons`" + ` of ` + "`internal/guest/addons`" + ` and ` + "`configuration`" + ` of ` + "`internal/guest/configuration`" + `.
 `
 
 func (t *Table) printGuest(b *strings.Builder) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // BootstrapManager owns the rights that the config operator starts with.
-const BootstrapManager = "control-plane-operator"
+const BootstrapManager = contract.ControlPlaneOperator
 
 // Bootstrap gives the programs of the control plane their rights in the guest, the config operator first: most waits for it. The
 // control-plane-operator calls it with an administrator's client once the API server answers: none of them ever holds that credential.

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -86,7 +87,7 @@ func Users(*inside.Facts) []client.Object {
 		// What a scheduler publishes of pods' requests and limits, beside its own metrics.
 		ClusterRole(resources, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics/resources"}, Verbs: []string{"get"}}),
 		Bind(resources, resources, user(metricsUser)),
-		Role(inside.KubeSystem, lock, leases("kube-controller-manager")...),
+		Role(inside.KubeSystem, lock, leases(contract.ControllerManager)...),
 		BindRole(inside.KubeSystem, lock, lock, user("system:kube-controller-manager")),
 		Role(routeSpace, routes, leases(routes)...),
 		BindRole(routeSpace, routes, routes, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: routeSpace, Name: "route-controller-manager-sa"}),

@@ -9,14 +9,17 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
+// ClusterRole is a role in the whole guest.
 func ClusterRole(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 }
 
+// Rule lets who has it do the verbs to resources of one group; the group "" is the core.
 func Rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
 
+// Bind gives subjects a ClusterRole in the whole guest.
 func Bind(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -25,6 +28,7 @@ func Bind(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBind
 	}
 }
 
+// Account is a service account of kube-system as a subject.
 func Account(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: inside.KubeSystem, Name: name}
 }
@@ -37,14 +41,17 @@ func group(name string) rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 }
 
+// ServiceAccount is one of kube-system.
 func ServiceAccount(name string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: inside.Meta(name)}
 }
 
+// Role is a role in one namespace.
 func Role(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: rules}
 }
 
+// BindRole gives subjects a Role of the same namespace.
 func BindRole(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -53,6 +60,7 @@ func BindRole(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.
 	}
 }
 
+// Named narrows a rule to objects of these names.
 func Named(rule rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
 	rule.ResourceNames = names
 	return rule

@@ -13,12 +13,14 @@ import (
 )
 
 const (
+	// CheckerName is the name of the Deployment, and of all that is its own.
 	CheckerName = "kas-connection-checker"
 	// checkerImage is the payload's key of an image with a shell and kubectl.
 	checkerImage = "cli"
 	// ConnectionCheck is the ConfigMap that checkers write the time of their last success into.
 	ConnectionCheck = "control-plane-connectivity-check"
-	LastSucceeded   = "lastSucceeded"
+	// LastSucceeded is its key, RFC 3339.
+	LastSucceeded = "lastSucceeded"
 )
 
 // checkScript writes the time through the Service of the API server, the way that applications take; it tries again soon when that fails.

@@ -25,7 +25,7 @@ func coreDNS(facts *inside.Facts) []client.Object {
 		},
 	}
 	return []client.Object{
-		access.ServiceAccount(DnsName),
+		access.ServiceAccount(DNSName),
 		access.ClusterRole("system:coredns",
 			access.Rule("", []string{"list", "watch"}, "endpoints", "services", "pods", "namespaces"),
 			access.Rule("discovery.k8s.io", []string{"list", "watch"}, "endpointslices"),
@@ -33,9 +33,9 @@ func coreDNS(facts *inside.Facts) []client.Object {
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "system:coredns"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:coredns"},
-			Subjects:   []rbacv1.Subject{access.Account(DnsName)},
+			Subjects:   []rbacv1.Subject{access.Account(DNSName)},
 		},
-		configMap(DnsName, map[string]string{"Corefile": corefile}),
+		configMap(DNSName, map[string]string{"Corefile": corefile}),
 		service,
 		dnsDeployment(facts),
 	}
@@ -70,7 +70,7 @@ func dnsDeployment(facts *inside.Facts) *appsv1.Deployment {
 		}
 	}
 	container := corev1.Container{
-		Name: DnsName, Image: facts.Images["coredns"], Command: []string{"/bin/coredns"}, Args: []string{"-conf", "/etc/coredns/Corefile"},
+		Name: DNSName, Image: facts.Images["coredns"], Command: []string{"/bin/coredns"}, Args: []string{"-conf", "/etc/coredns/Corefile"},
 		Ports: []corev1.ContainerPort{
 			{Name: "dns", ContainerPort: 53, Protocol: corev1.ProtocolUDP}, {Name: "dns-tcp", ContainerPort: 53, Protocol: corev1.ProtocolTCP},
 		},
@@ -84,15 +84,15 @@ func dnsDeployment(facts *inside.Facts) *appsv1.Deployment {
 		},
 	}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: DnsName, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: DNSName, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
 				MaxUnavailable: ptr.To(intstr.FromInt32(1)), MaxSurge: ptr.To(intstr.FromInt32(1)),
 			}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-				ServiceAccountName: DnsName, PriorityClassName: "system-cluster-critical", DNSPolicy: corev1.DNSDefault,
-				Containers: []corev1.Container{container}, Volumes: []corev1.Volume{configVolume("config", DnsName)},
+				ServiceAccountName: DNSName, PriorityClassName: "system-cluster-critical", DNSPolicy: corev1.DNSDefault,
+				Containers: []corev1.Container{container}, Volumes: []corev1.Volume{configVolume("config", DNSName)},
 				TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 					MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 					LabelSelector: &metav1.LabelSelector{MatchLabels: labels},

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -40,7 +41,7 @@ func defaultIngress(facts *inside.Facts) []client.Object {
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: component.RouterNamespace, Name: routerAccount}
 	return []client.Object{
 		namespace(component.RouterNamespace, map[string]string{
-			"network.openshift.io/policy-group": "ingress", "openshift.io/cluster-monitoring": "true"}),
+			contract.PolicyGroupLabel: contract.PolicyGroupIngress, "openshift.io/cluster-monitoring": "true"}),
 		&corev1.ServiceAccount{ObjectMeta: inRouter(routerAccount)},
 		// Ingresses name Secrets with certificates in any namespace.
 		access.ClusterRole(routerRole,

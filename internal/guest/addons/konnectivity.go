@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -67,7 +68,7 @@ func konnectivityAgent(facts *inside.Facts) []client.Object {
 		SecurityContext:               &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1000), RunAsNonRoot: ptr.To(true), FSGroup: ptr.To[int64](1000)},
 		Volumes: []corev1.Volume{
 			{Name: "agent", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: KonnectivityAgentName, DefaultMode: ptr.To[int32](0o640)}}},
-			configVolume("ca", "konnectivity-ca-bundle"),
+			configVolume("ca", contract.KonnectivityCABundle),
 		},
 	}
 	agents := daemonSet(KonnectivityAgentName, pod)
@@ -80,7 +81,7 @@ func konnectivityAgent(facts *inside.Facts) []client.Object {
 		&corev1.Secret{ObjectMeta: inside.Meta(KonnectivityAgentName), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{
 			corev1.TLSCertKey: []byte(facts.KonnectivityCert), corev1.TLSPrivateKeyKey: []byte(facts.KonnectivityKey),
 		}},
-		configMap("konnectivity-ca-bundle", map[string]string{"ca.crt": facts.KonnectivityCA}),
+		configMap(contract.KonnectivityCABundle, map[string]string{contract.CAKey: facts.KonnectivityCA}),
 		agents,
 	}
 }

@@ -5,5 +5,5 @@ const (
 	KonnectivityAgentName = "konnectivity-agent"
 	NodeManagerName       = "azure-cloud-node-manager"
 	ProxyName             = "kube-proxy"
-	DnsName               = "coredns"
+	DNSName               = "coredns"
 )

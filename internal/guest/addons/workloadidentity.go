@@ -8,13 +8,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
 const (
 	// webhookName is also the payload's key.
-	webhookName      = "azure-workload-identity-webhook"
+	webhookName      = contract.WorkloadIdentityWebhook
 	webhookNamespace = "openshift-authentication"
 	// webhookURL is beside the API server, in its pod.
 	webhookURL = "https://127.0.0.1:9443/mutate-v1-pod"

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
@@ -90,7 +91,7 @@ type reconciler struct {
 func (r *reconciler) setup(manager ctrl.Manager, management cluster.Cluster) error {
 	machine := &unstructured.Unstructured{}
 	machine.SetGroupVersionKind(plane.MachineKind)
-	return ctrl.NewControllerManagedBy(manager).Named("machine-approver").
+	return ctrl.NewControllerManagedBy(manager).Named(contract.MachineApprover).
 		For(&certificatesv1.CertificateSigningRequest{}).
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), machine, handler.EnqueueRequestsFromMapFunc(r.pendingRequests))).
 		Complete(r)

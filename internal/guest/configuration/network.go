@@ -15,10 +15,12 @@ const (
 	flannelNetworkType = "Flannel"
 
 	// policyNotice warns whoever writes a NetworkPolicy.
-	policyNotice        = "networkpolicy-not-enforced"
+	policyNotice = "networkpolicy-not-enforced"
+	// PolicyNoticeMessage says that NetworkPolicies have no effect.
 	PolicyNoticeMessage = "flannel, the network of this release, does not enforce NetworkPolicies: traffic flows as if there were none, unless something added to this cluster enforces them"
 )
 
+// NetworkKind is OpenShift's Network of group config.openshift.io.
 var NetworkKind = configv1.GroupVersion.WithKind("Network")
 
 // networkObject has in its specification what was asked for, and in its status what runs, where no network operator writes it.

@@ -40,6 +40,7 @@ type Reporter struct {
 	now               func() time.Time
 }
 
+// NewReporter makes the reporter; namespace is the control plane's.
 func NewReporter(manager ctrl.Manager, management cluster.Cluster, namespace string) (*Reporter, error) {
 	clientset, err := kubernetes.NewForConfig(manager.GetConfig())
 	if err != nil {

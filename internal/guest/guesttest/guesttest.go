@@ -19,6 +19,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
+// PlainFacts are the facts of a guest on Azure with a plain Kubernetes payload.
 func PlainFacts() *inside.Facts {
 	images := map[string]string{}
 	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "skipper", "kube-proxy", "flannel", "coredns", "cli"} {
@@ -32,6 +33,7 @@ func PlainFacts() *inside.Facts {
 	}
 }
 
+// AzurePlane is a hosted control plane on Azure whose user configured nothing.
 func AzurePlane() *hyperv1.HostedControlPlane {
 	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
 	hcp.Spec.InfraID = "demo-x1"
@@ -46,6 +48,7 @@ func AzurePlane() *hyperv1.HostedControlPlane {
 	return hcp
 }
 
+// Scheme has Kubernetes' kinds, HyperShift's and OpenShift's configuration.
 func Scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -57,6 +60,7 @@ func Scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
+// Workloads are the names of the DaemonSets and Deployments among objects, sorted.
 func Workloads(objects []client.Object) []string {
 	var out []string
 	for _, obj := range objects {
@@ -69,6 +73,7 @@ func Workloads(objects []client.Object) []string {
 	return out
 }
 
+// TypeName is the kind of an object, empty when Kubernetes does not know it.
 func TypeName(obj client.Object) string {
 	s := runtime.NewScheme()
 	_ = clientgoscheme.AddToScheme(s)
@@ -79,6 +84,7 @@ func TypeName(obj client.Object) string {
 	return kinds[0].Kind
 }
 
+// MachineWith is a Machine of NodePool clusters/np with these labels, and these taints in its annotation, JSON.
 func MachineWith(labels map[string]string, taints string) *unstructured.Unstructured {
 	machine := &unstructured.Unstructured{Object: map[string]any{}}
 	machine.SetGroupVersionKind(plane.MachineKind)
@@ -92,6 +98,7 @@ func MachineWith(labels map[string]string, taints string) *unstructured.Unstruct
 	return machine
 }
 
+// Find is the object of a type with this name among others.
 func Find[T client.Object](objects []client.Object, namespace, name string) (found T, ok bool) {
 	for _, obj := range objects {
 		if typed, is := obj.(T); is && obj.GetNamespace() == namespace && obj.GetName() == name {
@@ -101,6 +108,7 @@ func Find[T client.Object](objects []client.Object, namespace, name string) (fou
 	return found, false
 }
 
+// VirtualMachine is the provider id of a virtual machine.
 func VirtualMachine(subscription, group, name string) string {
 	return "azure:///subscriptions/" + subscription + "/resourceGroups/" + group + "/providers/Microsoft.Compute/virtualMachines/" + name
 }

@@ -10,14 +10,17 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
 const (
-	KubeSystem = "kube-system"
+	// KubeSystem is the namespace of the guest's add-ons.
+	KubeSystem = metav1.NamespaceSystem
 	// FieldManager owns what this operator applies.
-	FieldManager = "hosted-cluster-config-operator"
-	ManagedBy    = "hosted-cluster-config-operator"
+	FieldManager = contract.ConfigOperator
+	// ManagedBy is the value of label hyperv1.ManagedByLabel on what this operator keeps.
+	ManagedBy = contract.ConfigOperator
 )
 
 // Facts is what the objects of a guest depend on.

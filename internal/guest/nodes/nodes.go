@@ -50,6 +50,7 @@ type nodeKeys struct {
 	Taints []string `json:"taints,omitempty"`
 }
 
+// Setup registers the controller; namespace is the control plane's.
 func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string) error {
 	machine := &unstructured.Unstructured{}
 	machine.SetGroupVersionKind(plane.MachineKind)

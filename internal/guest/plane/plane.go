@@ -43,6 +43,7 @@ func SetCondition(ctx context.Context, management client.Client, hcp *hyperv1.Ho
 	})
 }
 
+// MutateStatus changes the status of the hosted control plane, and writes nothing when that changes nothing. The status has other writers: the lock and the retry keep theirs.
 func MutateStatus(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, mutate func(*hyperv1.HostedControlPlaneStatus)) error {
 	current := hcp.DeepCopy()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -95,6 +96,7 @@ func Connect(scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) 
 	return ConnectWith(config, scheme, namespace)
 }
 
+// ConnectWith is Connect with the configuration of a client.
 func ConnectWith(config *rest.Config, scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) {
 	management, err := cluster.New(config, func(o *cluster.Options) {
 		o.Scheme = scheme

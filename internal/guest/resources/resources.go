@@ -57,6 +57,7 @@ func managedKinds() []client.Object {
 	}
 }
 
+// ManagedObjects are what the cache of a manager of the guest holds of each kind: objects with our label only.
 func ManagedObjects() map[client.Object]cache.ByObject {
 	ours := labels.SelectorFromSet(labels.Set{hyperv1.ManagedByLabel: inside.ManagedBy})
 	out := map[client.Object]cache.ByObject{}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/addons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
@@ -37,12 +38,12 @@ type operatorRow struct {
 var operatorRows = []operatorRow{
 	{name: "cloud-controller-manager", components: []string{"azure-cloud-controller-manager"}, namespace: "openshift-cloud-controller-manager",
 		workloads: []string{"kube-system/" + addons.NodeManagerName}},
-	{name: "dns", workloads: []string{"kube-system/" + addons.DnsName}},
+	{name: "dns", workloads: []string{"kube-system/" + addons.DNSName}},
 	{name: "ingress", workloads: []string{"openshift-ingress/router-default"}},
-	{name: "kube-apiserver", components: []string{"kube-apiserver"}, namespace: "openshift-kube-apiserver"},
-	{name: "kube-controller-manager", components: []string{"kube-controller-manager"}, namespace: "openshift-kube-controller-manager"},
-	{name: "kube-scheduler", components: []string{"kube-scheduler"}, namespace: "openshift-kube-scheduler"},
-	{name: "machine-approver", components: []string{"machine-approver"}, namespace: "openshift-cluster-machine-approver"},
+	{name: "kube-apiserver", components: []string{contract.APIServer}, namespace: "openshift-kube-apiserver"},
+	{name: "kube-controller-manager", components: []string{contract.ControllerManager}, namespace: "openshift-kube-controller-manager"},
+	{name: "kube-scheduler", components: []string{contract.Scheduler}, namespace: "openshift-kube-scheduler"},
+	{name: "machine-approver", components: []string{contract.MachineApprover}, namespace: "openshift-cluster-machine-approver"},
 	{name: "network", workloads: []string{"kube-system/" + addons.ProxyName, "kube-system/" + inside.FlannelName, "kube-system/" + addons.KonnectivityAgentName},
 		notes: networkNotes},
 }

@@ -129,7 +129,7 @@ func (w *world) pods(name string, available int32) {
 	if name == component.RouterName {
 		key.Namespace = component.RouterNamespace
 	}
-	if name == addons.DnsName || name == component.RouterName {
+	if name == addons.DNSName || name == component.RouterName {
 		d := &appsv1.Deployment{}
 		w.must(w.r.guest.Get(w.t.Context(), key, d))
 		d.Status = appsv1.DeploymentStatus{UpdatedReplicas: 2, AvailableReplicas: available, ObservedGeneration: d.Generation}
@@ -216,7 +216,7 @@ func TestVersionFollowsWhatRuns(t *testing.T) {
 		t.Errorf("a pass at rest makes %d writes", again)
 	}
 
-	w.pods(addons.DnsName, 0)
+	w.pods(addons.DNSName, 0)
 	w.component("kube-controller-manager", "4.21.0", false)
 	w.pass()
 	w.operator("dns", "4.21.0 False True False")
@@ -255,10 +255,10 @@ func TestUpgradeIsToldFromPartialToCompleted(t *testing.T) {
 	w.version("4.21.1 Partial", "True", "True", "False")
 
 	d := &appsv1.Deployment{}
-	w.must(w.r.guest.Get(t.Context(), client.ObjectKey{Namespace: inside.KubeSystem, Name: addons.DnsName}, d))
+	w.must(w.r.guest.Get(t.Context(), client.ObjectKey{Namespace: inside.KubeSystem, Name: addons.DNSName}, d))
 	d.Spec.Template.Spec.Containers[0].Image = w.facts.Images["coredns"]
 	w.must(w.r.guest.Update(t.Context(), d))
-	w.pods(addons.DnsName, 2)
+	w.pods(addons.DNSName, 2)
 	w.pass()
 	w.version("4.21.1 Completed", "True", "False", "True")
 	if history := w.hcp().Status.VersionStatus.History; len(history) != 2 || history[1].Version != "4.21.0" || history[1].State != hyperv1.CompletedUpdate {

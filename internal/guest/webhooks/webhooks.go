@@ -31,6 +31,7 @@ type reconciler struct {
 	targets func(client.Object) []admissionregistrationv1.WebhookClientConfig
 }
 
+// Setup registers the two controllers, one for each kind of webhook configuration; namespace is the control plane's.
 func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string) error {
 	for name, kind := range map[string]reconciler{
 		"validating-webhook": {
