@@ -22,6 +22,8 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/status"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -78,7 +80,7 @@ func run(ctx context.Context, c config) error {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{c.namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
-			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: controlplane.WatchedPods()}},
+			ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: status.WatchedPods()}},
 		},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})
@@ -132,8 +134,8 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 		Certificates:  policy,
 		MetricsSet:    set,
 		Now:           time.Now,
-		OpenVault:     controlplane.OpenVault,
-		SignIn:        controlplane.SignIn,
+		OpenVault:     credentials.OpenVault,
+		SignIn:        credentials.SignIn,
 		Guest: func(kubeconfig []byte) (client.Client, error) {
 			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 			if err != nil {

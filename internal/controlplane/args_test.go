@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,68 +8,15 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
-
-const group = "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/"
-
-func plane() *hyperv1.HostedControlPlane {
-	route := func(service hyperv1.ServiceType) hyperv1.ServicePublishingStrategyMapping {
-		return hyperv1.ServicePublishingStrategyMapping{Service: service, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}}
-	}
-	return &hyperv1.HostedControlPlane{
-		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "clusters-demo"},
-		Spec: hyperv1.HostedControlPlaneSpec{
-			ReleaseImage: "quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64", InfraID: "demo-x1", IssuerURL: "https://acct.blob.core.windows.net/demo",
-			ControllerAvailabilityPolicy: hyperv1.SingleReplica, DNS: hyperv1.DNSSpec{BaseDomain: "hypershift.test"},
-			Networking: hyperv1.ClusterNetworking{
-				NetworkType:    hyperv1.OtherNetwork,
-				ClusterNetwork: []hyperv1.ClusterNetworkEntry{{CIDR: "10.132.0.0/14", HostPrefix: 23}},
-				ServiceNetwork: []hyperv1.NetworkEntry{{CIDR: "172.31.0.0/16"}},
-			},
-			Etcd: hyperv1.EtcdSpec{ManagementType: hyperv1.Managed, Managed: &hyperv1.ManagedEtcdSpec{
-				Storage: hyperv1.ManagedEtcdStorageSpec{Type: "PersistentVolume"}}},
-			Services: []hyperv1.ServicePublishingStrategyMapping{
-				{Service: hyperv1.APIServer, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer}},
-				route(hyperv1.OAuthServer), route(hyperv1.Konnectivity), route(hyperv1.Ignition)},
-			Platform: hyperv1.PlatformSpec{Type: hyperv1.AzurePlatform, Azure: &hyperv1.AzurePlatformSpec{
-				Cloud: "AzurePublicCloud", Location: "eastus", ResourceGroupName: "demo", TenantID: "tenant", SubscriptionID: "subscription",
-				VnetID:          group + "net/providers/Microsoft.Network/virtualNetworks/vnet",
-				SubnetID:        group + "net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/default",
-				SecurityGroupID: group + "nsgs/providers/Microsoft.Network/networkSecurityGroups/nsg",
-				AzureAuthenticationConfig: hyperv1.AzureAuthenticationConfiguration{
-					AzureAuthenticationConfigType: hyperv1.AzureWorkloadIdentities, WorkloadIdentities: workloadIdentities()},
-			}},
-		},
-	}
-}
-
-func workloadIdentities() *hyperv1.AzureWorkloadIdentitySet {
-	id := hyperv1.WorkloadIdentity{ClientID: "11111111-2222-4333-8444-555555555555"}
-	return &hyperv1.AzureWorkloadIdentitySet{ImageRegistry: id, Ingress: id, File: id, Disk: id, NodePoolManagement: id, CloudProvider: id, Network: id}
-}
-
-func viewOf(hcp *hyperv1.HostedControlPlane) *component.Context {
-	return &component.Context{Context: context.Background(), Client: fake.NewClientBuilder().Build(), HCP: hcp, Version: "4.21.0", Images: images(), Inputs: &component.Inputs{}}
-}
-
-func images() map[string]string {
-	all := map[string]string{}
-	for _, key := range []string{"etcd", "hyperkube", "apiserver-network-proxy", "azure-cloud-controller-manager", "flannel", "haproxy-router"} {
-		all[key] = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + key
-	}
-	return all
-}
 
 func mustContain(t *testing.T, args []string, want ...string) {
 	t.Helper()
@@ -82,8 +28,8 @@ func mustContain(t *testing.T, args []string, want ...string) {
 }
 
 func TestAPIServerArguments(t *testing.T) {
-	hcp := plane()
-	mustContain(t, apiserver.Args(viewOf(hcp)),
+	hcp := planetest.Plane()
+	mustContain(t, apiserver.Args(planetest.View(hcp)),
 		"--advertise-address=172.20.0.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=172.31.0.0/16",
 		"--service-account-issuer=https://acct.blob.core.windows.net/demo", "--api-audiences=https://acct.blob.core.windows.net/demo",
 		"--service-account-jwks-uri=https://acct.blob.core.windows.net/demo/openid/v1/jwks",
@@ -94,25 +40,25 @@ func TestAPIServerArguments(t *testing.T) {
 	hcp.Annotations = map[string]string{"hypershift.openshift.io/kube-apiserver-max-requests-inflight": "7"}
 	address := "10.9.9.9"
 	hcp.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{AdvertiseAddress: &address}
-	mustContain(t, apiserver.Args(viewOf(hcp)), "--goaway-chance=0.001", "--max-requests-inflight=7", "--advertise-address=10.9.9.9")
+	mustContain(t, apiserver.Args(planetest.View(hcp)), "--goaway-chance=0.001", "--max-requests-inflight=7", "--advertise-address=10.9.9.9")
 }
 
 func TestEtcdArguments(t *testing.T) {
-	hcp := plane()
-	mustContain(t, etcd.Args(viewOf(hcp)), "--initial-cluster=etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380", "--client-cert-auth=true",
+	hcp := planetest.Plane()
+	mustContain(t, etcd.Args(planetest.View(hcp)), "--initial-cluster=etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380", "--client-cert-auth=true",
 		"--peer-client-cert-auth=true", "--quota-backend-bytes=8589934592")
-	for _, arg := range etcd.Args(viewOf(hcp)) {
+	for _, arg := range etcd.Args(planetest.View(hcp)) {
 		if strings.Contains(arg, "fsync") {
 			t.Errorf("%s: etcd of a hosted cluster always syncs", arg)
 		}
 	}
 	hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
-	mustContain(t, etcd.Args(viewOf(hcp)), "--initial-cluster=etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380,"+
+	mustContain(t, etcd.Args(planetest.View(hcp)), "--initial-cluster=etcd-0=https://etcd-0.etcd-discovery.clusters-demo.svc:2380,"+
 		"etcd-1=https://etcd-1.etcd-discovery.clusters-demo.svc:2380,etcd-2=https://etcd-2.etcd-discovery.clusters-demo.svc:2380")
 }
 
 func TestControllerManagerArguments(t *testing.T) {
-	view := viewOf(plane())
+	view := planetest.View(planetest.Plane())
 	mustContain(t, controllermanager.Args(view), "--allocate-node-cidrs=true", "--cluster-cidr=10.132.0.0/14", "--node-cidr-mask-size=23",
 		"--cluster-signing-duration=17520h", "--controllers=*,-ttl,-bootstrapsigner,-tokencleaner,selinux-warning-controller")
 	view.Images["cluster-network-operator"] = "x"
@@ -120,7 +66,7 @@ func TestControllerManagerArguments(t *testing.T) {
 }
 
 func TestCloudConfig(t *testing.T) {
-	hcp := plane()
+	hcp := planetest.Plane()
 	text, err := cloudprovider.Config(hcp, false)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +100,7 @@ func TestCloudConfig(t *testing.T) {
 }
 
 func TestRoutes(t *testing.T) {
-	hcp := plane()
+	hcp := planetest.Plane()
 	hosts := map[string]string{}
 	for _, obj := range publish.Objects(hcp, "apps.mgmt.hypershift.test") {
 		if u, ok := obj.(interface{ UnstructuredContent() map[string]any }); ok {
@@ -175,7 +121,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestWorkloadIdentityWebhook(t *testing.T) {
-	view := viewOf(plane())
+	view := planetest.View(planetest.Plane())
 	containers := func() map[string]corev1.Container {
 		found := map[string]corev1.Container{}
 		objects, err := apiserver.Component().Objects(view)
@@ -209,15 +155,15 @@ func TestWorkloadIdentityWebhook(t *testing.T) {
 
 // TestTuningAnnotations: each of them is an argument, or a variable, of kube-apiserver.
 func TestTuningAnnotations(t *testing.T) {
-	hcp := plane()
+	hcp := planetest.Plane()
 	hcp.Annotations = map[string]string{
 		hyperv1.KubeAPIServerMaxInFlightAnnotation: "7", hyperv1.KubeAPIServerMaxMutatingAnnotation: "8", hyperv1.KubeAPIServerVerbosityAnnotation: "9",
 		hyperv1.KubeAPIServerGoAwayChanceAnnotation: "0.02", hyperv1.KubeAPIServerTokenExpirationAnnotation: "48h",
 		hyperv1.KubeAPIServerGOGCAnnotation: "55", hyperv1.KubeAPIServerGOMemLimitAnnotation: "1GiB", hyperv1.KonnectivityServerImageAnnotation: "mine:1",
 	}
-	mustContain(t, apiserver.Args(viewOf(hcp)), "--max-requests-inflight=7", "--max-mutating-requests-inflight=8", "--v=9", "--goaway-chance=0.02",
+	mustContain(t, apiserver.Args(planetest.View(hcp)), "--max-requests-inflight=7", "--max-mutating-requests-inflight=8", "--v=9", "--goaway-chance=0.02",
 		"--service-account-max-token-expiration=48h")
-	objects, err := apiserver.Component().Objects(viewOf(hcp))
+	objects, err := apiserver.Component().Objects(planetest.View(hcp))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +180,7 @@ func TestTuningAnnotations(t *testing.T) {
 
 // TestNodeRanges: who allocates them, and how large they are.
 func TestNodeRanges(t *testing.T) {
-	view := viewOf(plane())
+	view := planetest.View(planetest.Plane())
 	networking := &view.HCP.Spec.Networking
 	networking.ClusterNetwork = append(networking.ClusterNetwork, hyperv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 60})
 	mustContain(t, controllermanager.Args(view), "--node-cidr-mask-size-ipv4=23", "--node-cidr-mask-size-ipv6=60", "--allocate-node-cidrs=true")

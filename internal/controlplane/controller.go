@@ -28,6 +28,9 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/endpoints"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitors"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -59,23 +62,20 @@ type Reconciler struct {
 	// Guest makes a client of the hosted API server out of a kubeconfig.
 	Guest func(kubeconfig []byte) (client.Client, error)
 	// Probe asks whether the published API server answers, and can be trusted by these authorities; nil means by HTTPS.
-	Probe func(ctx context.Context, endpoint publish.Endpoint, trusted []byte) error
+	Probe endpoints.Probe
 
 	// OpenVault reaches a key of a key vault; nil asks none.
-	OpenVault func(azure.VaultKey, Assertion) (Vault, error)
+	OpenVault func(azure.VaultKey, credentials.Assertion) (credentials.Vault, error)
 
 	// SignIn takes on an identity with an assertion; nil tries none.
-	SignIn func(context.Context, azure.Federation, Assertion) error
+	SignIn func(context.Context, azure.Federation, credentials.Assertion) error
 
 	granted grants
-	vaults  vaultChecks
-	signIns signIns
+	vaults  credentials.Vaults
+	signIns credentials.SignIns
 	keeper  kube.Keeper
 	pulse   pulse
 }
-
-// errBehind means the cache has not seen our own last write yet; the next pass does.
-var errBehind = errors.New("the cache is behind the last write")
 
 // Setup registers the controller.
 func (r *Reconciler) Setup(manager ctrl.Manager) error {
@@ -113,7 +113,7 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 	case !meta.IsNoMatchError(err):
 		return fmt.Errorf("look for the Route API: %w", err)
 	}
-	monitored, err := servesMonitors(manager.GetRESTMapper())
+	monitored, err := monitors.Served(manager.GetRESTMapper())
 	if err != nil {
 		return err
 	}
@@ -169,25 +169,23 @@ func (r *Reconciler) once(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if paused, again := pausedUntil(hcp.Spec.PausedUntil, r.Now()); paused {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
-	p := &pass{Reconciler: r, hcp: hcp, inputs: &component.Inputs{}}
+	p := newPass(r, hcp)
 	err := p.run(ctx)
-	if errors.Is(err, errBehind) {
+	if errors.Is(err, component.ErrBehind) {
 		return ctrl.Result{RequeueAfter: behindPeriod}, nil
 	}
-	before := hcp.DeepCopy()
-	p.setStatus(ctx, err)
-	if statusErr := p.writeStatus(ctx, before); statusErr != nil {
+	if statusErr := p.tell(ctx, err); statusErr != nil {
 		err = errors.Join(err, statusErr)
 	}
 	switch {
-	case errors.Is(err, errBehind) || apierrors.IsConflict(err):
+	case errors.Is(err, component.ErrBehind) || apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: behindPeriod}, nil
 	case err != nil:
 		return ctrl.Result{}, err
-	case hcp.Status.Ready && (p.vaults.get(hcp.UID).err != nil || p.signIns.refused()):
-		return ctrl.Result{RequeueAfter: vaultRetryPeriod}, nil
+	case hcp.Status.Ready && (p.vaults.Failed(hcp.UID) || p.signIns.Refused()):
+		return ctrl.Result{RequeueAfter: credentials.RetryPeriod}, nil
 	case hcp.Status.Ready:
-		return ctrl.Result{RequeueAfter: p.untilRenewal(steadyPeriod)}, nil
+		return ctrl.Result{RequeueAfter: p.keys.UntilRenewal(behindPeriod, steadyPeriod, p.endpoints)}, nil
 	}
 	return ctrl.Result{RequeueAfter: waitingPeriod}, nil
 }

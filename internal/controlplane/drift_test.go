@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
@@ -43,7 +44,7 @@ func (f *fixture) checkDrift() {
 	set := &appsv1.StatefulSet{}
 	f.get(set, "etcd")
 	for what, repaired := range map[string]bool{
-		"replicas": *d.Spec.Replicas == 1, "image": d.Spec.Template.Spec.Containers[0].Image == images()["hyperkube"], "label": len(set.Labels) > 0,
+		"replicas": *d.Spec.Replicas == 1, "image": d.Spec.Template.Spec.Containers[0].Image == planetest.Images()["hyperkube"], "label": len(set.Labels) > 0,
 		"kubeconfig": len(secret.Data["kubeconfig"]) > 0, "selector": service.Spec.Selector["app"] == "kube-apiserver",
 		"rules": len(role.Rules) > 0, "pull secret": len(account.ImagePullSecrets) == 1,
 	} {

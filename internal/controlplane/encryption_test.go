@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -132,7 +133,7 @@ func TestEncryptionKeyRotation(t *testing.T) {
 
 // The providers reach the cloud through the proxy, the API server beside them does not.
 func TestKeyVaultProviders(t *testing.T) {
-	hcp := plane()
+	hcp := planetest.Plane()
 	key := func(version string) *hyperv1.AzureKMSKey {
 		return &hyperv1.AzureKMSKey{KeyVaultName: "keeper", KeyName: "etcd", KeyVersion: version}
 	}
@@ -141,7 +142,7 @@ func TestKeyVaultProviders(t *testing.T) {
 	hcp.Status.SecretEncryption = &hyperv1.SecretEncryptionStatus{
 		ActiveKey: &encryption.Key{Provider: encryption.Azure, Azure: key("1")}, TargetKey: &encryption.Key{Provider: encryption.Azure, Azure: key("2")},
 		History: []hyperv1.SecretEncryptionRotation{{State: encryption.WritePromote}}}
-	view := viewOf(hcp)
+	view := planetest.View(hcp)
 	view.Settings = component.Settings{Image: "cpo", Cloud: func(template *corev1.PodTemplateSpec) {
 		for i := range template.Spec.Containers {
 			template.Spec.Containers[i].Env = append(template.Spec.Containers[i].Env, corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://proxy"})

@@ -196,19 +196,6 @@ func drops(rules []any, series string) bool {
 	})
 }
 
-// What was available once stays monitored while it is not.
-func TestMonitoredOnceAvailable(t *testing.T) {
-	hcp := plane()
-	if beenAvailable(hcp) {
-		t.Error("a new control plane counts as available")
-	}
-	hcp.Status.VersionStatus = &hyperv1.ClusterVersionStatus{History: []hyperv1.UpdateHistory{{State: hyperv1.PartialUpdate}, {State: hyperv1.CompletedUpdate}}}
-	meta.SetStatusCondition(&hcp.Status.Conditions, metav1.Condition{Type: hyperv1.ClusterVersionAvailable, Status: metav1.ConditionFalse, Reason: "Down"})
-	if !beenAvailable(hcp) {
-		t.Error("a control plane whose version was rolled out once counts as never available")
-	}
-}
-
 func TestSREConfigMapIsChecked(t *testing.T) {
 	for text, wrong := range map[string]bool{
 		"": false, "etcd: []": false, "etcd: [{action: drop}]": false, "etcs: []": true, "etcd: [1]": true, "etcd: {": true,

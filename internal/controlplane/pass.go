@@ -8,16 +8,16 @@ import (
 	"slices"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/encryption"
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
-	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/endpoints"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/keys"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/rotation"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/status"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -26,24 +26,32 @@ import (
 type pass struct {
 	*Reconciler
 	hcp    *hyperv1.HostedControlPlane
+	write  component.Writer
 	inputs *component.Inputs
+	keys   *keys.Keys
+	// rotation of the key that encrypts Secrets.
+	rotation *rotation.Rotation
 	// release is the management side's, guest the hosted cluster's: the same one unless the control plane has its own.
 	release   *release.Release
 	guest     *release.Release
 	endpoints publish.Endpoints
-	live      map[string]*corev1.Secret
-	secrets   pki.Secrets
 	// lock is for results: components run at the same time.
 	lock    sync.Mutex
-	results []component.Result
-	// trouble of a workload is what keeps its pods from serving.
-	trouble map[string]string
+	results component.Results
 	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
 	reachable bool
 	probed    error
-	// unusable says why an encryption key cannot be used; migration is how far a running rotation is with writing everything again.
-	unusable  error
-	migration encryption.Report
+}
+
+func newPass(r *Reconciler, hcp *hyperv1.HostedControlPlane) *pass {
+	inputs, write := &component.Inputs{}, component.Writer{Client: r.Client, Keeper: &r.keeper, HCP: hcp}
+	p := &pass{
+		Reconciler: r, hcp: hcp, write: write, inputs: inputs,
+		keys:     &keys.Keys{Writer: write, Inputs: inputs, Policy: r.Certificates, Now: r.Now},
+		rotation: &rotation.Rotation{Client: r.Client, HCP: hcp, Inputs: inputs, Now: r.Now},
+	}
+	p.rotation.Save = p.save
+	return p
 }
 
 // run takes the steps of the plan. A step that fails keeps only those from running that build on it.
@@ -53,78 +61,34 @@ func (p *pass) run(ctx context.Context) error {
 	return err
 }
 
+func (p *pass) readRelease(ctx context.Context) error {
+	var err error
+	p.release, p.guest, err = readReleases(ctx, p.Client, p.Releases, p.hcp)
+	return err
+}
+
+func (p *pass) publish(ctx context.Context) error {
+	var err error
+	p.endpoints, err = endpoints.Publish(ctx, p.write, p.IngressDomain, p.Now())
+	return err
+}
+
 // certifyAPIServer makes what the API server mounts. The address of its load balancer, which its certificate names, may have come
 // while etcd's certificates were made.
 func (p *pass) certifyAPIServer(ctx context.Context) error {
-	if err := p.makeAuthorities(ctx, forAll); err != nil {
+	if err := p.keys.MakeAuthorities(ctx, keys.ForAll); err != nil {
 		return fmt.Errorf("authorities: %w", err)
 	}
 	var err error
 	if p.endpoints, err = publish.Read(ctx, p.Client, p.hcp); err != nil {
 		return fmt.Errorf("read endpoints: %w", err)
 	}
-	return p.certify(ctx, forAPIServer)
+	return p.keys.Certify(ctx, keys.ForAPIServer, p.endpoints)
 }
 
-func (p *pass) readRelease(ctx context.Context) error {
-	pull := &corev1.Secret{}
-	if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: component.PullSecret}, pull); err != nil {
-		return fmt.Errorf("read the copy of the pull secret: %w", err)
-	}
-	trust := &corev1.ConfigMap{}
-	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: "user-ca-bundle"}, trust)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the user's trust bundle: %w", err)
-	}
-	limited, cancel := context.WithTimeout(ctx, releaseLimit)
-	defer cancel()
-	access := release.Access{
-		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
-		Mirrors: release.ContentSources(p.hcp.Spec.ImageContentSources),
-	}
-	if p.release, err = p.Releases.Lookup(limited, managementRelease(p.hcp), access); err != nil {
-		return err
-	}
-	p.guest = p.release
-	if managementRelease(p.hcp) != p.hcp.Spec.ReleaseImage {
-		p.guest, err = p.Releases.Lookup(limited, p.hcp.Spec.ReleaseImage, access)
-	}
-	return err
-}
-
-func (p *pass) publish(ctx context.Context) error {
-	err := p.applyEach(ctx, publish.Objects(p.hcp, p.IngressDomain))
-	if err != nil {
-		return err
-	}
-	err = publish.Admit(ctx, p.Client, p.hcp, p.Now())
-	if apierrors.IsConflict(err) {
-		return errBehind
-	}
-	if err != nil {
-		return err
-	}
-	p.endpoints, err = publish.Read(ctx, p.Client, p.hcp)
-	return err
-}
-
-func (p *pass) ignitionConfiguration(ctx context.Context) error {
-	key := &corev1.Secret{}
-	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: "ssh-key"}, key)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read the copy of the SSH key: %w", err)
-	}
-	maps, err := ignition.CoreConfigMaps(p.hcp.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]))
-	if err != nil {
-		return err
-	}
-	for _, m := range maps {
-		component.Own(p.hcp, m)
-		if err := p.keeper.Apply(ctx, p.Client, component.FieldManager, m); err != nil {
-			return err
-		}
-	}
-	return nil
+func (p *pass) encrypt(ctx context.Context) error {
+	p.rotation.Secrets = p.keys.Secrets
+	return p.rotation.Encrypt(ctx)
 }
 
 func (p *pass) view(ctx context.Context) *component.Context {
@@ -154,39 +118,70 @@ func (p *pass) position(name string) int {
 func (p *pass) observeRest(ctx context.Context) error {
 	var problems []error
 	for _, c := range components(p.endpoints) {
-		if !slices.ContainsFunc(p.results, func(r component.Result) bool { return r.Name == c.Name }) {
+		if !p.results.Has(c.Name) {
 			problems = append(problems, p.take(ctx, c.Name, component.Observe))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// result of a component; an unknown one is not available.
-func (p *pass) result(name string) component.Result {
-	for _, r := range p.results {
-		if r.Name == name {
-			return r
-		}
-	}
-	return component.Result{Name: name}
-}
-
-func (p *pass) apiServerAvailable() bool {
-	return p.result(component.APIServer).Available.Status == metav1.ConditionTrue
-}
-
-func (p *pass) writeStatus(ctx context.Context, before *hyperv1.HostedControlPlane) error {
-	if statusEqual(before, p.hcp) {
+// grantAccess writes into the guest what must be there before anybody else can work in it.
+func (p *pass) grantAccess(ctx context.Context) error {
+	if !p.results.Available(component.APIServer) || !p.granted.due(p.hcp.UID, p.Now()) {
 		return nil
 	}
-	// An update, not a merge patch: it locks on the version, because the config operator writes conditions of the same list, and it
-	// keeps the nulls that the version status requires.
-	err := p.Client.Status().Update(ctx, p.hcp)
-	if apierrors.IsConflict(err) {
-		return errBehind
+	before, known := p.hcp.DeepCopy(), p.status()
+	// Who waits for the API server is told before the first rights are written, which takes a moment.
+	known.Serving()
+	if err := p.save(ctx, before); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("write the status of HostedControlPlane %s: %w", p.hcp.Name, err)
+	if err := grant(ctx, p.Guest, p.inputs); err != nil {
+		return err
 	}
+	p.granted.done(p.hcp.UID, p.Now())
 	return nil
+}
+
+// probe asks the published API server, once there is one, for its health.
+func (p *pass) probe(ctx context.Context) {
+	if !p.results.Available(component.APIServer) || !p.endpoints.APIServer.Known() {
+		return
+	}
+	p.probed = endpoints.Ask(ctx, p.Probe, p.endpoints.APIServer, p.keys.Secrets, p.hcp.Status.Ready)
+	p.reachable = p.probed == nil
+}
+
+// signer signs tokens of the guest's accounts for who signs in to Azure.
+func (p *pass) signer() credentials.Signer {
+	return credentials.Signer{Key: p.keys.SigningKey(), Issuer: p.hcp.Spec.IssuerURL, Now: p.Now}
+}
+
+// status is what the pass knows so far.
+func (p *pass) status() *status.Status {
+	_, malformed := keys.ReplaceBefore(p.hcp)
+	return &status.Status{
+		Client: p.Client, HCP: p.hcp, Now: p.Now,
+		Release: p.release, GuestRelease: p.guest, ManagementRelease: managementRelease(p.hcp), Endpoints: p.endpoints,
+		Components: components(p.endpoints), OpenShiftOnly: openShiftOnly, Results: p.results,
+		Reachable: p.reachable, Probed: p.probed, Invalid: errors.Join(p.rotation.Unusable, malformed),
+		Azure: func(set kube.ConditionSetter) {
+			p.vaults.Tell(p.hcp, set)
+			p.signIns.Tell(p.hcp, p.results, set)
+		},
+		Encryption: p.rotation.Tell,
+	}
+}
+
+// tell writes the status; failed is what became of the steps.
+func (p *pass) tell(ctx context.Context, failed error) error {
+	before := p.hcp.DeepCopy()
+	keys.TellKubeconfigs(p.hcp, p.endpoints, p.keys.Secrets)
+	p.status().Set(ctx, failed)
+	return p.save(ctx, before)
+}
+
+// save writes the status unless it is as it was before.
+func (p *pass) save(ctx context.Context, before *hyperv1.HostedControlPlane) error {
+	return status.Write(ctx, p.Client, before, p.hcp)
 }

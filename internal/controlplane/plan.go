@@ -7,6 +7,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/keys"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitors"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
@@ -37,24 +39,24 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	[]steps.Step[*pass]{
 		{ID: readRelease, Run: (*pass).readRelease},
 		{ID: publishEndpoints, Run: (*pass).publish},
-		{ID: readCertificates, Needs: []steps.ID{publishEndpoints}, Run: (*pass).readSecrets},
-		{ID: certifyEtcd, Needs: []steps.ID{readCertificates}, Run: certify(forEtcd)},
+		{ID: readCertificates, Needs: []steps.ID{publishEndpoints}, Run: func(p *pass, ctx context.Context) error { return p.keys.Read(ctx) }},
+		{ID: certifyEtcd, Needs: []steps.ID{readCertificates}, Run: certify(keys.ForEtcd)},
 		componentStep(etcd.Name, []steps.ID{readRelease, certifyEtcd}, nil),
-		{ID: makeTokenKey, Needs: []steps.ID{certifyEtcd}, After: []steps.ID{readRelease, etcd.Name}, Run: (*pass).makeServiceAccountKey},
+		{ID: makeTokenKey, Needs: []steps.ID{certifyEtcd}, After: []steps.ID{readRelease, etcd.Name}, Run: func(p *pass, ctx context.Context) error { return p.keys.MakeServiceAccountKey(ctx) }},
 		{ID: certifyAPIServer, Needs: []steps.ID{makeTokenKey}, Run: (*pass).certifyAPIServer},
 		{ID: encryptSecrets, Needs: []steps.ID{certifyAPIServer}, Run: (*pass).encrypt},
 		componentStep(apiserver.Name, []steps.ID{readRelease, encryptSecrets}, nil),
-		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: certify(forAll)},
-		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: (*pass).ignitionConfiguration},
+		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: certify(keys.ForAll)},
+		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: func(p *pass, ctx context.Context) error { return configureMachines(ctx, p.write) }},
 	},
 	otherComponents(),
 	[]steps.Step[*pass]{
 		{ID: grantAccess, Needs: []steps.ID{certifyAll}, After: componentIDs(), Run: (*pass).grantAccess},
-		{ID: keepMonitors, Needs: []steps.ID{certifyAll}, After: []steps.ID{grantAccess}, Run: (*pass).monitorComponents},
+		{ID: keepMonitors, Needs: []steps.ID{certifyAll}, After: []steps.ID{grantAccess}, Run: keepMonitorsOf},
 		{ID: observeRest, After: append(componentIDs(), keepMonitors), Run: (*pass).observeRest},
-		{ID: checkKeyVault, After: []steps.ID{observeRest}, Run: always((*pass).checkVault)},
-		{ID: checkIdentities, After: []steps.ID{checkKeyVault}, Run: always((*pass).checkIdentities)},
-		{ID: probeEndpoint, After: []steps.ID{observeRest}, Run: always((*pass).probeAPI)},
+		{ID: checkKeyVault, After: []steps.ID{observeRest}, Run: always(func(p *pass, ctx context.Context) { p.vaults.Check(ctx, p.hcp, p.signer(), p.OpenVault) })},
+		{ID: checkIdentities, After: []steps.ID{checkKeyVault}, Run: always(func(p *pass, ctx context.Context) { p.signIns.Check(ctx, p.hcp, p.results, p.signer(), p.SignIn) })},
+		{ID: probeEndpoint, After: []steps.ID{observeRest}, Run: always((*pass).probe)},
 	},
 )...).Concurrent()
 
@@ -83,8 +85,8 @@ func componentStep(id steps.ID, needs, after []steps.ID) steps.Step[*pass] {
 	}}
 }
 
-func certify(wanted scope) func(*pass, context.Context) error {
-	return func(p *pass, ctx context.Context) error { return p.certify(ctx, wanted) }
+func certify(wanted keys.Scope) func(*pass, context.Context) error {
+	return func(p *pass, ctx context.Context) error { return p.keys.Certify(ctx, wanted, p.endpoints) }
 }
 
 // always is a step whose outcome is a condition of its own.
@@ -93,4 +95,8 @@ func always(look func(*pass, context.Context)) func(*pass, context.Context) erro
 		look(p, ctx)
 		return nil
 	}
+}
+
+func keepMonitorsOf(p *pass, ctx context.Context) error {
+	return monitors.Monitors{Writer: p.write, Set: p.MetricsSet, Results: p.results}.Keep(ctx)
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
@@ -55,7 +56,7 @@ const (
 	hostnameOfTheTables = "api.demo.example.com"
 )
 
-// published are the planes that differ in how their services are published, and one with keys in a key vault; each changes plane().
+// published are the planes that differ in how their services are published, and one with keys in a key vault; each changes planetest.Plane().
 var published = map[string]func(*hyperv1.HostedControlPlane){
 	planeLoadBalancer: func(*hyperv1.HostedControlPlane) {},
 	planeLBHostname: func(hcp *hyperv1.HostedControlPlane) {
@@ -106,9 +107,9 @@ func setTopology(hcp *hyperv1.HostedControlPlane, topology hyperv1.AzureTopology
 // vaultConfig is how the providers of a key vault reach it; the HostedCluster controller writes it.
 var vaultConfig = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "azure-kms-config"}, Data: map[string][]byte{"cloud.conf": []byte("{}")}}
 
-// inNamespace is plane() in a namespace for one test.
+// inNamespace is planetest.Plane in a namespace for one test.
 func inNamespace(name string) *hyperv1.HostedControlPlane {
-	hcp := plane()
+	hcp := planetest.Plane()
 	hcp.Namespace = "clusters-" + name
 	return hcp
 }

@@ -14,6 +14,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
@@ -76,7 +77,7 @@ func TestTable(t *testing.T) {
 			f.hcp.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
 			published[name](f.hcp)
 			f.withPayload()
-			f.reconciler.OpenVault = func(_ azure.VaultKey, assertion Assertion) (Vault, error) {
+			f.reconciler.OpenVault = func(_ azure.VaultKey, assertion credentials.Assertion) (credentials.Vault, error) {
 				return answering{assertion, nil, new(int)}, nil
 			}
 			f.begin(append(secrets.Items, vaultConfig)...)

@@ -1,4 +1,4 @@
-package controlplane
+package keys
 
 import (
 	"maps"
@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 func configured(apiServer string) *hyperv1.HostedControlPlane {
-	hcp := plane()
+	hcp := planetest.Plane()
 	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &runtime.RawExtension{Raw: []byte(apiServer)}}
 	return hcp
 }
@@ -44,7 +45,7 @@ func TestCustomKubeconfig(t *testing.T) {
 		dns    string
 		wanted string
 	}{
-		"no certificate of the user's": {plane(), nil, "api.example.com", ""},
+		"no certificate of the user's": {planetest.Plane(), nil, "api.example.com", ""},
 		"its authority":                {configured(`{"servingCerts":{"namedCertificates":[{"servingCertificate":{"name":"mine"}}]}}`), certificate, "api.example.com", string(certificate["ca.crt"])},
 		"itself":                       {configured(`{"servingCerts":{"namedCertificates":[{"servingCertificate":{"name":"mine"}}]}}`), without, "api.example.com", string(certificate["tls.crt"])},
 		"another name":                 {configured(`{"servingCerts":{"namedCertificates":[{"servingCertificate":{"name":"mine"}}]}}`), certificate, "other.example.com", ""},
@@ -52,15 +53,15 @@ func TestCustomKubeconfig(t *testing.T) {
 		"names that replace":           {configured(`{"servingCerts":{"namedCertificates":[{"names":["x.test"],"servingCertificate":{"name":"mine"}}]}}`), certificate, "api.example.com", ""},
 	} {
 		test.hcp.Spec.KubeAPIServerDNSName = test.dns
-		p := &pass{hcp: test.hcp, secrets: pki.Secrets{"mine": test.data}}
-		p.endpoints.APIServer = publish.Endpoint{Host: "198.18.16.3", Port: 7443}
-		list := p.kubeconfigs()
+		endpoints, secrets := publish.Endpoints{}, pki.Secrets{"mine": test.data}
+		endpoints.APIServer = publish.Endpoint{Host: "198.18.16.3", Port: 7443}
+		list := kubeconfigsOf(test.hcp, endpoints, secrets)
 		custom := list[len(list)-1]
 		if custom.Secret != customKubeconfigSecret || custom.Server != "https://"+test.dns+":7443" || string(custom.ServerCA) != test.wanted {
 			t.Errorf("%s: %s leads to %s, trusts\n%s", name, custom.Secret, custom.Server, custom.ServerCA)
 		}
-		p.endpoints.APIServer = publish.Endpoint{}
-		if list := p.kubeconfigs(); strings.Contains(list[len(list)-1].Secret, "custom") {
+		endpoints.APIServer = publish.Endpoint{}
+		if list := kubeconfigsOf(test.hcp, endpoints, secrets); strings.Contains(list[len(list)-1].Secret, "custom") {
 			t.Errorf("%s: written before the port is known", name)
 		}
 	}

@@ -1,8 +1,7 @@
-package controlplane
+package status
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -10,9 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -24,61 +21,16 @@ import (
 
 const lookupTimeout = 5 * time.Second
 
-func statusEqual(a, b *hyperv1.HostedControlPlane) bool {
-	return equality.Semantic.DeepEqual(a.Status, b.Status)
-}
-
-// setStatus writes what the steps learned into the object in memory.
-func (p *pass) setStatus(ctx context.Context, failed error) {
-	status := &p.hcp.Status
-	status.ExternalManagedControlPlane = ptr.To(true)
-	if p.endpoints.APIServer.Known() {
-		status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: p.endpoints.APIServer.Host, Port: p.endpoints.APIServer.Port}
-	}
-	p.findTrouble(ctx)
-	p.setKubeconfigs()
-	p.setVersions()
-	p.setConditions(ctx, failed)
-	available := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable)
-	status.Ready = available
-	// Whatever else fails: from now on somebody may have got a token for Azure.
-	if p.apiServerAvailable() && status.KubeConfig != nil {
-		status.Initialized = true
-	}
-}
-
-// setConditions sets them in the order in which one needs another.
-func (p *pass) setConditions(ctx context.Context, failed error) {
-	set := kube.Conditions(&p.hcp.Status.Conditions, p.hcp.Generation)
-	_, malformed := replaceBefore(p.hcp)
-	if invalid := errors.Join(p.unusable, malformed); invalid != nil {
-		set.False(hyperv1.ValidHostedControlPlaneConfig, hyperv1.InvalidConfigurationReason, invalid.Error())
-	} else {
-		set.True(hyperv1.ValidHostedControlPlaneConfig, hyperv1.AsExpectedReason, "")
-	}
-	p.setReleaseInfo(set)
-	p.setEtcd(set)
-	p.setVault(set)
-	p.setIdentities(set)
-	p.setRestored(set)
-	p.setEncryption(set)
-	p.setAPIServer(set)
-	p.setDegraded(ctx, set)
-	p.setInfrastructure(set)
-	p.setExternalDNS(ctx, set)
-	p.setAvailable(set, failed)
-}
-
 // setReleaseInfo names required images the payload lacks, and what is absent because it is OpenShift's own.
-func (p *pass) setReleaseInfo(set kube.ConditionSetter) {
-	if p.release == nil {
+func (s *Status) setReleaseInfo(set kube.ConditionSetter) {
+	if s.Release == nil {
 		set.Unknown(hyperv1.ValidReleaseInfo, hyperv1.StatusUnknownReason, "the release has not been read yet")
 		return
 	}
-	absent := p.release.Missing(openShiftOnly...)
+	absent := s.Release.Missing(s.OpenShiftOnly...)
 	var missing []string
-	for _, r := range p.results {
-		if p.optional(r.Name) {
+	for _, r := range s.Results {
+		if s.optional(r.Name) {
 			absent = append(absent, r.MissingImages...)
 		} else {
 			missing = append(missing, r.MissingImages...)
@@ -96,22 +48,22 @@ func (p *pass) setReleaseInfo(set kube.ConditionSetter) {
 }
 
 // optional tells whether a valid release may lack the component.
-func (p *pass) optional(name string) bool {
-	return slices.ContainsFunc(components(p.endpoints), func(c component.Component) bool { return c.Name == name && c.Optional })
+func (s *Status) optional(name string) bool {
+	return slices.ContainsFunc(s.Components, func(c component.Component) bool { return c.Name == name && c.Optional })
 }
 
-func (p *pass) setEtcd(set kube.ConditionSetter) {
-	if p.hcp.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		setUnmanagedEtcd(set, p.result(component.APIServer).Available)
+func (s *Status) setEtcd(set kube.ConditionSetter) {
+	if s.HCP.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
+		setUnmanagedEtcd(set, s.Results.Of(component.APIServer).Available)
 		return
 	}
-	switch available := p.result(etcd.Name).Available; {
+	switch available := s.Results.Of(etcd.Name).Available; {
 	case available.Status == metav1.ConditionTrue:
 		set.True(hyperv1.EtcdAvailable, hyperv1.EtcdQuorumAvailableReason, "")
 	case available.Reason == hyperv1.NotFoundReason || available.Type == "":
 		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdStatefulSetNotFoundReason, "the etcd StatefulSet is not there yet")
 	default:
-		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, p.withTrouble(etcd.Name, available.Message))
+		set.False(hyperv1.EtcdAvailable, hyperv1.EtcdWaitingForQuorumReason, s.withTrouble(etcd.Name, available.Message))
 	}
 }
 
@@ -126,35 +78,35 @@ func setUnmanagedEtcd(set kube.ConditionSetter, apiServer metav1.Condition) {
 }
 
 // setRestored tells whether the cluster has begun with the backup it was given. That stays true, whatever becomes of etcd later.
-func (p *pass) setRestored(set kube.ConditionSetter) {
-	if etcd.SnapshotURL(p.hcp) == "" || kube.IsTrue(p.hcp.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
+func (s *Status) setRestored(set kube.ConditionSetter) {
+	if etcd.SnapshotURL(s.HCP) == "" || kube.IsTrue(s.HCP.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
 		return
 	}
-	name, available := etcd.SnapshotName(p.hcp), p.result(etcd.Name).Available
+	name, available := etcd.SnapshotName(s.HCP), s.Results.Of(etcd.Name).Available
 	// etcd does not start before its data is there.
 	if available.Status == metav1.ConditionTrue {
 		set.True(hyperv1.HostedClusterRestoredFromBackup, hyperv1.AsExpectedReason, "etcd began with "+name)
 		return
 	}
 	set.False(hyperv1.HostedClusterRestoredFromBackup, hyperv1.EtcdWaitingForQuorumReason,
-		p.withTrouble(etcd.Name, "etcd waits for its data from "+name+"; container restore-snapshot of its pods says how far it is: "+available.Message))
+		s.withTrouble(etcd.Name, "etcd waits for its data from "+name+"; container restore-snapshot of its pods says how far it is: "+available.Message))
 }
 
-func (p *pass) setAPIServer(set kube.ConditionSetter) {
-	available := p.result(component.APIServer).Available
+func (s *Status) setAPIServer(set kube.ConditionSetter) {
+	available := s.Results.Of(component.APIServer).Available
 	switch {
 	case available.Type == "" || available.Reason == hyperv1.NotFoundReason:
 		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.NotFoundReason, "the kube-apiserver Deployment is not there yet")
 	case available.Status != metav1.ConditionTrue:
-		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, p.withTrouble(component.APIServer, available.Message))
+		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, s.withTrouble(component.APIServer, available.Message))
 	default:
 		set.True(hyperv1.KubeAPIServerAvailable, hyperv1.AsExpectedReason, "")
 	}
 }
 
-func (p *pass) setDegraded(ctx context.Context, set kube.ConditionSetter) {
+func (s *Status) setDegraded(ctx context.Context, set kube.ConditionSetter) {
 	list := &appsv1.DeploymentList{}
-	if err := p.Client.List(ctx, list, client.InNamespace(p.hcp.Namespace)); err != nil {
+	if err := s.Client.List(ctx, list, client.InNamespace(s.HCP.Namespace)); err != nil {
 		set.Unknown(hyperv1.HostedControlPlaneDegraded, hyperv1.StatusUnknownReason, "list Deployments: "+err.Error())
 		return
 	}
@@ -171,19 +123,19 @@ func (p *pass) setDegraded(ctx context.Context, set kube.ConditionSetter) {
 	set.False(hyperv1.HostedControlPlaneDegraded, hyperv1.AsExpectedReason, "")
 }
 
-func (p *pass) setInfrastructure(set kube.ConditionSetter) {
+func (s *Status) setInfrastructure(set kube.ConditionSetter) {
 	switch {
-	case len(p.endpoints.Waiting) > 0:
-		set.False(hyperv1.InfrastructureReady, hyperv1.WaitingOnInfrastructureReadyReason, strings.Join(p.endpoints.Waiting, "; "))
-	case !p.endpoints.APIServer.Known():
+	case len(s.Endpoints.Waiting) > 0:
+		set.False(hyperv1.InfrastructureReady, hyperv1.WaitingOnInfrastructureReadyReason, strings.Join(s.Endpoints.Waiting, "; "))
+	case !s.Endpoints.APIServer.Known():
 		set.Unknown(hyperv1.InfrastructureReady, hyperv1.StatusUnknownReason, "the endpoints have not been published yet")
 	default:
 		set.True(hyperv1.InfrastructureReady, hyperv1.AsExpectedReason, "")
 	}
 }
 
-func (p *pass) setExternalDNS(ctx context.Context, set kube.ConditionSetter) {
-	host := externalHost(publish.Strategy(p.hcp, hyperv1.APIServer))
+func (s *Status) setExternalDNS(ctx context.Context, set kube.ConditionSetter) {
+	host := externalHost(publish.Strategy(s.HCP, hyperv1.APIServer))
 	if host == "" {
 		set.Unknown(hyperv1.ExternalDNSReachable, hyperv1.StatusUnknownReason, "External DNS is not configured")
 		return
@@ -209,8 +161,8 @@ func externalHost(s hyperv1.ServicePublishingStrategy) string {
 
 // setAvailable is False for the first of: infrastructure, kubeconfig, etcd, API server, its published endpoint, and, until the
 // first success only, the components.
-func (p *pass) setAvailable(set kube.ConditionSetter, failed error) {
-	status := p.hcp.Status
+func (s *Status) setAvailable(set kube.ConditionSetter, failed error) {
+	status := s.HCP.Status
 	no := func(reason, message string) { set.False(hyperv1.HostedControlPlaneAvailable, reason, message) }
 	for _, needed := range []string{hyperv1.InfrastructureReady, hyperv1.EtcdAvailable, hyperv1.KubeAPIServerAvailable} {
 		if c := kube.Find(status.Conditions, needed); c.Status != metav1.ConditionTrue {
@@ -226,16 +178,16 @@ func (p *pass) setAvailable(set kube.ConditionSetter, failed error) {
 			return
 		}
 	}
-	if !p.reachable {
+	if !s.Reachable {
 		message := "the published API server has not been probed yet"
-		if p.probed != nil {
-			message = p.probed.Error()
+		if s.Probed != nil {
+			message = s.Probed.Error()
 		}
 		no(hyperv1.KASLoadBalancerNotReachable, message)
 		return
 	}
 	if was := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable); !was {
-		if waiting := p.waitingComponents(); waiting != "" {
+		if waiting := s.waitingComponents(); waiting != "" {
 			no("ComponentsNotAvailable", "waits for components to be available: "+waiting)
 			return
 		}
@@ -243,9 +195,9 @@ func (p *pass) setAvailable(set kube.ConditionSetter, failed error) {
 	set.True(hyperv1.HostedControlPlaneAvailable, hyperv1.AsExpectedReason, "")
 }
 
-func (p *pass) waitingComponents() string {
+func (s *Status) waitingComponents() string {
 	var waiting []string
-	for _, r := range p.results {
+	for _, r := range s.Results {
 		if !r.Absent && r.Available.Status != metav1.ConditionTrue {
 			waiting = append(waiting, r.Name)
 		}

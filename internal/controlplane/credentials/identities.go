@@ -1,4 +1,4 @@
-package controlplane
+package credentials
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -20,7 +21,7 @@ import (
 const (
 	// signInPeriod is just below the period of a control plane at rest, signInRetry that of one whose identities are refused.
 	signInPeriod  = 50 * time.Second
-	signInRetry   = vaultRetryPeriod - time.Second
+	signInRetry   = RetryPeriod - time.Second
 	signInTimeout = 8 * time.Second
 	// entraCode begins every code with which Entra refuses.
 	entraCode = "AADSTS"
@@ -32,7 +33,7 @@ func SignIn(ctx context.Context, identity azure.Federation, assertion Assertion)
 }
 
 // machineAccount is whom the identity of Cluster API's Azure provider is federated with.
-var machineAccount = component.Token{Namespace: "kube-system", ServiceAccount: "capi-provider"}
+var machineAccount = component.Token{Namespace: "kube-system", ServiceAccount: contract.ClusterAPIProvider}
 
 // identity is a workload identity that something of the control plane takes on.
 type identity struct {
@@ -42,36 +43,36 @@ type identity struct {
 	account  component.Token
 }
 
-// identities are those without which no machine comes, no load balancer and no record of the applications: who is refused then writes it
+// identitiesOf are those without which no machine comes, no load balancer and no record of the applications: who is refused then writes it
 // into a log at most.
-func (p *pass) identities() []identity {
-	platform := p.hcp.Spec.Platform.Azure
+func identitiesOf(hcp *hyperv1.HostedControlPlane, results component.Results) []identity {
+	platform := hcp.Spec.Platform.Azure
 	if platform == nil || platform.AzureAuthenticationConfig.WorkloadIdentities == nil {
 		return nil
 	}
 	set := platform.AzureAuthenticationConfig.WorkloadIdentities
 	all := []identity{{"cloudProvider", set.CloudProvider.ClientID, cloudprovider.Account}}
-	if _, disabled := p.hcp.Annotations[hyperv1.DisableMachineManagementAnnotation]; !disabled {
+	if _, disabled := hcp.Annotations[hyperv1.DisableMachineManagementAnnotation]; !disabled {
 		all = append(all, identity{"nodePoolManagement", set.NodePoolManagement.ClientID, machineAccount})
 	}
-	if result := p.result(ingressoperator.Name); result.Available.Type != "" && !result.Absent {
+	if result := results.Of(ingressoperator.Name); result.Available.Type != "" && !result.Absent {
 		all = append(all, identity{"ingress", set.Ingress.ClientID, ingressoperator.Account})
 	}
 	return all
 }
 
-// signIns remembers what Entra answered, by identity.
-type signIns struct {
+// SignIns tries identities, and remembers what Entra answered, by identity. The zero value is ready.
+type SignIns struct {
 	mu      sync.Mutex
 	at      time.Time
 	answers map[identity]error
 }
 
-// refused tells whether an identity got no token when it was last tried.
-func (s *signIns) refused() bool { return s.problem(nil) != "" }
+// Refused tells whether an identity got no token when it was last tried.
+func (s *SignIns) Refused() bool { return s.problem(nil) != "" }
 
 // problem is what Entra says about those that it refuses; all when no identities are named.
-func (s *signIns) problem(of []identity) string {
+func (s *SignIns) problem(of []identity) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var problems []string
@@ -85,15 +86,15 @@ func (s *signIns) problem(of []identity) string {
 }
 
 // known tells whether all of them were tried at least once.
-func (s *signIns) known(of []identity) bool {
+func (s *SignIns) known(of []identity) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !slices.ContainsFunc(of, func(one identity) bool { _, tried := s.answers[one]; return !tried })
 }
 
-func (s *signIns) due(of []identity, now time.Time) bool {
+func (s *SignIns) due(of []identity, now time.Time) bool {
 	period := signInPeriod
-	if s.refused() || !s.known(of) {
+	if s.Refused() || !s.known(of) {
 		period = signInRetry
 	}
 	s.mu.Lock()
@@ -106,7 +107,7 @@ func (s *signIns) due(of []identity, now time.Time) bool {
 }
 
 // put keeps an answer. That nobody answered is no answer: the one before stays.
-func (s *signIns) put(one identity, err error) {
+func (s *SignIns) put(one identity, err error) {
 	if err != nil && !strings.HasPrefix(azure.CodeOf(err), entraCode) {
 		return
 	}
@@ -118,30 +119,31 @@ func (s *signIns) put(one identity, err error) {
 	s.answers[one] = err
 }
 
-// checkIdentities signs in as the programs do that act in Azure, with tokens as they have them.
-func (p *pass) checkIdentities(ctx context.Context) {
-	all := p.identities()
-	if len(all) == 0 || len(p.signingKey()) == 0 || p.SignIn == nil || !p.signIns.due(all, p.Now()) {
+// Check signs in as the programs do that act in Azure, with tokens as they have them. signIn nil tries none.
+func (s *SignIns) Check(ctx context.Context, hcp *hyperv1.HostedControlPlane, results component.Results, signer Signer,
+	signIn func(context.Context, azure.Federation, Assertion) error) {
+	all := identitiesOf(hcp, results)
+	if len(all) == 0 || len(signer.Key) == 0 || signIn == nil || !s.due(all, signer.Now()) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, signInTimeout)
 	defer cancel()
-	platform, group := p.hcp.Spec.Platform.Azure, errgroup.Group{}
+	platform, group := hcp.Spec.Platform.Azure, errgroup.Group{}
 	for _, one := range all {
 		group.Go(func() error {
 			as := azure.Federation{Cloud: platform.Cloud, TenantID: platform.TenantID, ClientID: string(one.clientID)}
-			p.signIns.put(one, p.SignIn(ctx, as, p.assertionOf(one.account)))
+			s.put(one, signIn(ctx, as, signer.assertion(one.account)))
 			return nil
 		})
 	}
 	_ = group.Wait() // none fails
 }
 
-// setIdentities repeats what Entra said. Without an answer there is nothing to say.
-func (p *pass) setIdentities(set kube.ConditionSetter) {
-	all := p.identities()
-	switch problem := p.signIns.problem(all); {
-	case len(all) == 0 || !p.signIns.known(all):
+// Tell repeats in a condition what Entra said. Without an answer there is nothing to say.
+func (s *SignIns) Tell(hcp *hyperv1.HostedControlPlane, results component.Results, set kube.ConditionSetter) {
+	all := identitiesOf(hcp, results)
+	switch problem := s.problem(all); {
+	case len(all) == 0 || !s.known(all):
 		set.Remove(hyperv1.PlatformCredentialsFound)
 	case problem != "":
 		set.False(hyperv1.PlatformCredentialsFound, hyperv1.InvalidAzureCredentialsReason, problem)

@@ -1,4 +1,4 @@
-package controlplane
+package credentials
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // answering is a vault whose answers are given; it signs in first.
@@ -42,16 +42,17 @@ func TestVaultIsAskedAndReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
-	hcp := plane()
+	hcp := planetest.Plane()
 	now, asked, answer := time.Now(), 0, error(nil)
-	r := &Reconciler{Now: func() time.Time { return now }, OpenVault: func(_ azure.VaultKey, assertion Assertion) (Vault, error) {
+	signer := Signer{Key: key, Now: func() time.Time { return now }}
+	open := func(_ azure.VaultKey, assertion Assertion) (Vault, error) {
 		return answering{assertion, answer, &asked}, nil
-	}}
+	}
+	vaults := &Vaults{}
 	check := func(what string, status metav1.ConditionStatus, reason string, calls int) {
 		t.Helper()
-		p := &pass{Reconciler: r, hcp: hcp, secrets: pki.Secrets{"sa-signing-key": {"service-account.key": key}}}
-		p.checkVault(t.Context())
-		p.setVault(kube.Conditions(&hcp.Status.Conditions, 1))
+		vaults.Check(t.Context(), hcp, signer, open)
+		vaults.Tell(hcp, kube.Conditions(&hcp.Status.Conditions, 1))
 		got := kube.Find(hcp.Status.Conditions, hyperv1.ValidAzureKMSConfig)
 		if got.Status != status || got.Reason != reason || asked != calls {
 			t.Fatalf("%s: %s %s (%s) after %d calls, want %s %s after %d", what, got.Status, got.Reason, got.Message, asked, status, reason, calls)
@@ -66,10 +67,10 @@ func TestVaultIsAskedAndReported(t *testing.T) {
 	check("not asked at every pass", metav1.ConditionTrue, hyperv1.AsExpectedReason, 1)
 	now, answer = now.Add(vaultPeriod), &azcore.ResponseError{StatusCode: http.StatusForbidden, ErrorCode: "Forbidden"}
 	check("a role that is gone", metav1.ConditionFalse, hyperv1.AzureErrorReason, 2)
-	now, answer = now.Add(vaultRetryPeriod), &azidentity.AuthenticationFailedError{}
+	now, answer = now.Add(RetryPeriod), &azidentity.AuthenticationFailedError{}
 	check("an identity that is gone", metav1.ConditionFalse, hyperv1.InvalidAzureCredentialsReason, 3)
 	hcp.Spec.SecretEncryption.KMS.Azure.ActiveKey.KeyVersion, answer = "2", errors.New("no network")
 	check("another key is asked at once", metav1.ConditionFalse, hyperv1.AzureErrorReason, 4)
-	now, answer = now.Add(vaultRetryPeriod), nil
+	now, answer = now.Add(RetryPeriod), nil
 	check("recovered", metav1.ConditionTrue, hyperv1.AsExpectedReason, 5)
 }

@@ -1,4 +1,4 @@
-package controlplane
+package endpoints
 
 import (
 	"encoding/pem"
@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
@@ -35,11 +32,7 @@ func TestProbeTrustsFormerAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	probe := func() error {
-		p := &pass{Reconciler: &Reconciler{}, hcp: plane(), secrets: secrets,
-			results: []component.Result{{Name: component.APIServer, Available: metav1.Condition{Status: metav1.ConditionTrue}}}}
-		p.endpoints.APIServer = publish.Endpoint{Host: address.Hostname(), Port: int32(port)}
-		p.probeAPI(t.Context())
-		return p.probed
+		return Ask(t.Context(), nil, publish.Endpoint{Host: address.Hostname(), Port: int32(port)}, secrets, false)
 	}
 	if probe() == nil {
 		t.Error("a server of an unknown authority passes")

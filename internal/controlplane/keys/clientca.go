@@ -1,4 +1,4 @@
-package controlplane
+package keys
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 
 // userClientCA is the authority of client certificates that spec.configuration.apiServer.clientCA names, PEM. One that is not there yet
 // is no reason to keep the cluster's own from being trusted: the HostedCluster's conditions tell that it is missing.
-func (p *pass) userClientCA(ctx context.Context) ([]byte, error) {
-	config, err := clusterconfig.APIServerOf(p.hcp)
+func userClientCA(ctx context.Context, c client.Client, hcp *hyperv1.HostedControlPlane) ([]byte, error) {
+	config, err := clusterconfig.APIServerOf(hcp)
 	if err != nil || config.ClientCA.Name == "" {
 		return nil, err
 	}
 	bundle := &corev1.ConfigMap{}
-	err = p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: config.ClientCA.Name}, bundle)
+	err = c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: config.ClientCA.Name}, bundle)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read the user's client authority, ConfigMap %s: %w", config.ClientCA.Name, err)
 	}

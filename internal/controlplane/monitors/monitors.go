@@ -1,4 +1,5 @@
-package controlplane
+// Package monitors keeps the monitors of a control plane, where the management cluster serves their API.
+package monitors
 
 import (
 	"context"
@@ -13,12 +14,13 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 )
 
-// servesMonitors tells whether the management cluster has the Prometheus operator's API.
-func servesMonitors(mapper meta.RESTMapper) (bool, error) {
+// Served tells whether the management cluster has the Prometheus operator's API.
+func Served(mapper meta.RESTMapper) (bool, error) {
 	_, err := mapper.RESTMapping(monitor.Kind.GroupKind(), monitor.Kind.Version)
 	if meta.IsNoMatchError(err) {
 		return false, nil
@@ -40,23 +42,32 @@ func beenAvailable(hcp *hyperv1.HostedControlPlane) bool {
 	})
 }
 
-// monitorComponents keeps the monitors of what there is.
-func (p *pass) monitorComponents(ctx context.Context) error {
-	served, err := servesMonitors(p.Client.RESTMapper())
+// Monitors of one control plane.
+type Monitors struct {
+	component.Writer
+	// Set is what monitors keep, unless the control plane says otherwise.
+	Set monitor.Set
+	// Results say which components there are.
+	Results component.Results
+}
+
+// Keep brings the monitors of what there is, and takes away the others.
+func (m Monitors) Keep(ctx context.Context) error {
+	served, err := Served(m.Client.RESTMapper())
 	if err != nil || !served {
 		return err
 	}
 	var objects []client.Object
-	if _, off := p.hcp.Annotations[hyperv1.DisableMonitoringServicesAnnotation]; !off {
-		if !beenAvailable(p.hcp) {
+	if _, off := m.HCP.Annotations[hyperv1.DisableMonitoringServicesAnnotation]; !off {
+		if !beenAvailable(m.HCP) {
 			return nil
 		}
-		if objects, err = p.monitors(ctx); err != nil {
+		if objects, err = m.objects(ctx); err != nil {
 			return err
 		}
-		for _, obj := range monitor.Access(p.hcp.Namespace) {
-			component.Own(p.hcp, obj)
-			if err := p.keeper.Apply(ctx, p.Client, component.FieldManager, obj); err != nil {
+		// A binding comes after its role.
+		for _, obj := range monitor.Access(m.HCP.Namespace) {
+			if err := m.Apply(ctx, obj); err != nil {
 				return err
 			}
 		}
@@ -64,23 +75,22 @@ func (p *pass) monitorComponents(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, obj := range objects {
 		wanted[obj.GetName()] = true
-		component.Own(p.hcp, obj)
 	}
-	if err := p.applyEach(ctx, objects); err != nil {
+	if err := m.Apply(ctx, objects...); err != nil {
 		return err
 	}
-	return p.removeMonitors(ctx, wanted)
+	return m.remove(ctx, wanted)
 }
 
-func (p *pass) monitors(ctx context.Context) ([]client.Object, error) {
-	set := p.MetricsSet
-	if own := p.hcp.Spec.Monitoring; own != nil && own.MetricsSet != "" {
+func (m Monitors) objects(ctx context.Context) ([]client.Object, error) {
+	set := m.Set
+	if own := m.HCP.Spec.Monitoring; own != nil && own.MetricsSet != "" {
 		set = monitor.Set(own.MetricsSet)
 	}
 	var sre map[string][]any
 	if set == monitor.SRE {
 		given := &corev1.ConfigMap{}
-		err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: monitor.SREConfigMap}, given)
+		err := m.Client.Get(ctx, client.ObjectKey{Namespace: m.HCP.Namespace, Name: monitor.SREConfigMap}, given)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read ConfigMap %s: %w", monitor.SREConfigMap, err)
 		}
@@ -88,32 +98,30 @@ func (p *pass) monitors(ctx context.Context) ([]client.Object, error) {
 			return nil, err
 		}
 	}
-	return monitor.Objects(p.hcp, set, sre, p.exists), nil
+	return monitor.Objects(m.HCP, set, sre, m.exists), nil
 }
 
 // exists: components are known by their results; the others are the HostedCluster controller's, and the provider is Azure's.
-func (p *pass) exists(name string) bool {
-	for _, r := range p.results {
-		if r.Name == name {
-			return !r.Absent
-		}
+func (m Monitors) exists(name string) bool {
+	if m.Results.Has(name) {
+		return !m.Results.Of(name).Absent
 	}
-	return name != "capi-provider" || p.hcp.Spec.Platform.Type == hyperv1.AzurePlatform
+	return name != contract.ClusterAPIProvider || m.HCP.Spec.Platform.Type == hyperv1.AzurePlatform
 }
 
-// removeMonitors deletes our own of what is no longer there.
-func (p *pass) removeMonitors(ctx context.Context, wanted map[string]bool) error {
+// remove deletes our own of what is no longer there.
+func (m Monitors) remove(ctx context.Context, wanted map[string]bool) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(monitor.Kind)
-	if err := p.Client.List(ctx, list, client.InNamespace(p.hcp.Namespace)); err != nil {
+	if err := m.Client.List(ctx, list, client.InNamespace(m.HCP.Namespace)); err != nil {
 		return fmt.Errorf("list the monitors: %w", err)
 	}
 	for i := range list.Items {
 		live := &list.Items[i]
-		if wanted[live.GetName()] || !metav1.IsControlledBy(live, p.hcp) {
+		if wanted[live.GetName()] || !metav1.IsControlledBy(live, m.HCP) {
 			continue
 		}
-		if err := kube.DeleteIfExists(ctx, p.Client, live); err != nil {
+		if err := kube.DeleteIfExists(ctx, m.Client, live); err != nil {
 			return err
 		}
 	}

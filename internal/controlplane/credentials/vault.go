@@ -1,4 +1,5 @@
-package controlplane
+// Package credentials tries what a control plane signs in to Azure with, as its programs do: who is refused writes it into a log at most.
+package credentials
 
 import (
 	"context"
@@ -6,24 +7,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-jose/go-jose/v4/jwt"
 	"k8s.io/apimachinery/pkg/types"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 const (
+	// RetryPeriod is how soon who refuses is asked again.
+	RetryPeriod = 10 * time.Second
 	// vaultPeriod is just below the period of a control plane at rest: each of its passes asks the vault once, others do not.
-	vaultPeriod = 50 * time.Second
-	// vaultRetryPeriod is how soon a vault that refuses is asked again.
-	vaultRetryPeriod = 10 * time.Second
-	vaultTimeout     = 8 * time.Second
-	assertionLife    = 10 * time.Minute
+	vaultPeriod   = 50 * time.Second
+	vaultTimeout  = 8 * time.Second
+	assertionLife = 10 * time.Minute
 )
 
 // Vault encrypts with a key of a key vault.
@@ -39,8 +37,8 @@ func OpenVault(key azure.VaultKey, assertion Assertion) (Vault, error) {
 	return azure.NewVaultWithAssertion(key, nil, assertion)
 }
 
-// vaultChecks remembers what vaults answered.
-type vaultChecks struct {
+// Vaults asks vaults whether they encrypt, and remembers what they answered. The zero value is ready.
+type Vaults struct {
 	mu   sync.Mutex
 	last map[types.UID]vaultCheck
 }
@@ -51,13 +49,13 @@ type vaultCheck struct {
 	err error
 }
 
-func (v *vaultChecks) get(id types.UID) vaultCheck {
+func (v *Vaults) get(id types.UID) vaultCheck {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.last[id]
 }
 
-func (v *vaultChecks) put(id types.UID, check vaultCheck) {
+func (v *Vaults) put(id types.UID, check vaultCheck) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.last == nil {
@@ -81,46 +79,38 @@ func activeVaultKey(hcp *hyperv1.HostedControlPlane) (azure.VaultKey, bool) {
 	return key, true
 }
 
-// checkVault encrypts something as the provider beside the API server will. Its token is signed here: the API server does not serve while
-// its provider cannot reach the vault, and that is when somebody has to be told why.
-func (p *pass) checkVault(ctx context.Context) {
-	key, configured := activeVaultKey(p.hcp)
-	if !configured || key.ClientID == "" || len(p.signingKey()) == 0 || p.OpenVault == nil {
+// Check encrypts something as the provider beside the API server will. Its token is signed here: the API server does not serve while
+// its provider cannot reach the vault, and that is when somebody has to be told why. open nil asks nobody.
+func (v *Vaults) Check(ctx context.Context, hcp *hyperv1.HostedControlPlane, signer Signer, open func(azure.VaultKey, Assertion) (Vault, error)) {
+	key, configured := activeVaultKey(hcp)
+	if !configured || key.ClientID == "" || len(signer.Key) == 0 || open == nil {
 		return
 	}
-	last := p.vaults.get(p.hcp.UID)
+	last := v.get(hcp.UID)
 	period := vaultPeriod
 	if last.err != nil {
-		period = vaultRetryPeriod
+		period = RetryPeriod
 	}
-	if last.key == key && p.Now().Sub(last.at) < period {
+	if last.key == key && signer.Now().Sub(last.at) < period {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, vaultTimeout)
 	defer cancel()
-	vault, err := p.OpenVault(key, p.assertionOf(apiserver.KMSAccount))
+	vault, err := open(key, signer.assertion(apiserver.KMSAccount))
 	if err == nil {
 		_, err = vault.Encrypt(ctx, []byte("hypershift"))
 	}
-	p.vaults.put(p.hcp.UID, vaultCheck{key, p.Now(), err})
+	v.put(hcp.UID, vaultCheck{key, signer.Now(), err})
 }
 
-func (p *pass) signingKey() []byte { return p.secrets[pki.ServiceAccountSecret]["service-account.key"] }
+// Failed tells whether the vault of a control plane refused when it was last asked.
+func (v *Vaults) Failed(id types.UID) bool { return v.get(id).err != nil }
 
-// assertionOf signs tokens of an account of the guest, which the API server need not serve for.
-func (p *pass) assertionOf(account component.Token) Assertion {
-	return func(context.Context) (string, error) {
-		return pki.ServiceAccountToken(p.signingKey(), jwt.Claims{
-			Issuer: p.hcp.Spec.IssuerURL, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
-			Audience: jwt.Audience{component.CloudAudience}}, p.Now(), assertionLife)
-	}
-}
-
-// setVault repeats what the vault answered last.
-func (p *pass) setVault(set kube.ConditionSetter) {
+// Tell repeats in a condition what the vault answered last.
+func (v *Vaults) Tell(hcp *hyperv1.HostedControlPlane, set kube.ConditionSetter) {
 	unknown := func(message string) { set.Unknown(hyperv1.ValidAzureKMSConfig, hyperv1.StatusUnknownReason, message) }
-	key, configured := activeVaultKey(p.hcp)
-	last := p.vaults.get(p.hcp.UID)
+	key, configured := activeVaultKey(hcp)
+	last := v.get(hcp.UID)
 	switch {
 	case !configured:
 		unknown("Azure KMS is not configured")

@@ -1,4 +1,4 @@
-package controlplane
+package status
 
 import (
 	"testing"
@@ -13,11 +13,11 @@ import (
 // A control plane with a release of its own does not change what the hosted cluster is said to run.
 func TestTwoReleases(t *testing.T) {
 	hcp := &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{ReleaseImage: "data", ControlPlaneReleaseImage: ptr.To("own")}}
-	p := &pass{
-		Reconciler: &Reconciler{Now: time.Now}, hcp: hcp,
-		release: &release.Release{Version: "4.21.1"}, guest: &release.Release{Version: "4.21.0"},
+	s := &Status{
+		Now: time.Now, HCP: hcp, ManagementRelease: "own",
+		Release: &release.Release{Version: "4.21.1"}, GuestRelease: &release.Release{Version: "4.21.0"},
 	}
-	p.setVersions()
+	s.setVersions()
 	own := hcp.Status.ControlPlaneVersion
 	if hcp.Status.VersionStatus != nil || hcp.Status.Version != "4.21.0" || hcp.Status.ReleaseImage != "data" {
 		t.Errorf("the hosted cluster has %+v, version %s of %s", hcp.Status.VersionStatus, hcp.Status.Version, hcp.Status.ReleaseImage)

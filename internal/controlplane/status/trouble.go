@@ -1,4 +1,4 @@
-package controlplane
+package status
 
 import (
 	"context"
@@ -32,24 +32,24 @@ func WatchedPods() labels.Selector {
 }
 
 // findTrouble asks the pods of what does not serve.
-func (p *pass) findTrouble(ctx context.Context) {
-	p.trouble = map[string]string{}
+func (s *Status) findTrouble(ctx context.Context) {
+	s.trouble = map[string]string{}
 	for _, name := range explained {
-		if p.result(name).Available.Status == metav1.ConditionTrue {
+		if s.Results.Of(name).Available.Status == metav1.ConditionTrue {
 			continue
 		}
 		pods := &corev1.PodList{}
-		if err := p.Client.List(ctx, pods, client.InNamespace(p.hcp.Namespace), client.MatchingLabels{component.LabelApp: name}); err != nil {
+		if err := s.Client.List(ctx, pods, client.InNamespace(s.HCP.Namespace), client.MatchingLabels{component.LabelApp: name}); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "list pods", "app", name)
 			continue
 		}
-		p.trouble[name] = component.PodTrouble(pods.Items, p.Now(), podPatience)
+		s.trouble[name] = component.PodTrouble(pods.Items, s.Now(), podPatience)
 	}
 }
 
 // withTrouble is the message with what the pods of the workload say.
-func (p *pass) withTrouble(workload, message string) string {
-	if trouble := p.trouble[workload]; trouble != "" {
+func (s *Status) withTrouble(workload, message string) string {
+	if trouble := s.trouble[workload]; trouble != "" {
 		return message + ": " + trouble
 	}
 	return message

@@ -1,4 +1,4 @@
-package controlplane
+package credentials
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // TestIdentitiesAreTried: what Entra says about an identity that brings the machines stands in a condition. That nobody answers is no word
@@ -28,21 +28,21 @@ func TestIdentitiesAreTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
-	hcp := plane()
+	hcp := planetest.Plane()
 	const machines = "99999999-2222-4333-8444-555555555555"
 	hcp.Spec.Platform.Azure.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID = machines
 	now, tried, answer := time.Now(), atomic.Int64{}, error(nil)
-	r := &Reconciler{Now: func() time.Time { return now }, SignIn: func(ctx context.Context, as azure.Federation, assertion Assertion) error {
+	signer, signIns := Signer{Key: key, Now: func() time.Time { return now }}, &SignIns{}
+	signIn := func(ctx context.Context, as azure.Federation, assertion Assertion) error {
 		tried.Add(1)
 		if _, err := assertion(ctx); err != nil || as.ClientID != machines {
 			return err
 		}
 		return answer
-	}}
+	}
 	look := func() *metav1.Condition {
-		p := &pass{Reconciler: r, hcp: hcp, secrets: pki.Secrets{"sa-signing-key": {"service-account.key": key}}}
-		p.checkIdentities(t.Context())
-		p.setIdentities(kube.Conditions(&hcp.Status.Conditions, 1))
+		signIns.Check(t.Context(), hcp, nil, signer, signIn)
+		signIns.Tell(hcp, nil, kube.Conditions(&hcp.Status.Conditions, 1))
 		return kube.Find(hcp.Status.Conditions, hyperv1.PlatformCredentialsFound)
 	}
 	answer = errors.New("no network")

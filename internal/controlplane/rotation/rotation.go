@@ -1,9 +1,11 @@
-package controlplane
+// Package rotation keeps the encryption configuration of an API server, and moves a change of its key on.
+package rotation
 
 import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,57 +13,71 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
+
+// Rotation is what one pass does about the key, and what it learns.
+type Rotation struct {
+	Client client.Client
+	HCP    *hyperv1.HostedControlPlane
+	// Secrets of the namespace; Inputs learns of the configuration.
+	Secrets pki.Secrets
+	Inputs  *component.Inputs
+	Now     func() time.Time
+	// Save writes the status of the hosted control plane unless it is as it was before.
+	Save func(ctx context.Context, before *hyperv1.HostedControlPlane) error
+
+	// Unusable says why a key cannot be used; Migration is how far a running rotation is with writing everything again.
+	Unusable  error
+	Migration encryption.Report
+}
 
 // stepsAtOnce is how many steps of a rotation may follow from one look: interrupt, begin.
 const stepsAtOnce = 2
 
-// encrypt keeps the API server's encryption configuration:
+// Encrypt keeps the API server's encryption configuration:
 //
 //  1. which key is wanted; one that is missing or malformed is reported, and changes nothing
 //  2. the rotation goes on, and is in the status before anything follows from it
 //  3. the configuration follows from the status alone
-func (p *pass) encrypt(ctx context.Context) error {
-	spec := p.hcp.Spec.SecretEncryption
+func (r *Rotation) Encrypt(ctx context.Context) error {
+	spec := r.HCP.Spec.SecretEncryption
 	if spec == nil {
 		return nil
 	}
-	status := p.hcp.Status.SecretEncryption
-	facts, err := p.rotationFacts(ctx, status)
+	status := r.HCP.Status.SecretEncryption
+	facts, err := r.rotationFacts(ctx, status)
 	if err != nil {
 		return err
 	}
 	if facts.Wanted != nil {
-		before := p.hcp.DeepCopy()
-		p.hcp.Status.SecretEncryption = advance(status, facts)
-		if err := p.writeStatus(ctx, before); err != nil {
+		before := r.HCP.DeepCopy()
+		r.HCP.Status.SecretEncryption = advance(status, facts)
+		if err := r.Save(ctx, before); err != nil {
 			return err
 		}
 	}
-	if write, read := encryption.Keys(p.hcp.Status.SecretEncryption); write == nil && read == nil {
+	if write, read := encryption.Keys(r.HCP.Status.SecretEncryption); write == nil && read == nil {
 		return nil
 	}
-	config, err := p.encryptionConfig(p.hcp.Status.SecretEncryption)
+	config, err := r.encryptionConfig(r.HCP.Status.SecretEncryption)
 	if err != nil {
-		p.unusable = err
+		r.Unusable = err
 		return nil
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: encryption.ConfigSecret, Namespace: p.hcp.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: encryption.ConfigSecret, Namespace: r.HCP.Namespace},
 		Data:       map[string][]byte{encryption.ConfigKey: config},
 	}
-	component.Own(p.hcp, secret)
-	p.inputs.Put(secret)
-	return kube.Apply(ctx, p.Client, component.FieldManager, secret)
+	component.Own(r.HCP, secret)
+	r.Inputs.Put(secret)
+	return kube.Apply(ctx, r.Client, component.FieldManager, secret)
 }
 
 // advance takes the steps that follow from the facts. What was found out about the present state says nothing about the next one.
@@ -77,16 +93,16 @@ func advance(status *encryption.Status, facts encryption.Facts) *encryption.Stat
 }
 
 // rotationFacts looks at what a rotation depends on. Wanted is nil when nothing is known of any key.
-func (p *pass) rotationFacts(ctx context.Context, status *encryption.Status) (encryption.Facts, error) {
-	facts := encryption.Facts{Now: p.Now()}
+func (r *Rotation) rotationFacts(ctx context.Context, status *encryption.Status) (encryption.Facts, error) {
+	facts := encryption.Facts{Now: r.Now()}
 	var err error
-	facts.Wanted, err = encryption.Wanted(p.hcp.Spec.SecretEncryption, p.localKey)
+	facts.Wanted, err = encryption.Wanted(r.HCP.Spec.SecretEncryption, r.localKey)
 	if err == nil && (status == nil || status.ActiveKey == nil) {
-		facts.Backup, err = encryption.Backup(p.hcp.Spec.SecretEncryption, p.localKey)
+		facts.Backup, err = encryption.Backup(r.HCP.Spec.SecretEncryption, r.localKey)
 	}
 	if err != nil {
 		// A running rotation goes on with the keys it knows.
-		p.unusable, facts.Wanted = err, nil
+		r.Unusable, facts.Wanted = err, nil
 		if status != nil {
 			facts.Wanted = status.ActiveKey
 		}
@@ -95,7 +111,7 @@ func (p *pass) rotationFacts(ctx context.Context, status *encryption.Status) (en
 		}
 	}
 	live := &appsv1.Deployment{}
-	err = p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: apiserver.Name}, live)
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: r.HCP.Namespace, Name: apiserver.Name}, live)
 	if client.IgnoreNotFound(err) != nil {
 		return facts, fmt.Errorf("read the Deployment of the API server: %w", err)
 	}
@@ -103,21 +119,21 @@ func (p *pass) rotationFacts(ctx context.Context, status *encryption.Status) (en
 	if encryption.Running(status) == nil {
 		return facts, nil
 	}
-	if facts.Converged, err = p.encryptionConverged(ctx, status, live); err != nil {
+	if facts.Converged, err = r.encryptionConverged(ctx, status, live); err != nil {
 		return facts, err
 	}
-	report, err := encryption.ReadMigration(ctx, p.Client, p.hcp.Namespace)
-	p.migration = report
+	report, err := encryption.ReadMigration(ctx, r.Client, r.HCP.Namespace)
+	r.Migration = report
 	facts.Migrated = report.Done && report.ID == encryption.Migration(status)
 	return facts, err
 }
 
 // encryptionConverged tells whether no API server runs with another configuration than that of the status. One that is ending still
 // writes for a while, with the key of its own configuration.
-func (p *pass) encryptionConverged(ctx context.Context, status *encryption.Status, live *appsv1.Deployment) (bool, error) {
-	config, err := p.encryptionConfig(status)
+func (r *Rotation) encryptionConverged(ctx context.Context, status *encryption.Status, live *appsv1.Deployment) (bool, error) {
+	config, err := r.encryptionConfig(status)
 	if err != nil {
-		p.unusable = err
+		r.Unusable = err
 		return false, nil
 	}
 	hash := encryption.Hash(config)
@@ -125,7 +141,7 @@ func (p *pass) encryptionConverged(ctx context.Context, status *encryption.Statu
 		return false, nil
 	}
 	pods := &corev1.PodList{}
-	if err := p.Client.List(ctx, pods, client.InNamespace(p.hcp.Namespace), client.MatchingLabels{component.LabelApp: apiserver.Name}); err != nil {
+	if err := r.Client.List(ctx, pods, client.InNamespace(r.HCP.Namespace), client.MatchingLabels{component.LabelApp: apiserver.Name}); err != nil {
 		return false, fmt.Errorf("list the pods of the API server: %w", err)
 	}
 	for _, pod := range pods.Items {
@@ -137,41 +153,41 @@ func (p *pass) encryptionConverged(ctx context.Context, status *encryption.Statu
 	return true, nil
 }
 
-func (p *pass) encryptionConfig(status *encryption.Status) ([]byte, error) {
-	contents, err := encryption.KeysIn(p.secrets[encryption.ConfigSecret][encryption.ConfigKey])
+func (r *Rotation) encryptionConfig(status *encryption.Status) ([]byte, error) {
+	contents, err := encryption.KeysIn(r.Secrets[encryption.ConfigSecret][encryption.ConfigKey])
 	if err != nil {
 		return nil, err
 	}
-	for name := range maps.Keys(p.secrets) {
-		if key, found := p.localKey(name); found {
+	for name := range maps.Keys(r.Secrets) {
+		if key, found := r.localKey(name); found {
 			contents = append(contents, key)
 		}
 	}
 	write, read := encryption.Keys(status)
 	vaultType := ""
-	if kms := p.hcp.Spec.SecretEncryption.KMS; kms != nil && kms.Azure != nil {
+	if kms := r.HCP.Spec.SecretEncryption.KMS; kms != nil && kms.Azure != nil {
 		vaultType = kms.Azure.KeyVaultType
 	}
 	return encryption.Render(write, read, vaultType, encryption.ByHash(contents))
 }
 
 // localKey is the content of a key in the copy of the user's Secret.
-func (p *pass) localKey(secret string) ([]byte, bool) {
-	key, found := p.secrets[secret][hyperv1.AESCBCKeySecretKey]
+func (r *Rotation) localKey(secret string) ([]byte, bool) {
+	key, found := r.Secrets[secret][hyperv1.AESCBCKeySecretKey]
 	return key, found && len(key) > 0
 }
 
-// setEncryption tells whether everything is encrypted with the wanted key.
-func (p *pass) setEncryption(set kube.ConditionSetter) {
-	status := p.hcp.Status.SecretEncryption
+// Tell tells whether everything is encrypted with the wanted key.
+func (r *Rotation) Tell(set kube.ConditionSetter) {
+	status := r.HCP.Status.SecretEncryption
 	running := encryption.Running(status)
 	switch {
-	case p.hcp.Spec.SecretEncryption == nil:
+	case r.HCP.Spec.SecretEncryption == nil:
 		set.Remove(hyperv1.EtcdDataEncryptionUpToDate)
-	case p.unusable != nil:
-		set.False(hyperv1.EtcdDataEncryptionUpToDate, hyperv1.InvalidConfigurationReason, p.unusable.Error())
-	case running != nil && running.State == encryption.Migrating && p.migration.Problem != "":
-		set.False(hyperv1.EtcdDataEncryptionUpToDate, hyperv1.ReEncryptionFailedReason, p.migration.Problem)
+	case r.Unusable != nil:
+		set.False(hyperv1.EtcdDataEncryptionUpToDate, hyperv1.InvalidConfigurationReason, r.Unusable.Error())
+	case running != nil && running.State == encryption.Migrating && r.Migration.Problem != "":
+		set.False(hyperv1.EtcdDataEncryptionUpToDate, hyperv1.ReEncryptionFailedReason, r.Migration.Problem)
 	case running != nil:
 		set.False(hyperv1.EtcdDataEncryptionUpToDate, hyperv1.ReEncryptionInProgressReason, rotationMessages[running.State])
 	case status == nil:
@@ -183,29 +199,9 @@ func (p *pass) setEncryption(set kube.ConditionSetter) {
 	}
 }
 
+// rotationMessages say what a state of a rotation is about.
 var rotationMessages = map[string]string{
 	encryption.ReadOnlyDeploy: "every API server learns to read with the new key; the old one still writes",
 	encryption.WritePromote:   "the new key begins to write; API servers that write with the old one are ending",
 	encryption.Migrating:      "what the old key wrote is written again with the new one",
-}
-
-// endedAPIServers lets the event through that an API server is gone: a rotation waits for the last one with the former configuration.
-var endedAPIServers = predicate.Funcs{
-	CreateFunc:  func(event.CreateEvent) bool { return false },
-	UpdateFunc:  func(event.UpdateEvent) bool { return false },
-	GenericFunc: func(event.GenericEvent) bool { return false },
-	DeleteFunc:  func(e event.DeleteEvent) bool { return e.Object.GetLabels()[component.LabelApp] == apiserver.Name },
-}
-
-// inNamespace finds the control plane of an object that only shares its namespace.
-func (r *Reconciler) inNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
-	list := &hyperv1.HostedControlPlaneList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
 }

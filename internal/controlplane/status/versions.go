@@ -1,4 +1,4 @@
-package controlplane
+package status
 
 import (
 	"slices"
@@ -13,31 +13,31 @@ import (
 const historyLimit = 100
 
 // setVersions keeps the history of the management side; that of the guest is its ClusterVersion's, which the config operator reports.
-func (p *pass) setVersions() {
-	if p.release == nil || p.guest == nil {
+func (s *Status) setVersions() {
+	if s.Release == nil || s.GuestRelease == nil {
 		return
 	}
-	status, now := &p.hcp.Status, metav1.NewTime(p.Now().Truncate(1e9))
-	if image := p.hcp.Spec.ReleaseImage; status.ReleaseImage != image {
-		status.ReleaseImage, status.Version = image, p.guest.Version
+	status, now := &s.HCP.Status, metav1.NewTime(s.Now().Truncate(1e9))
+	if image := s.HCP.Spec.ReleaseImage; status.ReleaseImage != image {
+		status.ReleaseImage, status.Version = image, s.GuestRelease.Version
 		status.LastReleaseImageTransitionTime = &now
 	}
-	done := p.rolledOut()
-	p.setControlPlaneVersion(now, done)
+	done := s.rolledOut()
+	s.setControlPlaneVersion(now, done)
 }
 
-func (p *pass) rolledOut() bool {
-	return len(p.results) > 0 && !slices.ContainsFunc(p.results, func(r component.Result) bool { return !r.Ready() })
+func (s *Status) rolledOut() bool {
+	return len(s.Results) > 0 && !slices.ContainsFunc(s.Results, func(r component.Result) bool { return !r.Ready() })
 }
 
-func (p *pass) setControlPlaneVersion(now metav1.Time, done bool) {
-	desired := hyperv1.VersionRelease{Version: p.release.Version, Image: managementRelease(p.hcp)}
-	version := p.hcp.Status.ControlPlaneVersion
+func (s *Status) setControlPlaneVersion(now metav1.Time, done bool) {
+	desired := hyperv1.VersionRelease{Version: s.Release.Version, Image: s.ManagementRelease}
+	version := s.HCP.Status.ControlPlaneVersion
 	if version == nil {
 		version = &hyperv1.ControlPlaneVersionStatus{}
-		p.hcp.Status.ControlPlaneVersion = version
+		s.HCP.Status.ControlPlaneVersion = version
 	}
-	version.Desired, version.ObservedGeneration = desired, p.hcp.Generation
+	version.Desired, version.ObservedGeneration = desired, s.HCP.Generation
 	if len(version.History) == 0 || version.History[0].Image != desired.Image {
 		entry := hyperv1.ControlPlaneUpdateHistory{State: hyperv1.PartialUpdate, StartedTime: now, Version: desired.Version, Image: desired.Image}
 		version.History = append([]hyperv1.ControlPlaneUpdateHistory{entry}, version.History...)

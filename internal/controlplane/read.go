@@ -1,0 +1,61 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// readReleases reads the release of the management side and that of the hosted cluster: the same one unless the control plane has its own.
+func readReleases(ctx context.Context, c client.Client, releases release.Provider, hcp *hyperv1.HostedControlPlane) (own, guest *release.Release, err error) {
+	pull := &corev1.Secret{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.PullSecret}, pull); err != nil {
+		return nil, nil, fmt.Errorf("read the copy of the pull secret: %w", err)
+	}
+	trust := &corev1.ConfigMap{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.UserCABundle}, trust)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("read the user's trust bundle: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, releaseLimit)
+	defer cancel()
+	access := release.Access{
+		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+		Mirrors: release.ContentSources(hcp.Spec.ImageContentSources),
+	}
+	if own, err = releases.Lookup(limited, managementRelease(hcp), access); err != nil {
+		return own, nil, err
+	}
+	if managementRelease(hcp) == hcp.Spec.ReleaseImage {
+		return own, own, nil
+	}
+	guest, err = releases.Lookup(limited, hcp.Spec.ReleaseImage, access)
+	return own, guest, err
+}
+
+// configureMachines writes the configuration that every machine has.
+func configureMachines(ctx context.Context, write component.Writer) error {
+	key := &corev1.Secret{}
+	err := write.Client.Get(ctx, client.ObjectKey{Namespace: write.HCP.Namespace, Name: contract.SSHKey}, key)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the copy of the SSH key: %w", err)
+	}
+	maps, err := ignition.CoreConfigMaps(write.HCP.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]))
+	if err != nil {
+		return err
+	}
+	for _, m := range maps {
+		if err := write.Apply(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
