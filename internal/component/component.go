@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // APIServer is the component nearly everything depends on.
-const APIServer = "kube-apiserver"
+const APIServer = contract.APIServer
 
 // Labels and annotations of pods and workloads.
 const (
@@ -43,10 +44,10 @@ const (
 )
 
 // FieldManager of everything the control-plane-operator applies.
-const FieldManager = "control-plane-operator"
+const FieldManager = contract.ControlPlaneOperator
 
 // PullSecret is the copy of the user's pull secret in the control-plane namespace.
-const PullSecret = "pull-secret"
+const PullSecret = contract.PullSecret
 
 // Priority is the class of a workload; annotations of the hosted control plane replace each of them.
 type Priority string

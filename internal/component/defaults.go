@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -43,7 +44,7 @@ func Stamp(hcp *hyperv1.HostedControlPlane, settings Settings, name string, trai
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[LabelManagedBy] = "control-plane-operator"
+	labels[LabelManagedBy] = contract.ControlPlaneOperator
 	obj.SetLabels(labels)
 
 	if traits.WaitFor != "" {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Binary is the control-plane-operator inside its image; the image has no shell.
@@ -109,14 +110,14 @@ type Token struct {
 }
 
 // MachineProvider is whose token Cluster API's Azure provider exchanges at Entra; the federated credential names it.
-var MachineProvider = Token{Namespace: "kube-system", ServiceAccount: "capi-provider"}
+var MachineProvider = Token{Namespace: "kube-system", ServiceAccount: contract.ClusterAPIProvider}
 
 // AddTokenMinter adds the native side-car that keeps the token fresh, its volumes, and the token's mount on every container.
 func AddTokenMinter(spec *corev1.PodSpec, image string, token Token) {
 	addVolumes(spec,
 		corev1.Volume{Name: cloudTokenVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-		SecretVolume("token-minter-kubeconfig", token.Kubeconfig))
+		SecretVolume(contract.TokenMinterKubeconfig, token.Kubeconfig))
 	for i := range spec.Containers {
 		spec.Containers[i].VolumeMounts = append(spec.Containers[i].VolumeMounts,
 			corev1.VolumeMount{Name: cloudTokenVolume, MountPath: CloudTokenDir, ReadOnly: true})
@@ -142,7 +143,7 @@ func TokenMinter(image string, token Token) corev1.Container {
 			Exec: &corev1.ExecAction{Command: []string{Binary, "token-minter", "--check", "--token-file=" + CloudTokenFile}}}},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: cloudTokenVolume, MountPath: CloudTokenDir},
-			{Name: "token-minter-kubeconfig", MountPath: "/etc/kubernetes/token-minter", ReadOnly: true}},
+			{Name: contract.TokenMinterKubeconfig, MountPath: "/etc/kubernetes/token-minter", ReadOnly: true}},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/encryption"
@@ -59,7 +60,7 @@ func TestEncryptionKeyThatIsMissing(t *testing.T) {
 	// Nothing else waits for the key.
 	f.get(&appsv1.StatefulSet{}, "etcd")
 	f.get(&appsv1.Deployment{}, "kube-scheduler")
-	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: component.APIServer}, &appsv1.Deployment{})
+	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: contract.APIServer}, &appsv1.Deployment{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the API server starts without its key, and would write clear text: %v", err)
 	}
@@ -75,7 +76,7 @@ func TestEncryptionKeyRotation(t *testing.T) {
 	f.pass()
 	f.condition(hyperv1.EtcdDataEncryptionUpToDate, metav1.ConditionTrue, hyperv1.AsExpectedReason)
 	server := &appsv1.Deployment{}
-	f.get(server, component.APIServer)
+	f.get(server, contract.APIServer)
 	if !slices.Contains(server.Spec.Template.Spec.Containers[0].Command, "--encryption-provider-config=/etc/kubernetes/config/secret-encryption/config.yaml") {
 		t.Error("the API server is not told where its encryption configuration is")
 	}
@@ -97,7 +98,7 @@ func TestEncryptionKeyRotation(t *testing.T) {
 	f.pass()
 	f.rotation(encryption.WritePromote, 2)
 
-	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ending", Namespace: f.hcp.Namespace, Labels: map[string]string{component.LabelApp: component.APIServer}},
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ending", Namespace: f.hcp.Namespace, Labels: map[string]string{component.LabelApp: contract.APIServer}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	f.create(old)
 	f.roll()

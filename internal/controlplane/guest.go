@@ -45,9 +45,9 @@ func (g *grants) done(id types.UID, now time.Time) {
 // endAPIServer stops the API server at once. Its long goodbye to its clients is for rollouts: here the machines are gone, and a pod
 // that was asked to end cannot be asked to hurry, so its owners are taken away first, and leave it.
 func (r *Reconciler) endAPIServer(ctx context.Context, namespace string) error {
-	inside, itself := client.InNamespace(namespace), client.MatchingLabels{component.LabelApp: component.APIServer}
+	inside, itself := client.InNamespace(namespace), client.MatchingLabels{component.LabelApp: contract.APIServer}
 	leave := client.PropagationPolicy(metav1.DeletePropagationOrphan)
-	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: component.APIServer, Namespace: namespace}}
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: contract.APIServer, Namespace: namespace}}
 	if err := kube.DeleteIfExists(ctx, r.Client, owner, leave); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -59,7 +59,7 @@ func TestInitializedWhateverElseFails(t *testing.T) {
 
 	// The API server goes away: that it served stays true.
 	server := &appsv1.Deployment{}
-	f.get(server, component.APIServer)
+	f.get(server, contract.APIServer)
 	server.Status = appsv1.DeploymentStatus{ObservedGeneration: server.Generation,
 		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse}}}
 	if err := f.client.Status().Update(ctx, server); err != nil {

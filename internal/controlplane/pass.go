@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/endpoints"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/keys"
@@ -127,7 +128,7 @@ func (p *pass) observeRest(ctx context.Context) error {
 
 // grantAccess writes into the guest what must be there before anybody else can work in it.
 func (p *pass) grantAccess(ctx context.Context) error {
-	if !p.results.Available(component.APIServer) || !p.granted.due(p.hcp.UID, p.Now()) {
+	if !p.results.Available(contract.APIServer) || !p.granted.due(p.hcp.UID, p.Now()) {
 		return nil
 	}
 	before, known := p.hcp.DeepCopy(), p.status()
@@ -145,7 +146,7 @@ func (p *pass) grantAccess(ctx context.Context) error {
 
 // probe asks the published API server, once there is one, for its health.
 func (p *pass) probe(ctx context.Context) {
-	if !p.results.Available(component.APIServer) || !p.endpoints.APIServer.Known() {
+	if !p.results.Available(contract.APIServer) || !p.endpoints.APIServer.Known() {
 		return
 	}
 	p.probed = endpoints.Ask(ctx, p.Probe, p.endpoints.APIServer, p.keys.Secrets, p.hcp.Status.Ready)

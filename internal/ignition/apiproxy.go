@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/coreos/ignition/v2/config/v3_4/types"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Addresses of the API server as nodes and pods of a hosted cluster see it.
 const (
-	DefaultAdvertiseAddress = "172.20.0.1"
+	DefaultAdvertiseAddress = contract.DefaultAdvertiseAddress
 	DefaultAdvertisePort    = 6443
 	// APIProxyConfigName is the machine config of the node-local proxy.
 	APIProxyConfigName = "20-apiserver-haproxy"

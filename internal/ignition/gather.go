@@ -11,23 +11,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// Objects of the control-plane namespace that a node's configuration is made of.
-const (
-	bootstrapKubeconfigSecret = "bootstrap-kubeconfig"
-	pullSecretName            = "pull-secret"
-	kubeletClientCAConfigMap  = "kubelet-client-ca"
-	cloudConfigMap            = "azure-cloud-config"
-	cloudConfigKey            = "cloud.conf"
-	userCAConfigMap           = "user-ca-bundle"
-	certificateAuthorityKey   = "ca.crt"
-)
+// bootstrapKubeconfigSecret is a Secret of the control-plane namespace that a node's configuration is made of, beside those of contract.
+const bootstrapKubeconfigSecret = "bootstrap-kubeconfig"
 
 // sources are the names whose change rebuilds every payload.
 var sources = map[string]bool{
-	bootstrapKubeconfigSecret: true, pullSecretName: true, kubeletClientCAConfigMap: true, cloudConfigMap: true, userCAConfigMap: true,
+	bootstrapKubeconfigSecret: true, contract.PullSecret: true, contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true,
 }
 
 var errNoControlPlane = errors.New("the namespace has no HostedControlPlane yet")
@@ -81,7 +74,7 @@ func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error
 		into      *[]byte
 	}{
 		{bootstrapKubeconfigSecret, hyperv1.KubeconfigKey, &input.BootstrapKubeconfig},
-		{pullSecretName, hyperv1.PullSecretKey, &input.PullSecret},
+		{contract.PullSecret, hyperv1.PullSecretKey, &input.PullSecret},
 	} {
 		secret := &corev1.Secret{}
 		if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: wanted.name}, secret); err != nil {
@@ -96,12 +89,12 @@ func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error
 }
 
 func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *Input) error {
-	authority, err := r.configMapKey(ctx, kubeletClientCAConfigMap, certificateAuthorityKey)
+	authority, err := r.configMapKey(ctx, contract.KubeletClientCA, contract.CAKey)
 	if err != nil {
 		return err
 	}
 	input.KubeletClientCA = []byte(authority)
-	cloud, err := r.configMapKey(ctx, cloudConfigMap, cloudConfigKey)
+	cloud, err := r.configMapKey(ctx, contract.CloudConfig, contract.CloudConfigKey)
 	if apierrors.IsNotFound(err) {
 		return errCloudConfigPending
 	}
@@ -109,7 +102,7 @@ func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *Input) er
 		return err
 	}
 	input.CloudConfig = []byte(cloud)
-	input.TrustBundle, err = r.configMapKey(ctx, userCAConfigMap, hyperv1.TrustBundleKey)
+	input.TrustBundle, err = r.configMapKey(ctx, contract.UserCABundle, hyperv1.TrustBundleKey)
 	return client.IgnoreNotFound(err)
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"k8s.io/utils/lru"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -40,7 +42,7 @@ type Authority struct {
 // Authorities of a control plane, as far as a component of ours uses them.
 func Authorities() []Authority {
 	openshift := func(cn, secret string) Authority {
-		return Authority{Secret: secret, CN: cn, OU: "openshift", CertKey: "ca.crt", KeyKey: "ca.key"}
+		return Authority{Secret: secret, CN: cn, OU: "openshift", CertKey: contract.CAKey, KeyKey: "ca.key"}
 	}
 	konnectivity := openshift("konnectivity-signer", "konnectivity-signer")
 	konnectivity.OU = "kubernetes"

@@ -1,5 +1,9 @@
 package pki
 
+import (
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+)
+
 // Names of what Azure's webhook for pods runs with; see the component kube-apiserver.
 const (
 	WebhookServing    = "azure-workload-identity-webhook-serving-cert"
@@ -14,7 +18,7 @@ const IngressServing = "ingress-crt"
 func guestServiceLeaves(p Params) []Leaf {
 	leaves := []Leaf{
 		{Secret: WebhookServing, Signer: RootCA, CN: "127.0.0.1", Usages: both, Hosts: []string{"127.0.0.1"}},
-		serviceAccountClient(WebhookClient, "openshift-authentication", "azure-workload-identity-webhook"),
+		serviceAccountClient(WebhookClient, "openshift-authentication", contract.WorkloadIdentityWebhook),
 	}
 	if p.AppsDomain != "" {
 		leaves = append(leaves, Leaf{Secret: IngressServing, Signer: RootCA, CN: "openshift-ingress", Orgs: []string{"openshift"}, Usages: both,

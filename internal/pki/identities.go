@@ -1,5 +1,9 @@
 package pki
 
+import (
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+)
+
 // Identity is a service account of the guest as which a program of the control plane works there, with rights of its own: programs
 // that look at what guests write hold no more.
 type Identity struct {
@@ -22,7 +26,7 @@ var (
 	}
 	CloudControllerManager = Identity{
 		Kubeconfig: "azure-cloud-controller-manager-service-account-kubeconfig", certificate: "azure-cloud-controller-manager-client",
-		Namespace: "openshift-cloud-controller-manager", Name: "cloud-controller-manager",
+		Namespace: "openshift-cloud-controller-manager", Name: contract.CloudControllerManager,
 	}
 )
 

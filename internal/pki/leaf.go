@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Leaf is one certificate of a component.
@@ -62,14 +64,14 @@ func EnsureLeavesOf(have Secrets, signers []Authority, leaves []Leaf, policy Pol
 		certKey, keyKey := l.keys()
 		data, cross := have[l.Secret], have[a.Secret][CrossKey]
 		if cert, _, err := parsePair(data[certKey], data[keyKey]); err == nil &&
-			bytes.Equal(data["ca.crt"], caPEM) && bytes.Equal(chainOf(data[certKey]), cross) && current(cert, ca, l, policy, now) {
+			bytes.Equal(data[contract.CAKey], caPEM) && bytes.Equal(chainOf(data[certKey]), cross) && current(cert, ca, l, policy, now) {
 			return "", nil, nil
 		}
 		cert, key, err := sign(l.template(policy, now, ca), ca, caKey)
 		if err != nil {
 			return "", nil, fmt.Errorf("certificate %s: %w", l.Secret, err)
 		}
-		return l.Secret, map[string][]byte{certKey: append(cert, cross...), keyKey: key, "ca.crt": caPEM}, nil
+		return l.Secret, map[string][]byte{certKey: append(cert, cross...), keyKey: key, contract.CAKey: caPEM}, nil
 	})
 }
 

@@ -13,22 +13,24 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // bundles names the authorities in each ConfigMap.
 var bundles = map[string][]string{
-	"root-ca":                {RootCA},
-	"etcd-ca":                {EtcdSigner},
-	"etcd-metrics-ca":        {EtcdMetricsSigner},
-	"konnectivity-ca-bundle": {KonnectivitySigner},
-	"aggregator-client-ca":   {AggregatorSigner},
-	clientCA:                 {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner},
+	"root-ca":                     {RootCA},
+	"etcd-ca":                     {EtcdSigner},
+	"etcd-metrics-ca":             {EtcdMetricsSigner},
+	contract.KonnectivityCABundle: {KonnectivitySigner},
+	contract.AggregatorClientCA:   {AggregatorSigner},
+	clientCA:                      {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner},
 	// What kubelets trust in clients, and what the API server trusts in kubelets.
-	"kubelet-client-ca": {KubeletClientSigner, CSRSigner},
-	"kubelet-ca":        {CSRSigner},
+	contract.KubeletClientCA: {KubeletClientSigner, CSRSigner},
+	contract.KubeletCA:       {CSRSigner},
 }
 
-const clientCA = "client-ca"
+const clientCA = contract.ClientCA
 
 // Bundles are the ConfigMaps with trusted authorities, predecessors among them, by name, for key ca.crt; one whose authorities are not all there yet is left
 // out. extraClientCA, PEM, joins client-ca.
@@ -101,7 +103,7 @@ func (k Kubeconfig) Scope() string {
 // KeyName is the Secret's key of the kubeconfig.
 func (k Kubeconfig) KeyName() string {
 	if k.Key == "" {
-		return "kubeconfig"
+		return contract.KubeconfigKey
 	}
 	return k.Key
 }
@@ -115,7 +117,7 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 		{Secret: "kube-scheduler-kubeconfig", Server: serviceURL, Client: "kube-scheduler-client"},
 		{Secret: "kube-controller-manager-kubeconfig", Server: serviceURL, Client: "kube-controller-manager"},
 		{Secret: WebhookKubeconfig, Server: localURL, Client: WebhookClient},
-		{Secret: infraID + "-kubeconfig", Key: "value", Server: serviceURL, Client: "system-admin-client"},
+		{Secret: infraID + "-kubeconfig", Key: contract.ValueKey, Server: serviceURL, Client: "system-admin-client"},
 	}
 	list = append(list, identityKubeconfigs(serviceURL)...)
 	if externalURL != "" {
@@ -128,7 +130,7 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 
 // Complete tells whether have carries what the kubeconfig embeds.
 func (k Kubeconfig) Complete(have Secrets) bool {
-	return len(have[RootCA]["ca.crt"]) > 0 && len(have[k.Client]["tls.key"]) > 0
+	return len(have[RootCA][contract.CAKey]) > 0 && len(have[k.Client]["tls.key"]) > 0
 }
 
 // Render writes the kubeconfig with the root CA and the client certificate embedded.
@@ -149,15 +151,15 @@ func (k Kubeconfig) Render(have Secrets) ([]byte, error) {
 }
 
 // ServiceAccountSecret holds the key pair that signs service account tokens.
-const ServiceAccountSecret = "sa-signing-key"
+const ServiceAccountSecret = contract.SigningKey
 
 // EnsureServiceAccountKey returns the pair to write, or nil when have carries a usable one: a key the user supplied stays.
 func EnsureServiceAccountKey(have map[string][]byte) (map[string][]byte, error) {
-	if _, err := ParsePrivateKey(have["service-account.key"]); err == nil && len(have["service-account.pub"]) > 0 {
+	if _, err := ParsePrivateKey(have[contract.SigningPrivateKey]); err == nil && len(have[contract.SigningPublicKey]) > 0 {
 		return nil, nil
 	}
-	if len(have["service-account.key"]) > 0 {
-		if _, err := ParsePrivateKey(have["service-account.key"]); err != nil {
+	if len(have[contract.SigningPrivateKey]) > 0 {
+		if _, err := ParsePrivateKey(have[contract.SigningPrivateKey]); err != nil {
 			return nil, fmt.Errorf("Secret %s holds an unusable key; supply a PEM RSA private key: %w", ServiceAccountSecret, err)
 		}
 	}
@@ -170,8 +172,8 @@ func EnsureServiceAccountKey(have map[string][]byte) (map[string][]byte, error) 
 		return nil, fmt.Errorf("encode service account public key: %w", err)
 	}
 	return map[string][]byte{
-		"service-account.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
-		"service-account.pub": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
+		contract.SigningPrivateKey: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
+		contract.SigningPublicKey:  pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
 	}, nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Policy is how long certificates live.
@@ -27,7 +29,7 @@ func DefaultPolicy() Policy {
 // CERTIFICATE_VALIDITY the life of a certificate, CERTIFICATE_RENEWAL the fraction of it that must remain.
 func PolicyFromEnvironment(env func(string) string) (Policy, error) {
 	policy := DefaultPolicy()
-	if text := env("CERT_ROTATION_SCALE"); text != "" {
+	if text := env(contract.CertificateScale); text != "" {
 		scale, err := time.ParseDuration(text)
 		if err != nil || scale <= 0 || scale > day {
 			return policy, fmt.Errorf("CERT_ROTATION_SCALE=%q is not a duration above 0 and up to 24h", text)

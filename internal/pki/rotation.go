@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Keys of an authority's Secret that exist once it has had a predecessor.
@@ -159,7 +161,7 @@ func (a Authority) pruned(data map[string][]byte, policy Policy, now time.Time) 
 func (a Authority) lost(have Secrets) []*x509.Certificate {
 	var found []*x509.Certificate
 	for _, name := range have.Names() {
-		for _, cert := range certificates(have[name]["ca.crt"]) {
+		for _, cert := range certificates(have[name][contract.CAKey]) {
 			known := slices.ContainsFunc(found, cert.Equal)
 			if name != a.Secret && cert.IsCA && cert.Subject.CommonName == a.CN && !known {
 				found = append(found, cert)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Params are the facts the certificates' names depend on. An endpoint that is not known yet is empty: the certificates that
@@ -47,7 +49,7 @@ func Leaves(p Params) ([]Leaf, error) {
 			Orgs: []string{"kubernetes"}, Usages: server, Hosts: append(service(p, "konnectivity-server"), p.KonnectivityHost)})
 	}
 	if p.IgnitionHost != "" {
-		leaves = append(leaves, Leaf{Secret: "ignition-server", Signer: IgnitionCA, CN: "ignition-server",
+		leaves = append(leaves, Leaf{Secret: contract.IgnitionServer, Signer: IgnitionCA, CN: "ignition-server",
 			Orgs: []string{"openshift"}, Usages: both, Hosts: []string{p.IgnitionHost}})
 	}
 	return leaves, nil
@@ -81,10 +83,10 @@ func clientLeaves() []Leaf {
 
 func internalLeaves(p Params) []Leaf {
 	discovery := []string{"*.etcd-discovery." + p.Namespace + ".svc", "*.etcd-discovery." + p.Namespace + ".svc.cluster.local"}
-	etcdHosts := append(service(p, "etcd-client"), "localhost")
+	etcdHosts := append(service(p, contract.EtcdClientService), "localhost")
 	return []Leaf{
 		{Secret: "kas-server-private-crt", Signer: RootCA, CN: "kubernetes-private", Orgs: []string{"kubernetes"}, Usages: server,
-			Hosts: service(p, "kube-apiserver")},
+			Hosts: service(p, contract.APIServer)},
 		{Secret: "etcd-server-tls", Signer: EtcdSigner, CN: "etcd-server", Orgs: []string{"kubernetes"}, Usages: both,
 			Hosts: append(etcdHosts, discovery...), CertKey: "server.crt", KeyKey: "server.key"},
 		{Secret: "etcd-peer-tls", Signer: EtcdSigner, CN: "etcd-discovery", Orgs: []string{"kubernetes"}, Usages: both,
@@ -92,9 +94,9 @@ func internalLeaves(p Params) []Leaf {
 		{Secret: "konnectivity-server", Signer: KonnectivitySigner, CN: "konnectivity-server-local", Orgs: []string{"kubernetes"}, Usages: server,
 			Hosts: append(service(p, "konnectivity-server-local"), "localhost", "127.0.0.1")},
 		{Secret: "kcm-server", Signer: RootCA, CN: "kube-controller-manager", Orgs: []string{"openshift"}, Usages: both,
-			Hosts: append(service(p, "kube-controller-manager"), "localhost")},
+			Hosts: append(service(p, contract.ControllerManager), "localhost")},
 		{Secret: "scheduler-server", Signer: RootCA, CN: "kube-scheduler", Orgs: []string{"openshift"}, Usages: both,
-			Hosts: append(service(p, "kube-scheduler"), "localhost")},
+			Hosts: append(service(p, contract.Scheduler), "localhost")},
 	}
 }
 

@@ -13,15 +13,13 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // Name of the component and its Deployment.
-const Name = component.APIServer
-
-// DefaultAdvertiseAddress is where nodes find the API: their own proxy answers there.
-const DefaultAdvertiseAddress = "172.20.0.1"
+const Name = contract.APIServer
 
 const (
 	certDir   = "/etc/kubernetes/certs"
@@ -52,7 +50,7 @@ func Component() component.Component {
 	return component.Component{
 		Name:      Name,
 		ImageKeys: []string{"hyperkube", "apiserver-network-proxy"},
-		DependsOn: []string{"etcd"},
+		DependsOn: []string{contract.Etcd},
 		Traits:    traits,
 		Reloads:   reloads,
 		Objects:   objects,
@@ -64,7 +62,7 @@ func AdvertiseAddress(hcp *hyperv1.HostedControlPlane) string {
 	if n := hcp.Spec.Networking.APIServer; n != nil && n.AdvertiseAddress != nil && *n.AdvertiseAddress != "" {
 		return *n.AdvertiseAddress
 	}
-	return DefaultAdvertiseAddress
+	return contract.DefaultAdvertiseAddress
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
@@ -111,9 +109,9 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				cert("server", "kas-server-crt"), cert("server-private", "kas-server-private-crt"),
 				cert("kubelet-client", "kas-kubelet-client-crt"), cert("aggregator", "kas-aggregator-crt"),
 				cert("etcd-client", component.EtcdClientSecret), cert(tunnelClientVolume, "konnectivity-client"),
-				cert("service-account-key", "sa-signing-key"),
-				bundle("client-ca", "client-ca"), bundle("etcd-ca", component.EtcdCAConfigMap), bundle("kubelet-ca", "kubelet-ca"),
-				bundle("aggregator-ca", "aggregator-client-ca"), bundle(tunnelCAVolume, "konnectivity-ca-bundle"),
+				cert("service-account-key", contract.SigningKey),
+				bundle("client-ca", contract.ClientCA), bundle("etcd-ca", component.EtcdCAConfigMap), bundle("kubelet-ca", contract.KubeletCA),
+				bundle("aggregator-ca", contract.AggregatorClientCA), bundle(tunnelCAVolume, contract.KonnectivityCABundle),
 				bundle("egress", egressConfigMap), bundle("audit-policy", auditConfigMap),
 				component.EmptyDirVolume(auditVolume),
 				cert("konnectivity-server", "konnectivity-server"), cert("konnectivity-cluster", "konnectivity-cluster"),

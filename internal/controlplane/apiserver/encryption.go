@@ -8,6 +8,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 )
 
@@ -20,7 +21,6 @@ var KMSAccount = component.Token{Namespace: "kube-system", ServiceAccount: "kms-
 const (
 	encryptionDir    = configDir + "/secret-encryption"
 	localKubeconfig  = "localhost-kubeconfig"
-	kmsConfigSecret  = "azure-kms-config"
 	kmsSocketsVolume = "kms-sockets"
 	kmsTokenVolume   = "cloud-token"
 	kmsHealthPort    = 8787
@@ -70,7 +70,7 @@ func addKMS(ctx *component.Context, pod *corev1.PodSpec) {
 	side := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: providers, Volumes: []corev1.Volume{
 		component.EmptyDirVolume(kmsSocketsVolume),
 		{Name: "kms-config", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: kmsConfigSecret, Items: []corev1.KeyToPath{{Key: "cloud.conf", Path: "azure.json"}}}}},
+			SecretName: contract.KMSConfig, Items: []corev1.KeyToPath{{Key: contract.CloudConfigKey, Path: "azure.json"}}}}},
 	}}}
 	if ctx.Settings.Cloud != nil {
 		ctx.Settings.Cloud(&side)
@@ -121,9 +121,9 @@ func kmsProvider(ctx *component.Context, role string, key *hyperv1.AzureKMSKey, 
 	}
 	if identity := workloadIdentity(ctx.HCP); identity != nil {
 		c.Env = []corev1.EnvVar{
-			{Name: "AZURE_CLIENT_ID", Value: string(identity.ClientID)},
-			{Name: "AZURE_TENANT_ID", Value: ctx.HCP.Spec.Platform.Azure.TenantID},
-			{Name: "AZURE_FEDERATED_TOKEN_FILE", Value: component.CloudTokenFile}}
+			{Name: contract.AzureClientID, Value: string(identity.ClientID)},
+			{Name: contract.AzureTenantID, Value: ctx.HCP.Spec.Platform.Azure.TenantID},
+			{Name: contract.AzureFederatedTokenFile, Value: component.CloudTokenFile}}
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: kmsTokenVolume, MountPath: component.CloudTokenDir, ReadOnly: true})
 	}
 	return c
@@ -135,7 +135,7 @@ func kmsTokenMinter(ctx *component.Context) corev1.Container {
 	c := component.TokenMinter(ctx.Settings.Image, KMSAccount)
 	c.Name, c.RestartPolicy, c.StartupProbe = "azure-kms-token-minter", nil, nil
 	for i, mount := range c.VolumeMounts {
-		if mount.Name == "token-minter-kubeconfig" {
+		if mount.Name == contract.TokenMinterKubeconfig {
 			c.VolumeMounts[i].Name = localKubeconfig
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // serving are the user's serving certificates; objects has refused what cannot be read.
@@ -50,7 +51,7 @@ func mountNamed(certificates []clusterconfig.NamedCertificate, pod *corev1.PodSp
 func reloads(ctx *component.Context) []string {
 	names := []string{
 		"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt", component.EtcdClientSecret,
-		"client-ca", "aggregator-client-ca",
+		contract.ClientCA, contract.AggregatorClientCA,
 	}
 	for _, c := range serving(ctx) {
 		names = append(names, c.ServingCertificate.Name)

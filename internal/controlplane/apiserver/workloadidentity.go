@@ -5,13 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 const (
-	webhookName = "azure-workload-identity-webhook"
+	webhookName = contract.WorkloadIdentityWebhook
 	// podTokenAudience is what federated credentials for workloads expect, unlike those of the control plane.
-	podTokenAudience = "api://AzureADTokenExchange"
+	podTokenAudience = contract.CloudTokenAudience
 
 	webhookHealthPort, webhookMetricsPort = 9440, 9441
 )
@@ -41,7 +42,7 @@ func workloadIdentityWebhook(ctx *component.Context) corev1.Container {
 			"--kubeconfig=/etc/kubernetes/webhook/kubeconfig/kubeconfig",
 			"--webhook-cert-dir=/etc/kubernetes/webhook/server", "--disable-cert-rotation", "--tls-min-version=1.2",
 			"--health-addr=:9440", "--metrics-addr=:9441", "--log-level=info"},
-		Env: []corev1.EnvVar{{Name: "AZURE_TENANT_ID", Value: azure.TenantID}, {Name: "AZURE_ENVIRONMENT", Value: azure.Cloud}},
+		Env: []corev1.EnvVar{{Name: contract.AzureTenantID, Value: azure.TenantID}, {Name: "AZURE_ENVIRONMENT", Value: azure.Cloud}},
 		Ports: []corev1.ContainerPort{
 			{Name: "webhook-health", ContainerPort: webhookHealthPort, Protocol: corev1.ProtocolTCP},
 			{Name: "webhook-metrics", ContainerPort: webhookMetricsPort, Protocol: corev1.ProtocolTCP},

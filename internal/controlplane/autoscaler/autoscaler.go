@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Name of the component, its Deployment and its payload image.
@@ -27,7 +28,7 @@ func Component() component.Component {
 		Name:      Name,
 		ImageKeys: []string{Name},
 		Optional:  true,
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		Enabled: func(ctx *component.Context) bool {
 			_, disabled := ctx.HCP.Annotations[hyperv1.DisableMachineManagementAnnotation]
 			return !disabled
@@ -72,7 +73,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				Name: Name, Image: image,
 				Command: append([]string{"/usr/bin/cluster-autoscaler"}, Args(ctx.HCP)...),
 				// The namespace where it looks for node groups and keeps its lease.
-				Env: []corev1.EnvVar{{Name: "CAPI_GROUP", Value: "cluster.x-k8s.io"}, {Name: "MY_NAMESPACE", ValueFrom: &corev1.EnvVarSource{
+				Env: []corev1.EnvVar{{Name: "CAPI_GROUP", Value: "cluster.x-k8s.io"}, {Name: contract.PodNamespace, ValueFrom: &corev1.EnvVarSource{
 					FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}}},
 				Ports:         []corev1.ContainerPort{{Name: "metrics", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
 				Resources:     component.Requests("10m", "60Mi"),
@@ -88,7 +89,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 // targetKubeconfig is Cluster API's kubeconfig of the hosted cluster.
 func targetKubeconfig(infraID string) corev1.Volume {
 	volume := component.SecretVolume("target-kubeconfig", infraID+"-kubeconfig")
-	volume.Secret.Items = []corev1.KeyToPath{{Key: "value", Path: "target-kubeconfig"}}
+	volume.Secret.Items = []corev1.KeyToPath{{Key: contract.ValueKey, Path: "target-kubeconfig"}}
 	volume.Secret.DefaultMode = ptr.To[int32](0o640)
 	return volume
 }

@@ -9,6 +9,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
@@ -17,8 +18,8 @@ import (
 const Name = "azure-cloud-controller-manager"
 
 const (
-	configName = "azure-cloud-config"
-	configKey  = "cloud.conf"
+	configName = contract.CloudConfig
+	configKey  = contract.CloudConfigKey
 	kubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
 )
 
@@ -30,7 +31,7 @@ func Component() component.Component {
 	return component.Component{
 		Name:      Name,
 		ImageKeys: []string{Name},
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		Enabled:   func(ctx *component.Context) bool { return ctx.HCP.Spec.Platform.Azure != nil },
 		// Two of them would undo each other's load balancers while a lease changes hands.
 		Traits:  component.Traits{ReachesCloud: true, Recreate: true},
@@ -68,7 +69,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", access.CloudControllerAccess)},
 			Containers: []corev1.Container{{
-				Name: "cloud-controller-manager", Image: ctx.Image(Name),
+				Name: contract.CloudControllerManager, Image: ctx.Image(Name),
 				Command:      append([]string{"/bin/azure-cloud-controller-manager"}, Args(ctx)...),
 				Resources:    component.Requests("75m", "60Mi"),
 				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig"), component.Mount("cloud-config:/etc/cloud")},

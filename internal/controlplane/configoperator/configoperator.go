@@ -10,18 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // Name of the component and its Deployment.
-const Name = "hosted-cluster-config-operator"
+const Name = contract.ConfigOperator
 
 // Component is the hosted-cluster-config-operator; agents in the guest dial the published konnectivity endpoint.
 func Component(endpoints publish.Endpoints) component.Component {
 	return component.Component{
 		Name:      Name,
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		// It reads release payloads from the registry.
 		Traits: component.Traits{ManagementAccess: true, ReachesCloud: true, Recreate: true},
 		Objects: func(ctx *component.Context) ([]client.Object, error) {

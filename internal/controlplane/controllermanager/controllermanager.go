@@ -13,10 +13,11 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Name of the component and its Deployment.
-const Name = "kube-controller-manager"
+const Name = contract.ControllerManager
 
 const (
 	port       = 10257
@@ -28,7 +29,7 @@ func Component() component.Component {
 	return component.Component{
 		Name:      Name,
 		ImageKeys: []string{"hyperkube"},
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
 		Reloads:   component.Names("kcm-server", "cluster-signer-ca"),
 		Objects: func(ctx *component.Context) ([]client.Object, error) {
@@ -58,7 +59,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 			Volumes: []corev1.Volume{
 				component.SecretVolume("kubeconfig", "kube-controller-manager-kubeconfig"), component.SecretVolume("server", "kcm-server"),
 				component.SecretVolume("signer", "cluster-signer-ca"), component.ConfigMapVolume("root-ca", component.RootCAConfigMap),
-				component.SecretVolume("service-account-key", "sa-signing-key"),
+				component.SecretVolume("service-account-key", contract.SigningKey),
 			},
 		}}},
 	}

@@ -15,13 +15,14 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Name of the component, its StatefulSet and its pods' prefix.
-const Name = "etcd"
+const Name = contract.Etcd
 
 const (
-	clientService    = "etcd-client"
+	clientService    = contract.EtcdClientService
 	discoveryService = "etcd-discovery"
 
 	clientPort  = 2379

@@ -12,6 +12,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -24,7 +25,6 @@ const (
 	snapshotSecret = "etcd-snapshot"
 	snapshotKey    = "url"
 	snapshotDir    = "/etc/etcd/snapshot"
-	userCABundle   = "user-ca-bundle"
 	userCADir      = "/etc/etcd/user-ca"
 )
 
@@ -56,7 +56,7 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 	if ctx.Settings.Cloud != nil {
 		ctx.Settings.Cloud(template)
 	}
-	trust := component.ConfigMapVolume("user-ca", userCABundle)
+	trust := component.ConfigMapVolume("user-ca", contract.UserCABundle)
 	trust.ConfigMap.Optional = ptr.To(true)
 	pod.InitContainers = append(pod.InitContainers, template.Spec.InitContainers...)
 	pod.Volumes = append(append(pod.Volumes, template.Spec.Volumes...), component.SecretVolume("snapshot", snapshotSecret), trust)
@@ -84,7 +84,7 @@ func restorer(ctx *component.Context) corev1.Container {
 // reloads: etcd reads its certificates for every connection, and its authorities once, which authorityAnnotation stands for. What a
 // restore needs is over when etcd runs.
 func reloads(*component.Context) []string {
-	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, snapshotSecret, userCABundle, proxyenv.TrustBundleName, begunConfigMap}
+	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, snapshotSecret, contract.UserCABundle, proxyenv.TrustBundleName, begunConfigMap}
 }
 
 // authorityAnnotation on the pods restarts them when the authorities they have read do not accept the present certificates any more, or
@@ -93,6 +93,6 @@ const authorityAnnotation = "hypershift.openshift.io/etcd-authority-hash"
 
 func stampAuthority(ctx *component.Context, template *corev1.PodTemplateSpec) {
 	data, _ := ctx.Inputs.Data("Secret", pki.EtcdSigner)
-	sum := sha256.Sum256(pki.Anchor(data, "ca.crt"))
+	sum := sha256.Sum256(pki.Anchor(data, contract.CAKey))
 	template.Annotations = map[string]string{authorityAnnotation: hex.EncodeToString(sum[:])[:16]}
 }

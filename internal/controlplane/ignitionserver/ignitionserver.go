@@ -9,11 +9,12 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // Name of the component, its Deployment and its serving certificate's Secret.
-const Name = "ignition-server"
+const Name = contract.IgnitionServer
 
 const certDir = "/var/run/secrets/ignition/serving-cert"
 

@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 )
 
@@ -30,7 +31,7 @@ var Account = component.Token{Namespace: "openshift-ingress-operator", ServiceAc
 func Component() component.Component {
 	return component.Component{
 		Name:      Name,
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		Enabled:   enabled,
 		// Its container talks to the management API, and to Azure.
 		Traits:  component.Traits{ManagementAccess: true, ReachesCloud: true, Recreate: true, WaitFor: component.WaitForAPIServer},

@@ -9,18 +9,19 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // Name of the component and its Deployment.
-const Name = "machine-approver"
+const Name = contract.MachineApprover
 
 // Component is the machine approver of the control-plane-operator's image.
 func Component() component.Component {
 	return component.Component{
 		Name:      Name,
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		Enabled: func(ctx *component.Context) bool {
 			_, disabled := ctx.HCP.Annotations[hyperv1.DisableMachineManagementAnnotation]
 			return !disabled
@@ -40,7 +41,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 			InitContainers: []corev1.Container{component.AccessProber(ctx.Settings.Image, "kubeconfig", access.MachineApproverAccess)},
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Settings.Image,
-				Command: []string{component.Binary, "machine-approver",
+				Command: []string{component.Binary, Name,
 					"--namespace=" + ctx.Namespace(), "--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig"},
 				Resources:    component.Requests("10m", "50Mi"),
 				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},

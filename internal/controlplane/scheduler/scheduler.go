@@ -12,10 +12,11 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Name of the component, its Deployment and its ConfigMap.
-const Name = "kube-scheduler"
+const Name = contract.Scheduler
 
 const (
 	port       = 10259
@@ -27,7 +28,7 @@ func Component() component.Component {
 	return component.Component{
 		Name:      Name,
 		ImageKeys: []string{"hyperkube"},
-		DependsOn: []string{component.APIServer},
+		DependsOn: []string{contract.APIServer},
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
 		Reloads:   component.Names("scheduler-server"),
 		Objects:   objects,

@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
@@ -54,7 +55,7 @@ func (s *Status) optional(name string) bool {
 
 func (s *Status) setEtcd(set kube.ConditionSetter) {
 	if s.HCP.Spec.Etcd.ManagementType == hyperv1.Unmanaged {
-		setUnmanagedEtcd(set, s.Results.Of(component.APIServer).Available)
+		setUnmanagedEtcd(set, s.Results.Of(contract.APIServer).Available)
 		return
 	}
 	switch available := s.Results.Of(etcd.Name).Available; {
@@ -93,12 +94,12 @@ func (s *Status) setRestored(set kube.ConditionSetter) {
 }
 
 func (s *Status) setAPIServer(set kube.ConditionSetter) {
-	available := s.Results.Of(component.APIServer).Available
+	available := s.Results.Of(contract.APIServer).Available
 	switch {
 	case available.Type == "" || available.Reason == hyperv1.NotFoundReason:
 		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.NotFoundReason, "the kube-apiserver Deployment is not there yet")
 	case available.Status != metav1.ConditionTrue:
-		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, s.withTrouble(component.APIServer, available.Message))
+		set.False(hyperv1.KubeAPIServerAvailable, hyperv1.WaitingForAvailableReason, s.withTrouble(contract.APIServer, available.Message))
 	default:
 		set.True(hyperv1.KubeAPIServerAvailable, hyperv1.AsExpectedReason, "")
 	}

@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -61,7 +62,7 @@ func (s *Status) Set(ctx context.Context, failed error) {
 	available := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable)
 	status.Ready = available
 	// Whatever else fails: from now on somebody may have got a token for Azure.
-	if s.Results.Available(component.APIServer) && status.KubeConfig != nil {
+	if s.Results.Available(contract.APIServer) && status.KubeConfig != nil {
 		status.Initialized = true
 	}
 }

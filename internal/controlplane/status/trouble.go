@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
 )
 
@@ -19,7 +20,7 @@ import (
 const podPatience = time.Minute
 
 // explained are the workloads whose pods say why they do not serve.
-var explained = []string{etcd.Name, component.APIServer}
+var explained = []string{etcd.Name, contract.APIServer}
 
 // WatchedPods are all that a control-plane-operator has to know: those that say why nothing serves, and API servers, because a change of the
 // encryption key waits for the last one with the old key.

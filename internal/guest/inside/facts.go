@@ -69,7 +69,7 @@ func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
 		HCP: hcp, Ingress: ingress.Scope,
 		PodCIDR:         string(networking.ClusterNetwork[0].CIDR),
 		ServiceCIDR:     string(networking.ServiceNetwork[0].CIDR),
-		APIAddress:      ignition.DefaultAdvertiseAddress,
+		APIAddress:      contract.DefaultAdvertiseAddress,
 		APIPort:         ignition.DefaultAdvertisePort,
 		HighlyAvailable: hcp.Spec.InfrastructureAvailabilityPolicy != hyperv1.SingleReplica,
 	}
