@@ -21,6 +21,7 @@ type MissingInputError struct {
 	Key string
 }
 
+// Error says what does not exist yet.
 func (e *MissingInputError) Error() string {
 	if e.Key != "" {
 		return fmt.Sprintf("%s %s, which the workload mounts, has no key %s yet", e.Kind, e.Name, e.Key)

@@ -169,6 +169,11 @@ func (r *Reconciler) once(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if paused, again := pausedUntil(hcp.Spec.PausedUntil, r.Now()); paused {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
+	return r.pass(ctx, hcp)
+}
+
+// pass takes the steps over one control plane, and tells when to look again.
+func (r *Reconciler) pass(ctx context.Context, hcp *hyperv1.HostedControlPlane) (ctrl.Result, error) {
 	p := newPass(r, hcp)
 	err := p.run(ctx)
 	if errors.Is(err, component.ErrBehind) {
