@@ -44,9 +44,9 @@ import (
 // definitionWait is how soon kinds are looked for again that a definition has announced.
 const definitionWait = time.Second
 
-// managedKinds are what Objects makes; their metadata is watched, only of objects that carry our label.
+// managedKinds are what package addons makes; their metadata is watched, only of objects that carry our label.
 //
-//nolint:staticcheck // Endpoints: see legacyEndpoints
+//nolint:staticcheck // Endpoints: see package addons
 func managedKinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Service{},
@@ -64,7 +64,7 @@ func ManagedObjects() map[client.Object]cache.ByObject {
 	for _, kind := range managedKinds() {
 		out[kind] = cache.ByObject{Label: ours}
 		if _, everybodys := kind.(*admissionregistrationv1.MutatingWebhookConfiguration); everybodys {
-			out[kind] = cache.ByObject{} // reconciler looks at those of others
+			out[kind] = cache.ByObject{} // package webhooks looks at those of others
 		}
 	}
 	return out
