@@ -28,6 +28,15 @@ const (
 	// ClientCA and AggregatorClientCA are ConfigMaps with the authorities of the API server's clients, key CAKey.
 	ClientCA           = "client-ca"
 	AggregatorClientCA = "aggregator-client-ca"
+	// KonnectivityAgent is a Secret with the certificate of the tunnel's agents; their workload in the guest has the same name.
+	KonnectivityAgent = "konnectivity-agent"
+	// AdminKubeconfig is a Secret with the kubeconfig that the user gets, key KubeconfigKey, AdminClient one with its certificate.
+	AdminKubeconfig = "admin-kubeconfig"
+	AdminClient     = "system-admin-client"
+	// BootstrapKubeconfig is a Secret with the kubeconfig that machines register with, key KubeconfigKey.
+	BootstrapKubeconfig = "bootstrap-kubeconfig"
+	// ConfigOperatorKubeconfig is a Secret with the kubeconfig of ConfigOperator, key KubeconfigKey.
+	ConfigOperatorKubeconfig = "hcco-kubeconfig"
 	// TokenMinterKubeconfig is a Secret with the kubeconfig of the token minter, key KubeconfigKey.
 	TokenMinterKubeconfig = "token-minter-kubeconfig"
 )
@@ -56,6 +65,14 @@ const (
 	MachineApprover        = "machine-approver"
 	// WorkloadIdentityWebhook mutates guest pods that use a workload identity.
 	WorkloadIdentityWebhook = "azure-workload-identity-webhook"
+)
+
+// Service account of the guest as which machines register.
+const (
+	BootstrapNamespace = "openshift-machine-config-operator"
+	BootstrapAccount   = "node-bootstrapper"
+	// BootstrapUser is how the API server of the guest knows it.
+	BootstrapUser = "system:serviceaccount:" + BootstrapNamespace + ":" + BootstrapAccount
 )
 
 // Labels and annotations of others' contracts.

@@ -97,7 +97,7 @@ func sources(hcp *hyperv1.HostedControlPlane) []client.Object {
 		return &corev1.ConfigMap{ObjectMeta: named(name), Data: map[string]string{key: content}}
 	}
 	out := []client.Object{
-		secret(inside.AgentSecret, map[string]string{"tls.crt": "agent certificate", "tls.key": "agent key"}),
+		secret(contract.KonnectivityAgent, map[string]string{"tls.crt": "agent certificate", "tls.key": "agent key"}),
 		secret(contract.PullSecret, map[string]string{hyperv1.PullSecretKey: `{"auths":{}}`}),
 		secret(pki.IngressServing, map[string]string{"tls.crt": "ingress certificate", "tls.key": "ingress key"}),
 		bundle(contract.KonnectivityCABundle, contract.CAKey, "konnectivity authority"),

@@ -33,7 +33,7 @@ import (
 )
 
 // Options configure the hosted-cluster-config-operator. On the management side it uses its service account: HostedControlPlanes (and
-// their status), Secrets, ConfigMaps, Services and Machines of the namespace. In the guest it is system:hosted-cluster-config; see Bootstrap.
+// their status), Secrets, ConfigMaps, Services and Machines of the namespace. In the guest it is system:hosted-cluster-config; see access.Bootstrap.
 type Options struct {
 	// Namespace is the control-plane namespace.
 	Namespace string

@@ -15,12 +15,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// bootstrapKubeconfigSecret is a Secret of the control-plane namespace that a node's configuration is made of, beside those of contract.
-const bootstrapKubeconfigSecret = "bootstrap-kubeconfig"
-
 // sources are the names whose change rebuilds every payload.
 var sources = map[string]bool{
-	bootstrapKubeconfigSecret: true, contract.PullSecret: true, contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true,
+	contract.BootstrapKubeconfig: true, contract.PullSecret: true, contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true,
 }
 
 var errNoControlPlane = errors.New("the namespace has no HostedControlPlane yet")
@@ -73,7 +70,7 @@ func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error
 		name, key string
 		into      *[]byte
 	}{
-		{bootstrapKubeconfigSecret, hyperv1.KubeconfigKey, &input.BootstrapKubeconfig},
+		{contract.BootstrapKubeconfig, hyperv1.KubeconfigKey, &input.BootstrapKubeconfig},
 		{contract.PullSecret, hyperv1.PullSecretKey, &input.PullSecret},
 	} {
 		secret := &corev1.Secret{}

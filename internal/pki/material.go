@@ -74,7 +74,7 @@ const (
 	serviceURL = "https://kube-apiserver:6443"
 	localURL   = "https://localhost:6443"
 
-	bootstrapKubeconfig = "bootstrap-kubeconfig"
+	bootstrapKubeconfig = contract.BootstrapKubeconfig
 )
 
 // Kubeconfig is one Secret with a kubeconfig.
@@ -111,18 +111,18 @@ func (k Kubeconfig) KeyName() string {
 // Kubeconfigs is HyperShift's table of kubeconfigs. externalURL is empty until the endpoint is published.
 func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 	list := []Kubeconfig{
-		{Secret: "service-network-admin-kubeconfig", Server: serviceURL, Client: "system-admin-client"},
-		{Secret: "localhost-kubeconfig", Server: localURL, Client: "system-admin-client"},
-		{Secret: "hcco-kubeconfig", Server: serviceURL, Client: "hcco-client"},
+		{Secret: "service-network-admin-kubeconfig", Server: serviceURL, Client: contract.AdminClient},
+		{Secret: "localhost-kubeconfig", Server: localURL, Client: contract.AdminClient},
+		{Secret: contract.ConfigOperatorKubeconfig, Server: serviceURL, Client: "hcco-client"},
 		{Secret: "kube-scheduler-kubeconfig", Server: serviceURL, Client: "kube-scheduler-client"},
 		{Secret: "kube-controller-manager-kubeconfig", Server: serviceURL, Client: "kube-controller-manager"},
 		{Secret: WebhookKubeconfig, Server: localURL, Client: WebhookClient},
-		{Secret: infraID + "-kubeconfig", Key: contract.ValueKey, Server: serviceURL, Client: "system-admin-client"},
+		{Secret: infraID + "-kubeconfig", Key: contract.ValueKey, Server: serviceURL, Client: contract.AdminClient},
 	}
 	list = append(list, identityKubeconfigs(serviceURL)...)
 	if externalURL != "" {
 		list = append(list,
-			Kubeconfig{Secret: "admin-kubeconfig", Server: externalURL, Client: "system-admin-client"},
+			Kubeconfig{Secret: contract.AdminKubeconfig, Server: externalURL, Client: contract.AdminClient},
 			Kubeconfig{Secret: bootstrapKubeconfig, Server: externalURL, Client: "kas-bootstrap-client"})
 	}
 	return list

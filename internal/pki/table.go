@@ -63,11 +63,11 @@ func clientLeaves() []Leaf {
 	etcdClient.CertKey, etcdClient.KeyKey = "etcd-client.crt", "etcd-client.key"
 	etcdMetrics := kubernetes("etcd-metrics-client-tls", EtcdMetricsSigner, "etcd-metrics-client")
 	metrics := kubernetes("metrics-client", CSRSigner, "system:serviceaccount:hypershift:prometheus")
-	admin := kubernetes("system-admin-client", AdminSigner, "system:admin")
+	admin := kubernetes(contract.AdminClient, AdminSigner, "system:admin")
 	admin.Orgs = []string{"system:masters"}
 	hcco := kubernetes("hcco-client", HCCOSigner, "system:hosted-cluster-config")
 	hcco.Orgs = []string{"kubernetes", "system:serviceaccounts:openshift"}
-	bootstrap := kubernetes("kas-bootstrap-client", CSRSigner, "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper")
+	bootstrap := kubernetes("kas-bootstrap-client", CSRSigner, contract.BootstrapUser)
 	bootstrap.Orgs = []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}
 	bootstrap.Brief = true
 	return []Leaf{
@@ -77,7 +77,7 @@ func clientLeaves() []Leaf {
 		kubernetes("kube-scheduler-client", ControlPlaneSigner, "system:kube-scheduler"),
 		kubernetes("kube-controller-manager", ControlPlaneSigner, "system:kube-controller-manager"),
 		kubernetes("konnectivity-client", KonnectivitySigner, "konnectivity-client"),
-		kubernetes("konnectivity-agent", KonnectivitySigner, "konnectivity-agent"),
+		kubernetes(contract.KonnectivityAgent, KonnectivitySigner, "konnectivity-agent"),
 	}
 }
 

@@ -67,7 +67,7 @@ func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Dep
 				StartupProbe: startup, LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
 				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
 			}},
-			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", "hcco-kubeconfig")},
+			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", contract.ConfigOperatorKubeconfig)},
 		}}},
 	}
 }

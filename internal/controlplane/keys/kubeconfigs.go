@@ -31,7 +31,7 @@ func kubeconfigsOf(hcp *hyperv1.HostedControlPlane, endpoints publish.Endpoints,
 	if name := hcp.Spec.KubeAPIServerDNSName; name != "" {
 		list = append(list, pki.Kubeconfig{
 			Secret: customKubeconfigSecret, Server: fmt.Sprintf("https://%s:%d", name, endpoints.APIServer.Port),
-			Client: "system-admin-client", ServerCA: trustOf(hcp, secrets, name),
+			Client: contract.AdminClient, ServerCA: trustOf(hcp, secrets, name),
 		})
 	}
 	return list
@@ -90,10 +90,10 @@ func (k *Keys) dropCustomKubeconfig(ctx context.Context) error {
 func TellKubeconfigs(hcp *hyperv1.HostedControlPlane, endpoints publish.Endpoints, secrets pki.Secrets) {
 	status := &hcp.Status
 	// Written by the certificates step, which comes after the endpoints.
-	if !endpoints.APIServer.Known() || secrets["system-admin-client"] == nil {
+	if !endpoints.APIServer.Known() || secrets[contract.AdminClient] == nil {
 		return
 	}
-	status.KubeConfig = &hyperv1.KubeconfigSecretRef{Name: "admin-kubeconfig", Key: hyperv1.KubeconfigKey}
+	status.KubeConfig = &hyperv1.KubeconfigSecretRef{Name: contract.AdminKubeconfig, Key: hyperv1.KubeconfigKey}
 	status.CustomKubeconfig = nil
 	if hcp.Spec.KubeAPIServerDNSName != "" {
 		status.CustomKubeconfig = &hyperv1.KubeconfigSecretRef{Name: customKubeconfigSecret, Key: hyperv1.KubeconfigKey}

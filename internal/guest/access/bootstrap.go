@@ -18,8 +18,6 @@ import (
 const (
 	ConfigOperatorUser = "system:hosted-cluster-config"
 	apiServerUser      = "system:kube-apiserver"
-	bootstrapNamespace = "openshift-machine-config-operator"
-	bootstrapAccount   = "node-bootstrapper"
 )
 
 // BootstrapManager owns the rights that the config operator starts with.
@@ -37,7 +35,7 @@ func Bootstrap(ctx context.Context, admin client.Client) error {
 
 // Nodes lets nodes in, renews their certificates, and lets the API server reach kubelets.
 func Nodes(*inside.Facts) []client.Object {
-	bootstrapper := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: bootstrapNamespace, Name: bootstrapAccount}
+	bootstrapper := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: contract.BootstrapNamespace, Name: contract.BootstrapAccount}
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inside.KubeSystem, Labels: map[string]string{
 			"pod-security.kubernetes.io/enforce":             "privileged",

@@ -12,14 +12,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
 const (
 	nodeUserPrefix   = "system:node:"
 	nodeGroup        = "system:nodes"
-	bootstrapUser    = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
-	serviceAccounts  = "system:serviceaccounts:openshift-machine-config-operator"
+	bootstrapUser    = contract.BootstrapUser
+	serviceAccounts  = "system:serviceaccounts:" + contract.BootstrapNamespace
 	authenticatedAll = "system:authenticated"
 )
 

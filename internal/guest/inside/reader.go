@@ -18,12 +18,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// AgentSecret is the Secret of the control-plane namespace with the certificate of the tunnel's agents.
-const AgentSecret = "konnectivity-agent"
-
 // SourceNames are the Secrets and ConfigMaps of the control-plane namespace that facts are read from, beside those that the user names.
 var SourceNames = map[string]bool{
-	AgentSecret: true, contract.KonnectivityCABundle: true, contract.PullSecret: true, contract.UserCABundle: true, contract.KubeletCA: true,
+	contract.KonnectivityAgent: true, contract.KonnectivityCABundle: true, contract.PullSecret: true, contract.UserCABundle: true, contract.KubeletCA: true,
 	contract.CloudConfig: true, component.RootCAConfigMap: true, pki.IngressServing: true,
 }
 
@@ -49,7 +46,7 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	agent, pull, ingress := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
 	authority, trust, root := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
 	for name, obj := range map[string]client.Object{
-		AgentSecret: agent, contract.KonnectivityCABundle: authority, contract.PullSecret: pull, component.RootCAConfigMap: root,
+		contract.KonnectivityAgent: agent, contract.KonnectivityCABundle: authority, contract.PullSecret: pull, component.RootCAConfigMap: root,
 		pki.IngressServing: ingress,
 	} {
 		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, obj); err != nil {
