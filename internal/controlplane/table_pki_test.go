@@ -144,7 +144,11 @@ func (f *fixture) checkCertificates(rows *table.Table) {
 		f.sameSet("organizations of "+row.Secret, c.Subject.Organization, row.Orgs)
 		f.same("usage of "+row.Secret, usageOf(c), row.Usage)
 		f.sameSet("SANs of "+row.Secret, sansOf(c), f.fillAll(expand(row.SANs)))
-		f.same("one year of "+row.Secret, c.NotAfter.Sub(c.NotBefore).Round(24*time.Hour), year)
+		life := year
+		if row.Days > 0 {
+			life = time.Duration(row.Days) * 24 * time.Hour
+		}
+		f.same("life of "+row.Secret, c.NotAfter.Sub(c.NotBefore).Round(24*time.Hour), life)
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(secrets[row.Signer][authorityKeys[row.Signer][0]])
 		if _, err := c.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {

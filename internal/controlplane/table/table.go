@@ -112,6 +112,8 @@ type Certificate struct {
 	Usage string   `json:"usage"`
 	SANs  []string `json:"sans,omitempty"`
 	Keys  []string `json:"keys,omitempty"`
+	// Days are how long it is valid; 365 where nothing is said.
+	Days int `json:"days,omitempty"`
 }
 
 // Kubeconfig is a Secret with a kubeconfig.
