@@ -82,7 +82,7 @@ func runRouter(ctx context.Context, c routerConfig) error {
 	if err := admitter.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", c.listenAddr)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.listenAddr)
 	if err != nil {
 		return fmt.Errorf("listen for connections: %w", err)
 	}

@@ -119,11 +119,7 @@ func (t transition) tell(was, is *metav1.Condition) *event {
 	if wasHealthy && is.Status == metav1.ConditionUnknown && t.unknown != "" {
 		return t.event(corev1.EventTypeWarning, t.unknown, is)
 	}
-	if is.Status != t.healthy || wasHealthy || t.good == "" || (!t.loss && !t.isBad(was)) {
-		return nil
-	}
-	// What was in order when it was first looked at did not recover.
-	if t.healthy == metav1.ConditionFalse && was == nil {
+	if is.Status != t.healthy || wasHealthy || !t.recovers(was) {
 		return nil
 	}
 	told := t.event(corev1.EventTypeNormal, t.good, is)
@@ -131,6 +127,11 @@ func (t transition) tell(was, is *metav1.Condition) *event {
 		told.note = t.text
 	}
 	return told
+}
+
+// recovers tells whether good news is news after was. What was in order when it was first looked at did not recover.
+func (t transition) recovers(was *metav1.Condition) bool {
+	return t.good != "" && (t.loss || t.isBad(was)) && (was != nil || t.healthy != metav1.ConditionFalse)
 }
 
 // tellBad tells the begin of what is bad, once.

@@ -251,6 +251,7 @@ func losing(suffix string) func(*life, *rapid.T, []string) {
 func (l *life) create(t *rapid.T, _ []string) {
 	hc := l.cluster()
 	hc.Namespace, hc.Name = l.namespace, l.name
+	hc.Spec.Platform.Azure.ResourceGroupName = l.namespace + "-" + l.name
 	hc.Spec.PullSecret.Name = l.name + "-pull-secret"
 	hc.Spec.ServiceAccountSigningKey.Name = l.name + "-key"
 	if err := l.client.Create(l.ctx, hc); err != nil && !apierrors.IsAlreadyExists(err) {

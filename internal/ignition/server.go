@@ -148,7 +148,7 @@ func (l *listener) Start(ctx context.Context) error {
 		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.GetCertificate},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	socket, err := net.Listen("tcp", l.options.Addr)
+	socket, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.options.Addr)
 	if err != nil {
 		return fmt.Errorf("ignition server: %w", err)
 	}

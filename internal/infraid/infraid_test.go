@@ -23,7 +23,7 @@ func TestInfraID(t *testing.T) {
 			t.Errorf("New(%q) = %q, want %q and five random characters", name, got, want)
 		}
 	}
-	if New("demo") == New("demo") {
+	if one, other := New("demo"), New("demo"); one == other {
 		t.Error("two clusters of one name get one identifier")
 	}
 }

@@ -1,6 +1,10 @@
 package install
 
-import rbacv1 "k8s.io/api/rbac/v1"
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+)
 
 var (
 	// all are the verbs of ordinary life; "*" would hold "impersonate" as well.
@@ -22,7 +26,11 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 // cmd/hypershift-operator lists each right that nothing uses.
 func operatorRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		rule("hypershift.openshift.io", write, "*"),
+		rule("hypershift.openshift.io", write, planeKinds()...),
+		rule("hypershift.openshift.io", read, "*"),
+		rule("hypershift.openshift.io", []string{"patch"}, "hostedclusters", "nodepools", "nodepools/status"),
+		rule("hypershift.openshift.io", []string{"update"}, "hostedclusters/status"),
+		rule("hypershift.openshift.io", []string{"delete"}, "nodepools"),
 		rule("cluster.x-k8s.io", write, "*"),
 		rule("addons.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
 		rule("infrastructure.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
@@ -54,6 +62,15 @@ func operatorRules() []rbacv1.PolicyRule {
 		rule("config.openshift.io", read, "imagedigestmirrorsets", "infrastructures", "ingresses", "networks", "proxies"),
 		rule("operator.openshift.io", read, "imagecontentsourcepolicies"),
 	}
+}
+
+// planeKinds are what a control plane consists of: its operator works on them, and the operator of all grants that.
+func planeKinds() []string {
+	var kinds []string
+	for _, kind := range contract.ControlPlaneKinds() {
+		kinds = append(kinds, kind, kind+"/status", kind+"/finalizers")
+	}
+	return kinds
 }
 
 // externalDNSRules are what the publisher of host names reads.

@@ -88,7 +88,8 @@ func clusterGauge(set Set, name, help string, more ...string) gauge {
 	return newGauge(set, name, help, slices.Concat(clusterLabels, more)...)
 }
 
-func poolGauge(set Set, name, help string) gauge { return newGauge(set, name, help, poolLabels...) }
+// poolGauge is a gauge of each node pool; all of them are of the smallest set.
+func poolGauge(name, help string) gauge { return newGauge(Telemetry, name, help, poolLabels...) }
 
 func (g gauge) send(to chan<- prometheus.Metric, value float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)

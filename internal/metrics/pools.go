@@ -16,11 +16,11 @@ var (
 	poolFailed = newGauge(Telemetry, "hypershift_nodepools_failure_conditions",
 		"Number of node pools with this condition not as it should be; one that should be False has the prefix not_.", "platform", "condition")
 
-	poolRollingOut = poolGauge(Telemetry, "hypershift_nodepools_initial_rolling_out_duration_seconds",
+	poolRollingOut = poolGauge("hypershift_nodepools_initial_rolling_out_duration_seconds",
 		"Time since the node pool was created, until its first version is rolled out completely.")
-	poolSize      = poolGauge(Telemetry, "hypershift_nodepools_size", "Number of nodes that the node pool should have.")
-	poolAvailable = poolGauge(Telemetry, "hypershift_nodepools_available_replicas", "Number of available nodes of the node pool.")
-	poolDeleting  = poolGauge(Telemetry, "hypershift_nodepools_deleting_duration_seconds",
+	poolSize      = poolGauge("hypershift_nodepools_size", "Number of nodes that the node pool should have.")
+	poolAvailable = poolGauge("hypershift_nodepools_available_replicas", "Number of available nodes of the node pool.")
+	poolDeleting  = poolGauge("hypershift_nodepools_deleting_duration_seconds",
 		"Time since the deletion of the node pool was asked for, while it goes on.")
 )
 

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// SREConfigMap, in the control-plane namespace, replaces what the SRE set keeps. The HostedCluster controller copies it from the
+	// SREConfigMap is in the control-plane namespace and replaces what the SRE set keeps. The HostedCluster controller copies it from the
 	// operator's namespace.
 	SREConfigMap = "sre-metric-set"
 	// SREKey holds YAML: the name of a target -> its list of metric relabelings, in the form of a PodMonitor.

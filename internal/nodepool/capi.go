@@ -13,7 +13,9 @@ import (
 type machineFailure struct{ reason, message string }
 
 // failureOf reads it off a machine; empty when there is none.
-func failureOf(m capiv1.Machine) machineFailure { //nolint:staticcheck // deprecated, and told nowhere else
+//
+//nolint:staticcheck // deprecated, and told nowhere else
+func failureOf(m capiv1.Machine) machineFailure {
 	if m.Status.Deprecated == nil || m.Status.Deprecated.V1Beta1 == nil {
 		return machineFailure{}
 	}

@@ -31,17 +31,8 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		// Nothing was ever made for this pool.
 		return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
 	}
-	// Read past the cache: an object that it does not show yet would be left behind.
-	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, clusterapi.MachineDeployment, clusterapi.AzureMachineTemplate} {
-		items, err := poolObjects(ctx, r.live, p, gvk)
-		if err != nil && !meta.IsNoMatchError(err) {
-			return ctrl.Result{}, err
-		}
-		for i := range items {
-			if err := r.deleteUnpaused(ctx, &items[i]); err != nil {
-				return ctrl.Result{}, err
-			}
-		}
+	if err := r.deleteMakers(ctx, p); err != nil {
+		return ctrl.Result{}, err
 	}
 	// The MachineDeployment goes last: while it is there it may still make a machine.
 	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, clusterapi.MachineDeployment} {
@@ -66,6 +57,22 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		}
 	}
 	return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
+}
+
+// deleteMakers deletes what makes machines. It reads past the cache: an object that it does not show yet would be left behind.
+func (r *Reconciler) deleteMakers(ctx context.Context, p *pass) error {
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, clusterapi.MachineDeployment, clusterapi.AzureMachineTemplate} {
+		items, err := poolObjects(ctx, r.live, p, gvk)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return err
+		}
+		for i := range items {
+			if err := r.deleteUnpaused(ctx, &items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // tenant is the pool's cluster, which may be gone.

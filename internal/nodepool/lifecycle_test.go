@@ -51,6 +51,37 @@ func TestDeletionResumesWhatWasPaused(t *testing.T) {
 	}
 }
 
+// TestForeignNamespace: a pool whose cluster leads to the control plane of another changes nothing there, neither while it lives nor when
+// it goes.
+func TestForeignNamespace(t *testing.T) {
+	foreign := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cpns, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "another/cluster"}}}
+	victims := clusterapi.New(clusterapi.MachineDeployment, cpns, "demo")
+	victims.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/demo"})
+	np := nodePool()
+	np.Finalizers = []string{hyperv1.Finalizer}
+	w := newWorld(t, append(surroundings(t), np, foreign, victims)...)
+	before := w.object(t, clusterapi.MachineDeployment, "demo").GetResourceVersion()
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	ready := condition(w.pool(t), hyperv1.NodePoolReady)
+	if ready.Status != corev1.ConditionFalse || !strings.Contains(ready.Message, "is not this cluster's") || strings.Contains(ready.Message, "another/cluster") {
+		t.Errorf("Ready: %+v", ready)
+	}
+	if err := w.client.Delete(t.Context(), w.pool(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, &hyperv1.NodePool{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the pool does not go: %v", err)
+	}
+	if after := w.object(t, clusterapi.MachineDeployment, "demo").GetResourceVersion(); after != before {
+		t.Errorf("the other cluster's MachineDeployment: %s, then %s", before, after)
+	}
+}
+
 func TestHealthCheckTakesOverrides(t *testing.T) {
 	np, objects := nodePool(), surroundings(t)
 	np.Spec.Management.AutoRepair = true

@@ -43,10 +43,10 @@ func onServer(t *testing.T) *world {
 	}
 	w := newWorld(t)
 	w.real, w.Reconciler.client, w.Reconciler.live = true, live, live
-	for _, name := range []string{"clusters", cpns} {
-		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
 	hc, np := storedCluster(), nodePool()
+	w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: cpns, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: hc.Namespace + "/" + hc.Name},
+	}})
 	np.Spec.Platform.Azure.SubnetID = hc.Spec.Platform.Azure.SubnetID
 	status := hc.Status
 	w.create(t, append(surroundings(t)[1:], hc, np)...)

@@ -17,25 +17,25 @@ import (
 type Reason string
 
 const (
-	// ReasonInvalidReference: the image name does not parse.
+	// ReasonInvalidReference means that the image name does not parse.
 	ReasonInvalidReference Reason = "InvalidReference"
-	// ReasonInvalidPullSecret: the pull secret or trust bundle does not parse.
+	// ReasonInvalidPullSecret means that the pull secret or trust bundle does not parse.
 	ReasonInvalidPullSecret Reason = "InvalidPullSecret"
-	// ReasonUnauthorized: the registry refused the credentials.
+	// ReasonUnauthorized means that the registry refused the credentials.
 	ReasonUnauthorized Reason = "Unauthorized"
-	// ReasonNotFound: the registry has no such image.
+	// ReasonNotFound means that the registry has no such image.
 	ReasonNotFound Reason = "NotFound"
-	// ReasonUnreachable: the registry did not answer, or answered with an error that may pass.
+	// ReasonUnreachable means that the registry did not answer, or answered with an error that may pass.
 	ReasonUnreachable Reason = "Unreachable"
-	// ReasonPending: the registry was asked and has not answered yet; the answer is there for a later call.
+	// ReasonPending means that the registry was asked and has not answered yet; the answer is there for a later call.
 	ReasonPending Reason = "Pending"
-	// ReasonRefusedAddress: the image leads to an address that the operator does not reach for tenants.
+	// ReasonRefusedAddress means that the image leads to an address that the operator does not reach for tenants.
 	ReasonRefusedAddress Reason = "RefusedAddress"
-	// ReasonNotAPayload: the image exists but is not a usable release payload.
+	// ReasonNotAPayload means that the image exists but is not a usable release payload.
 	ReasonNotAPayload Reason = "NotAPayload"
-	// ReasonNotAnImage: what the registry has under the name has no configuration that can be read.
+	// ReasonNotAnImage means that what the registry has under the name has no configuration that can be read.
 	ReasonNotAnImage Reason = "NotAnImage"
-	// ReasonArchNotFound: the image does not say for which known architecture it is.
+	// ReasonArchNotFound means that the image does not say for which known architecture it is.
 	ReasonArchNotFound Reason = "ArchNotFound"
 )
 

@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/dns/armdns"
 	"github.com/miekg/dns"
 
-	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	azure "github.com/hypershift-on-azure/hypershift/sandbox/azure"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 )
@@ -53,10 +52,19 @@ func TestSecondServerIsRefused(t *testing.T) {
 	}
 }
 
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
 func TestDNSEdgeAndTunnels(t *testing.T) {
 	backend := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "registry "+r.Host) }))
 	defer backend.Close()
-	edge := kubetest.FreeAddress(t)
+	edge := freeAddress(t)
 	s := newSandbox(t, func(c *azure.Config) {
 		c.EdgeAddr, c.DNSAddr = edge, "127.0.0.1:0"
 		c.TunnelPrefixes = []string{"127.0.0.0/8"}

@@ -69,7 +69,7 @@ func newARM(ctx context.Context, c Config, scope string) (*arm, error) {
 	}
 	a := &arm{http: &http.Client{
 		Timeout:   30 * time.Second,
-		Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool}},
+		Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}},
 	}}
 	return a, a.login(ctx, c, scope)
 }

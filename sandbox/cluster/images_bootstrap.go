@@ -105,7 +105,7 @@ func (c Config) registryTransport() (http.RoundTripper, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 8}, nil
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 8}, nil
 }
 
 // ImportPause gives containerd the image of pod sandboxes.

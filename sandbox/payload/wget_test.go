@@ -15,7 +15,7 @@ func TestWget(t *testing.T) {
 		"busybox": `echo "$@"; case $* in *slow*) exit 143;; esac`,
 		"timeout": `echo "within $1"; shift; exec "$@"`,
 	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

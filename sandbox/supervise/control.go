@@ -217,22 +217,21 @@ var errHopeless = errors.New("it does not stay up")
 // WaitReady blocks until the named parts are ready. report, which may be nil, is called
 // for each part when it becomes so.
 func WaitReady(ctx context.Context, dir string, names []string, report func(name string)) error {
+	if report == nil {
+		report = func(string) {}
+	}
 	done, before := map[string]bool{}, map[string]int{}
 	for {
 		state, err := Query(ctx, dir)
-		if err != nil && !errors.Is(err, ErrDown) { // a supervisor that is just being restarted
-			if ctx.Err() == nil {
-				return err
-			}
+		if err != nil && !errors.Is(err, ErrDown) && ctx.Err() == nil { // down is a supervisor that is just being restarted
+			return err
 		}
 		var waiting []string
 		for _, name := range names {
 			part := state.Parts[name]
 			if part.State == Ready && !done[name] {
 				done[name] = true
-				if report != nil {
-					report(name)
-				}
+				report(name)
 			}
 			if done[name] {
 				continue

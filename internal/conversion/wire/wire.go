@@ -4,8 +4,9 @@ package wire
 const (
 	// Path is where the definitions send their objects.
 	Path = "/convert"
-	// ServiceName is the Service that leads to the webhook, and ServicePort its port.
+	// ServiceName is the Service that leads to the webhook.
 	ServiceName = "operator"
+	// ServicePort is the port of ServiceName.
 	ServicePort = 443
 	// InstalledLabel marks the definitions of an installation; the operator looks at no others.
 	InstalledLabel = "app.kubernetes.io/part-of"

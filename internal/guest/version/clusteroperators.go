@@ -292,5 +292,6 @@ func networkNotes(facts *inside.Facts) []configv1.ClusterOperatorStatusCondition
 const (
 	// policiesEnforced is the condition of ClusterOperator `network` that tells whether NetworkPolicies have an effect.
 	policiesEnforced configv1.ClusterStatusConditionType = "NetworkPoliciesEnforced"
-	policiesIgnored                                      = "NotSupportedByNetwork"
+	// policiesIgnored is its reason where they have none.
+	policiesIgnored = "NotSupportedByNetwork"
 )

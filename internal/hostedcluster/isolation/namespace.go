@@ -51,21 +51,23 @@ func (n *Namespaces) Ensure(ctx context.Context, c *cluster.Cluster, settings Na
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	own, err := tenancy.Read(ctx, c.Client, c.Live, tenancy.Of(c.Hosted))
-	if err == nil && own == nil {
-		own, err = create(ctx, c)
-	}
 	if err != nil {
 		return nil, err
+	}
+	level, err := podSecurity(c.Hosted, settings, own)
+	if err != nil {
+		return nil, err
+	}
+	if own == nil {
+		if err := create(ctx, c); err != nil {
+			return nil, err
+		}
 	}
 	var user *int64
 	if settings.AssignUsers {
 		if user, err = chooseUser(ctx, c, own); err != nil {
 			return nil, err
 		}
-	}
-	level, err := podSecurity(c.Hosted, settings, own)
-	if err != nil {
-		return user, err
 	}
 	if err := c.Apply(ctx, namespace(c, settings, level, user)); err != nil {
 		return user, err
@@ -124,17 +126,17 @@ func podSecurity(hc *hyperv1.HostedCluster, settings NamespaceSettings, own *cor
 }
 
 // create makes the namespace with the proof of whose it is. One that somebody else makes at the same time is not taken over.
-func create(ctx context.Context, c *cluster.Cluster) (*corev1.Namespace, error) {
+func create(ctx context.Context, c *cluster.Cluster) error {
 	if err := c.Confirm(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace, Annotations: map[string]string{
 		hyperv1.HostedClusterAnnotation: c.Reference(), hyperv1.HostedClusterUIDAnnotation: string(c.Hosted.UID),
 	}}}
 	if err := c.Client.Create(ctx, made, client.FieldOwner(cluster.FieldManager)); err != nil {
-		return nil, fmt.Errorf("make namespace %s: %w", c.Namespace, err)
+		return fmt.Errorf("make namespace %s: %w", c.Namespace, err)
 	}
-	return made, nil
+	return nil
 }
 
 // chooseUser finds the user id of the namespace's pods where the management cluster does not assign one. An id is unique, so that

@@ -33,11 +33,7 @@ func rules() []rbacv1.PolicyRule {
 	)
 }
 
-// planeKinds are what a control plane consists of. HostedClusters and NodePools are not among them: who runs in a control plane's namespace
-// must not order another control plane in it.
-var planeKinds = []string{"hostedcontrolplanes", "controlplanecomponents", "azureprivatelinkservices", "certificatesigningrequestapprovals", "hcpetcdbackups"}
-
-func withSubresources(kinds ...string) []string {
+func withSubresources(kinds []string) []string {
 	var all []string
 	for _, kind := range kinds {
 		all = append(all, kind, kind+"/status", kind+"/finalizers")
@@ -48,7 +44,7 @@ func withSubresources(kinds ...string) []string {
 // ContractRules are the kinds that a control-plane-operator of any release finds open to it.
 func ContractRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		workloads.Rule("hypershift.openshift.io", workloads.WriteVerbs, withSubresources(planeKinds...)...),
+		workloads.Rule("hypershift.openshift.io", workloads.WriteVerbs, withSubresources(contract.ControlPlaneKinds())...),
 		workloads.Rule("hypershift.openshift.io", workloads.ReadVerbs, "*"),
 		workloads.Rule("", workloads.WriteVerbs, "configmaps", "secrets", "services"),
 		workloads.Rule("apps", workloads.WriteVerbs, "deployments", "statefulsets"),

@@ -23,7 +23,7 @@ const (
 	// ZoneContributor writes the zone's records.
 	ZoneContributor = "befefa01-2a29-4197-83a8-272ff33ce314"
 
-	// The service account that ExternalDNS runs as, and the audience of its tokens.
+	// Subject is the service account that ExternalDNS runs as, and externalDNSAudience that of its tokens.
 	Subject             = "system:serviceaccount:hypershift:external-dns"
 	externalDNSAudience = "api://AzureADTokenExchange"
 

@@ -76,6 +76,11 @@ func (c *call) readableFromBelow(action string) bool {
 	if len(segs) <= 2 { // the list of subscriptions, and one of them
 		return len(segs) == 1 || c.allowedBelow("", c.Path.Raw)
 	}
+	return c.listableFromBelow(action, segs)
+}
+
+// listableFromBelow is readableFromBelow for the lists of a subscription.
+func (c *call) listableFromBelow(action string, segs []string) bool {
 	root := "/" + segs[0] + "/" + segs[1]
 	switch {
 	case segs[2] == "resourcegroups" && len(segs) == 3, segs[2] == "resources":

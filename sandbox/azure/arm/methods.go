@@ -59,24 +59,8 @@ func (c *call) put() (*provider.Reply, error) {
 	}
 	k := c.Kinds.Of(c.Path.Type)
 	old := c.Get(c.Path.Raw)
-	if err := c.preconditions(old); err != nil {
-		return nil, err
-	}
-	if old == nil {
-		if err := k.Name.Check(c.Path.Name()); err != nil {
-			return nil, err
-		}
-	}
-	var oldBody wire.Doc
-	if old != nil {
-		oldBody = old.Body
-		carry(k, oldBody, c.Body)
-	}
-	normalizeLocation(c.Body)
-	if err := c.checkLocation(k); err != nil {
-		return nil, err
-	}
-	if err := c.stays(oldBody); err != nil {
+	oldBody, err := c.takeOver(k, old)
+	if err != nil {
 		return nil, err
 	}
 	r := c.Save(c.CanonicalID(c.Path), k.TypeName(c.Path.Type), c.Body)
@@ -101,6 +85,25 @@ func (c *call) put() (*provider.Reply, error) {
 		props["provisioningState"] = "Failed"
 	}
 	return c.putReply(k, r, old == nil), nil
+}
+
+// takeOver checks what is put against what is there, and adds what a PUT does not take away. It returns the old body, nil without one.
+func (c *call) takeOver(k *provider.Kind, old *provider.Resource) (wire.Doc, error) {
+	if err := c.preconditions(old); err != nil {
+		return nil, err
+	}
+	var oldBody wire.Doc
+	if old != nil {
+		oldBody = old.Body
+		carry(k, oldBody, c.Body)
+	} else if err := k.Name.Check(c.Path.Name()); err != nil {
+		return nil, err
+	}
+	normalizeLocation(c.Body)
+	if err := c.checkLocation(k); err != nil {
+		return nil, err
+	}
+	return oldBody, c.stays(oldBody)
 }
 
 // stays refuses to move a resource. A group has words of its own, and what Azure keeps nowhere in particular is not asked for its place.

@@ -70,7 +70,7 @@ func (c *call) seal(operation string) (*reply, error) {
 	}
 	var sealed []byte
 	if digest == nil {
-		sealed, err = rsa.EncryptPKCS1v15(rand.Reader, &private.PublicKey, value) //nolint:staticcheck // Key Vault offers RSA1_5
+		sealed, err = rsa.EncryptPKCS1v15(rand.Reader, &private.PublicKey, value)
 	} else {
 		sealed, err = rsa.EncryptOAEP(digest, rand.Reader, &private.PublicKey, value, nil)
 	}
@@ -91,7 +91,7 @@ func (c *call) open(operation string) (*reply, error) {
 	}
 	var plain []byte
 	if digest == nil {
-		plain, err = rsa.DecryptPKCS1v15(nil, private, value) //nolint:staticcheck // Key Vault offers RSA1_5
+		plain, err = rsa.DecryptPKCS1v15(nil, private, value)
 	} else {
 		plain, err = rsa.DecryptOAEP(digest, nil, private, value, nil)
 	}

@@ -60,10 +60,8 @@ func putRoleAssignment(c *provider.Call, r *provider.Resource, old wire.Doc) err
 	if old != nil && !sameAssignment(old, p) {
 		return provider.Conflict("RoleAssignmentUpdateNotPermitted", "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.")
 	}
-	for _, o := range c.Within("", roles.AssignmentType) {
-		if o.ID != r.ID && strings.EqualFold(wire.Text(wire.Props(o.Body), "scope"), scope) && sameAssignment(o.Body, p) {
-			return provider.Conflict("RoleAssignmentExists", "The role assignment already exists. The ID of the existing role assignment is %s.", strings.ReplaceAll(o.Name, "-", ""))
-		}
+	if err := assignedOnce(c, r, scope, p); err != nil {
+		return err
 	}
 	if scope == "" {
 		scope = "/"
@@ -75,6 +73,16 @@ func putRoleAssignment(c *provider.Call, r *provider.Resource, old wire.Doc) err
 	wire.Default(p, "createdOn", now)
 	p["updatedOn"] = now
 	p["createdBy"], p["updatedBy"] = c.Caller.ObjectID, c.Caller.ObjectID
+	return nil
+}
+
+// assignedOnce refuses what another assignment says already.
+func assignedOnce(c *provider.Call, r *provider.Resource, scope string, p wire.Doc) error {
+	for _, o := range c.Within("", roles.AssignmentType) {
+		if o.ID != r.ID && strings.EqualFold(wire.Text(wire.Props(o.Body), "scope"), scope) && sameAssignment(o.Body, p) {
+			return provider.Conflict("RoleAssignmentExists", "The role assignment already exists. The ID of the existing role assignment is %s.", strings.ReplaceAll(o.Name, "-", ""))
+		}
+	}
 	return nil
 }
 

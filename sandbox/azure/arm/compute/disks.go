@@ -20,7 +20,7 @@ const createAttach = "Attach"
 func putDisks(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	storage, before := wire.Sub(wire.Props(r.Body), "storageProfile"), wire.Sub(wire.Props(old), "storageProfile")
 	wire.Default(storage, "dataDisks", append([]any{}, wire.List(before, "dataDisks")...)) // who does not mention them changes nothing
-	if err := checkSlots(r, wire.Docs(storage, "dataDisks")); err != nil {
+	if err := checkSlots(wire.Docs(storage, "dataDisks")); err != nil {
 		return err
 	}
 	attached := map[string]bool{}
@@ -49,7 +49,7 @@ func machineDisks(storage wire.Doc) []wire.Doc {
 }
 
 // checkSlots refuses two disks in one slot.
-func checkSlots(r *provider.Resource, disks []wire.Doc) error {
+func checkSlots(disks []wire.Doc) error {
 	taken := map[int]bool{}
 	for _, d := range disks {
 		lun := wire.Number(d, "lun")

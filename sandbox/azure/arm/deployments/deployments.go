@@ -48,7 +48,7 @@ func putDeployment(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	}
 	plan, err := template.Parse(source, wire.Sub(p, "parameters"), surroundings(c, r))
 	if err != nil {
-		return deploymentError(c, r, err)
+		return deploymentError(r, err)
 	}
 	made := []any{}
 	outputs, err := plan.Deploy(func(res *template.Resource, body wire.Doc) error {
@@ -56,7 +56,7 @@ func putDeployment(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 		return c.Gateway.Deploy(c, res.ID, body)
 	})
 	if err != nil {
-		return deploymentError(c, r, err)
+		return deploymentError(r, err)
 	}
 	p["mode"] = "Incremental"
 	p["parameters"] = shownParameters(source, wire.Sub(p, "parameters"))
@@ -98,7 +98,7 @@ func surroundings(c *provider.Call, r *provider.Resource) template.Surroundings 
 	return out
 }
 
-func deploymentError(c *provider.Call, r *provider.Resource, err error) error {
+func deploymentError(r *provider.Resource, err error) error {
 	var wrong *template.Error
 	if errors.As(err, &wrong) {
 		return provider.BadRequest("InvalidTemplate", "%s", wrong.Message)

@@ -18,7 +18,7 @@ func putPublicIP(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 		r.Body["sku"] = wire.Doc{"name": "Standard", "tier": "Regional"}
 	}
 	if wire.Text(p, "ipAddress") == "" {
-		ip, err := freePublicIP(c, r)
+		ip, err := freePublicIP(c)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func guardPublicIP(c *provider.Call, r *provider.Resource) error {
 }
 
 // freePublicIP takes the lowest address that no public IP resource has.
-func freePublicIP(c *provider.Call, r *provider.Resource) (string, error) {
+func freePublicIP(c *provider.Call) (string, error) {
 	used := map[string]bool{}
 	for _, o := range c.Within("", typePublicIP) {
 		used[wire.Text(wire.Props(o.Body), "ipAddress")] = true

@@ -101,6 +101,19 @@ func (p *Plan) collect(list []any, parent *Resource) error {
 	return nil
 }
 
+// wanted evaluates the condition of a resource.
+func (p *Plan) wanted(r *Resource, name string) (bool, error) {
+	condition, has := r.source["condition"]
+	if !has {
+		return true, nil
+	}
+	v, err := p.in(r).evaluate(condition)
+	if err != nil {
+		return false, failf("The template resource '%s' is not valid: Unable to process template language expressions. '%v'", name, err)
+	}
+	return v == true, nil
+}
+
 // name works out the id of a resource and keeps it, unless its condition says no.
 func (p *Plan) name(r, parent *Resource) error {
 	get := func(field string) (string, error) {
@@ -146,14 +159,8 @@ func (p *Plan) name(r, parent *Resource) error {
 		base = "/subscriptions/" + p.scope.Subscription + "/resourceGroups/" + group
 	}
 	r.Type, r.ID = typ, p.place(base, typ, name)
-	if condition, has := r.source["condition"]; has {
-		v, err := p.in(r).evaluate(condition)
-		if err != nil {
-			return failf("The template resource '%s' is not valid: Unable to process template language expressions. '%v'", name, err)
-		}
-		if v != true {
-			return nil
-		}
+	if wanted, err := p.wanted(r, name); err != nil || !wanted {
+		return err
 	}
 	key := strings.ToLower(r.ID)
 	if p.scope.pending[key] {
