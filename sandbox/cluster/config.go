@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Addresses of the sandbox; docs/architecture.md explains them.
+// Addresses of the sandbox; docs/architecture/sandbox.md explains them.
 const (
 	EdgeBridge    = "hsedge"
 	EdgeIP        = "198.18.0.1"

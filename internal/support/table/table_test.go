@@ -108,8 +108,16 @@ func TestEveryAnnotationHasARow(t *testing.T) {
 		}
 	}
 	mentioned := regexp.MustCompile(`[a-z.]*hypershift\.openshift\.io/[A-Za-z-]{3,}`)
-	for _, page := range []string{"README.md", "docs/guide.md", "docs/architecture.md", "docs/adding-a-component.md"} {
-		text, err := os.ReadFile(root + page)
+	pages := []string{root + "README.md", root + "SECURITY.md"}
+	for _, folder := range []string{"docs/*.md", "docs/architecture/*.md", "docs/adr/*.md"} {
+		found, err := filepath.Glob(root + folder)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", folder, found, err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
