@@ -36,10 +36,15 @@ const namespaceGrace = time.Minute
 // forceFinalization takes off, from the bottom up, every finalizer that the hosted cluster waits for: what they guard is either
 // removed with the infrastructure or lost. The HostedCluster keeps the finalizer of this command.
 func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey) error {
-	namespace := key.Namespace + "-" + key.Name
-	for _, kind := range forced {
-		if err := stripKind(ctx, c, kind, namespace); err != nil {
-			return err
+	namespace, err := controlPlaneNamespace(ctx, c, key)
+	if err != nil {
+		return fmt.Errorf("--force does nothing for HostedCluster %s: %w", key, err)
+	}
+	if namespace != nil {
+		for _, kind := range forced {
+			if err := stripKind(ctx, c, kind, namespace.Name); err != nil {
+				return err
+			}
 		}
 	}
 	pools := &hyperv1.NodePoolList{}
@@ -53,8 +58,10 @@ func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.
 			}
 		}
 	}
-	if err := forceNamespace(ctx, c, namespace); err != nil {
-		return err
+	if namespace != nil {
+		if err := forceNamespace(ctx, c, namespace); err != nil {
+			return err
+		}
 	}
 	hc := &hyperv1.HostedCluster{}
 	if err := c.Get(ctx, key, hc); err != nil {
@@ -101,19 +108,19 @@ func strip(ctx context.Context, c client.Client, obj client.Object, keep ...stri
 	return nil
 }
 
-// forceNamespace deletes the control-plane namespace. It is left to empty itself before its own finalizer is taken off: without a
-// namespace nothing would ever remove the rest of its pods.
-func forceNamespace(ctx context.Context, c client.Client, name string) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := c.Delete(ctx, ns); err != nil {
+// forceNamespace deletes the control-plane namespace, and no other one that gets its name meanwhile. It is left to empty itself before its
+// own finalizer is taken off: without a namespace nothing would ever remove the rest of its pods.
+func forceNamespace(ctx context.Context, c client.Client, own *corev1.Namespace) error {
+	if err := c.Delete(ctx, own, client.Preconditions{UID: &own.UID}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
+	ns := &corev1.Namespace{}
 	err := management.Within(ctx, time.Second, namespaceGrace, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKey{Name: name}, ns)
+		err := c.Get(ctx, client.ObjectKeyFromObject(own), ns)
 		if management.IsTransient(err) {
 			return false, nil
 		}
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(err) || err == nil && ns.UID != own.UID, client.IgnoreNotFound(err)
 	})
 	if !errors.Is(err, management.ErrTimeUp) {
 		return err
@@ -123,7 +130,7 @@ func forceNamespace(ctx context.Context, c client.Client, name string) error {
 	}
 	ns.Spec.Finalizers = nil
 	if err := c.SubResource("finalize").Update(ctx, ns); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot take the finalizers off namespace %s: %w", name, err)
+		return fmt.Errorf("cannot take the finalizers off namespace %s: %w", own.Name, err)
 	}
 	return nil
 }

@@ -124,7 +124,8 @@ func stuck(t *testing.T) client.Client {
 	pool := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", Finalizers: held}, Spec: hyperv1.NodePoolSpec{ClusterName: "demo"}}
 	other := &hyperv1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "foreign", Finalizers: held}, Spec: hyperv1.NodePoolSpec{ClusterName: "other"}}
 	plane := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo", Finalizers: held}}
-	objs = append(objs, pool, other, plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo"}})
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-demo", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: "clusters/demo"}}}
+	objs = append(objs, pool, other, plane, home)
 	for _, kind := range []string{"Machine", "Cluster"} {
 		gvk := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: kind}
 		scheme.AddKnownTypeWithName(gvk, &unstructured.Unstructured{})

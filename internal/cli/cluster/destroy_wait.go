@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,30 +60,29 @@ func deletionMessage(hc *hyperv1.HostedCluster) string {
 	return ""
 }
 
-// stillThere names what is left of a hosted cluster, and why in the words of its conditions.
+// stillThere names what is left of a hosted cluster, and why in the words of its conditions. Of a namespace that is somebody else's it tells
+// only that.
 func stillThere(ctx context.Context, c client.Client, key client.ObjectKey) []string {
-	var lines []string
-	for _, kind := range append([]schema.GroupKind{{Group: hyperv1.GroupVersion.Group, Kind: "HostedCluster"}, {Group: hyperv1.GroupVersion.Group, Kind: "NodePool"}}, forced...) {
-		namespace := key.Namespace + "-" + key.Name
-		of := func(*unstructured.Unstructured) bool { return true }
-		switch kind.Kind {
-		case "Deployment": // goes with its namespace
-			continue
-		case "HostedCluster":
-			namespace, of = key.Namespace, func(obj *unstructured.Unstructured) bool { return obj.GetName() == key.Name }
-		case "NodePool":
-			namespace, of = key.Namespace, func(obj *unstructured.Unstructured) bool {
-				cluster, _, _ := unstructured.NestedString(obj.Object, "spec", "clusterName")
-				return cluster == key.Name
-			}
+	named := func(obj *unstructured.Unstructured) bool { return obj.GetName() == key.Name }
+	ofCluster := func(obj *unstructured.Unstructured) bool {
+		cluster, _, _ := unstructured.NestedString(obj.Object, "spec", "clusterName")
+		return cluster == key.Name
+	}
+	lines := remaining(ctx, c, schema.GroupKind{Group: hyperv1.GroupVersion.Group, Kind: "HostedCluster"}, key.Namespace, named)
+	lines = append(lines, remaining(ctx, c, schema.GroupKind{Group: hyperv1.GroupVersion.Group, Kind: "NodePool"}, key.Namespace, ofCluster)...)
+	namespace, err := controlPlaneNamespace(ctx, c, key)
+	if err != nil {
+		return append(lines, fmt.Sprintf("perhaps a control plane, which is not looked for: %v", err))
+	}
+	if namespace == nil {
+		return lines
+	}
+	for _, kind := range forced {
+		if kind.Kind != "Deployment" { // it goes with its namespace
+			lines = append(lines, remaining(ctx, c, kind, namespace.Name, func(*unstructured.Unstructured) bool { return true })...)
 		}
-		lines = append(lines, remaining(ctx, c, kind, namespace, of)...)
 	}
-	namespace := &corev1.Namespace{}
-	if err := c.Get(ctx, client.ObjectKey{Name: key.Namespace + "-" + key.Name}, namespace); err == nil {
-		lines = append(lines, "Namespace "+namespace.Name)
-	}
-	return lines
+	return append(lines, "Namespace "+namespace.Name)
 }
 
 // namedObjects is how many objects of a kind are named.

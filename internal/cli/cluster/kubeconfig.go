@@ -18,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
@@ -138,7 +139,11 @@ func (f *kubeconfigFlags) forwarded(ctx context.Context, c client.Client, hc *hy
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig of HostedCluster %s is malformed: %w", hc.Name, err)
 	}
-	namespace := hc.Namespace + "-" + hc.Name
+	// Who connects there shows an administrator's token to whoever owns the namespace.
+	if _, err := tenancy.Read(ctx, c, nil, tenancy.Of(hc)); err != nil {
+		return nil, fmt.Errorf("no way to the API server of HostedCluster %s/%s: %w", hc.Namespace, hc.Name, err)
+	}
+	namespace := contract.ControlPlaneNamespace(hc.Namespace, hc.Name)
 	port := int32(6443)
 	svc := &corev1.Service{}
 	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.APIServer}, svc)

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+)
+
+// hostile is a management cluster with the HostedCluster that is destroyed, which nothing lets go, and a control-plane namespace with
+// everything in it held, whose owner the annotations name.
+func hostile(namespace, name, controlPlane string, owner map[string]string) client.Client {
+	held := []string{"example.com/held"}
+	hc := clitest.HostedCluster(name, false)
+	hc.Namespace, hc.UID, hc.Finalizers, hc.Spec.InfraID = namespace, types.UID("uid-of-"+name), held, name+"-abcde"
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: controlPlane, UID: "uid-of-namespace", Annotations: maps.Clone(owner)}}
+	plane := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: controlPlane, Name: "plane", Finalizers: held}}
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = hyperv1.AddToScheme(scheme)
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(scheme)).WithObjects(hc, home, plane).Build()
+}
+
+func ownedBy(reference, uid string) map[string]string {
+	return map[string]string{hyperv1.HostedClusterAnnotation: reference, hyperv1.HostedClusterUIDAnnotation: uid}
+}
+
+// A user with rights in one namespace chooses the name of his HostedCluster so that its control-plane namespace is another tenant's. An
+// administrator's --force then touches neither the namespace nor what is in it, nor the infrastructure, and says whose fault it is.
+func TestForceLeavesAnotherTenantsControlPlane(t *testing.T) {
+	for why, tc := range map[string]struct{ namespace, name, controlPlane, reference, uid string }{
+		"another tenant's":             {"acme", "dev-prod", "acme-dev-prod", "acme-dev/prod", "uid-of-prod"},
+		"another of the same dots":     {"clusters", "a.b", "clusters-a-b", "clusters/a-b", "uid-of-a-b"},
+		"a former one of that name":    {"clusters", "demo", "clusters-demo", "clusters/demo", "uid-of-former"},
+		"nobody's, made by hand":       {"clusters", "demo", "clusters-demo", "", ""},
+		"of the same UID, yet not his": {"acme", "dev-prod", "acme-dev-prod", "acme-dev/prod", "uid-of-dev-prod"},
+	} {
+		t.Run(why, func(t *testing.T) {
+			ctx, c := context.Background(), hostile(tc.namespace, tc.name, tc.controlPlane, ownedBy(tc.reference, tc.uid))
+			asked, err := destroyCluster(t, c, nil, "--namespace", tc.namespace, "--name", tc.name, "--cluster-grace-period", "1ms", "--force")
+			if err == nil || !strings.Contains(err.Error(), "not this cluster's") || !strings.Contains(err.Error(), tc.controlPlane) {
+				t.Errorf("error %v", err)
+			}
+			if asked != nil {
+				t.Errorf("the infrastructure goes: %+v", asked)
+			}
+			home := &corev1.Namespace{}
+			if err := c.Get(ctx, client.ObjectKey{Name: tc.controlPlane}, home); err != nil || !home.DeletionTimestamp.IsZero() {
+				t.Errorf("the namespace is touched: %v, %v", home.DeletionTimestamp, err)
+			}
+			plane := &hyperv1.HostedControlPlane{}
+			if err := c.Get(ctx, client.ObjectKey{Namespace: tc.controlPlane, Name: "plane"}, plane); err != nil || len(plane.Finalizers) != 1 {
+				t.Errorf("an object in the namespace is touched: %v, %v", plane.Finalizers, err)
+			}
+		})
+	}
+}
+
+// Dots of a name are dashes in the namespace: --force finds the cluster's own.
+func TestForceFindsItsControlPlane(t *testing.T) {
+	for why, uid := range map[string]string{"by its UID": "uid-of-a.b", "by its reference alone": ""} {
+		t.Run(why, func(t *testing.T) {
+			ctx, c := context.Background(), hostile("clusters", "a.b", "clusters-a-b", ownedBy("clusters/a.b", uid))
+			if _, err := destroyCluster(t, c, nil, "--name", "a.b", "--cluster-grace-period", "1ms", "--force"); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Get(ctx, client.ObjectKey{Name: "clusters-a-b"}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+				t.Errorf("the control-plane namespace is left: %v", err)
+			}
+			plane := &hyperv1.HostedControlPlane{}
+			if err := c.Get(ctx, client.ObjectKey{Namespace: "clusters-a-b", Name: "plane"}, plane); err != nil || len(plane.Finalizers) > 0 {
+				t.Errorf("the control plane is held by %v, %v", plane.Finalizers, err)
+			}
+		})
+	}
+}
+
+// What is left of another tenant is no business of who waits for his own.
+func TestWaitTellsNothingOfAnotherTenant(t *testing.T) {
+	c := hostile("acme", "dev-prod", "acme-dev-prod", ownedBy("acme-dev/prod", "uid-of-prod"))
+	lines := strings.Join(stillThere(context.Background(), c, client.ObjectKey{Namespace: "acme", Name: "dev-prod"}), "\n")
+	if strings.Contains(lines, "HostedControlPlane") || strings.Contains(lines, "Namespace acme-dev-prod") || !strings.Contains(lines, "not this cluster's") {
+		t.Errorf("still there:\n%s", lines)
+	}
+}
+
+// An administrator who is led to the Service of another tenant shows it his token.
+func TestPortForwardStaysWithItsTenant(t *testing.T) {
+	run := func(owner string) (string, error) {
+		hc := clitest.HostedCluster("dev-prod", true)
+		hc.Namespace, hc.Spec.Platform.Azure.Topology = "acme", hyperv1.AzureTopologyPrivate
+		secret := kubeconfigSecret("dev-prod")
+		secret.Namespace = "acme"
+		home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "acme-dev-prod", Annotations: ownedBy(owner, "")}}
+		var out, messages bytes.Buffer
+		f := kubeconfigFlags{name: "dev-prod", namespace: "acme", portForward: true}
+		err := f.run(context.Background(), clitest.Client(hc, secret, home), &out, &messages)
+		return out.String() + messages.String(), err
+	}
+	if said, err := run("acme-dev/prod"); err == nil || said != "" {
+		t.Errorf("said %q, %v", said, err)
+	}
+	if said, err := run("acme/dev-prod"); err != nil || !strings.Contains(said, "kubectl -n acme-dev-prod port-forward") {
+		t.Errorf("his own: said %q, %v", said, err)
+	}
+}
