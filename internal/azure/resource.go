@@ -159,6 +159,9 @@ func (s *Session) do(ctx context.Context, method, path, apiVersion string, body 
 }
 
 func (s *Session) send(ctx context.Context, method, path, apiVersion string, query url.Values, body any, accept ...int) (*http.Response, error) {
+	if method != http.MethodGet && method != http.MethodPost && !isPlainPath(path) {
+		return nil, fmt.Errorf("%q is not the id of a resource: nothing is written or deleted there", path)
+	}
 	base, rawQuery, _ := strings.Cut(path, "?")
 	req, err := runtime.NewRequest(ctx, method, runtime.JoinPaths(s.arm.Endpoint(), base))
 	if err != nil {
@@ -187,6 +190,12 @@ func (s *Session) send(ctx context.Context, method, path, apiVersion string, que
 		return nil, runtime.NewResponseError(resp)
 	}
 	return resp, nil
+}
+
+// isPlainPath tells whether the path leads where it reads. An id that somebody else has recorded may have a query, a fragment, an escape or
+// a step upwards in it, and what follows would not count.
+func isPlainPath(path string) bool {
+	return !strings.ContainsAny(path, "?#%\\") && !strings.Contains(path+"/", "/../") && !strings.Contains(path, "//")
 }
 
 // ID is a parsed ARM resource id.

@@ -1,21 +1,18 @@
 package azure
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 )
 
@@ -53,7 +50,7 @@ func (g *useGuard) allow(cmd *cobra.Command, what string, plan bool, of uses) er
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+why)
 		return nil
 	}
-	if meant, asked := ask(cmd, "warning: "+why+"\nDestroy it all the same? Type yes: "); asked {
+	if meant, asked := command.Ask(cmd, "warning: "+why+"\nDestroy it all the same? Type yes: "); asked {
 		if meant {
 			return nil
 		}
@@ -98,24 +95,4 @@ func named(clusters []hyperv1.HostedCluster) []string {
 		names = append(names, client.ObjectKeyFromObject(&clusters[i]).String())
 	}
 	return names
-}
-
-// ask puts a question to a person; asked is false where none sits at a terminal.
-func ask(cmd *cobra.Command, question string) (yes, asked bool) {
-	terminal, ok := cmd.InOrStdin().(*os.File)
-	if !ok || !term.IsTerminal(int(terminal.Fd())) {
-		return false, false
-	}
-	fmt.Fprint(cmd.ErrOrStderr(), question)
-	answer := make(chan string, 1)
-	go func(r io.Reader) {
-		line, _ := bufio.NewReader(r).ReadString('\n')
-		answer <- line
-	}(terminal)
-	select {
-	case line := <-answer:
-		return strings.EqualFold(strings.TrimSpace(line), "yes"), true
-	case <-cmd.Context().Done():
-		return false, true
-	}
 }

@@ -42,6 +42,7 @@ type destroyClusterOptions struct {
 	namespace, kubeconfig string
 	gracePeriod           time.Duration
 	cleanupCloud, force   bool
+	yes                   bool
 }
 
 // NewDestroyCommand is destroy cluster.
@@ -75,6 +76,7 @@ func NewDestroyAzureCommand(destroyInfra InfraDestroyer, c client.Client) *cobra
 	f.DurationVar(&o.gracePeriod, "cluster-grace-period", defaultGrace, "how long the management cluster may take to delete the hosted cluster")
 	f.BoolVar(&o.cleanupCloud, "destroy-cloud-resources", true, "accepted for scripts: what the hosted cluster made in Azure for its Services lies in its main resource group and goes with that")
 	f.BoolVar(&o.force, "force", false, "do not wait longer than the grace period: take the finalizers off and remove the infrastructure all the same; for development")
+	f.BoolVar(&o.yes, "yes", false, "do not ask: delete the main resource group that the HostedCluster or its record names also where it has not the name of one that is made for a cluster")
 	o.AddPlan(cmd)
 	o.handoff.AddRead(cmd)
 	return cmd
@@ -111,9 +113,15 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 	if hc == nil && o.inventory != nil {
 		(&azureflags.HandoffFile{File: o.inventory}).Complete(cmd, &o.Flags, nil, nil)
 	}
+	typedGroup := o.ResourceGroup
 	if err := o.learn(hc); err != nil {
 		return err
 	}
+	if err := o.refuseShared(ctx, c, key, say); err != nil {
+		return err
+	}
+	o.GroupUnproven = !o.isUsersWord(typedGroup)
+	o.Confirm = o.confirm(cmd)
 	o.Show, o.Warn = infraflags.ShowAdopted(cmd), func(sentence string) { say("warning: %s", sentence) }
 	return azureflags.WithPlan(cmd, &o.Flags,
 		func(ctx context.Context, s *azure.Session) ([]stack.Step, error) { return o.plan(ctx, s, hc) },
@@ -206,11 +214,16 @@ func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
 			return err
 		}
 	}
-	for _, h := range []*handoff.File{o.inventory, o.handoff.File} {
-		// Of another infrastructure of the same name nothing may be learned.
-		if h != nil && (o.InfraID == "" || strings.EqualFold(o.InfraID, h.InfraID)) {
-			h.Demolish(&o.DestroyOptions)
-		}
+	// Of another infrastructure of the same name nothing may be learned.
+	sameInfra := func(h *handoff.File) bool {
+		return h != nil && (o.InfraID == "" || strings.EqualFold(o.InfraID, h.InfraID))
+	}
+	// The user's own file goes before the record, which a tenant can write.
+	if sameInfra(o.handoff.File) {
+		o.handoff.Demolish(&o.DestroyOptions)
+	}
+	if sameInfra(o.inventory) {
+		o.inventory.Hint(&o.DestroyOptions)
 	}
 	if o.InfraID == "" {
 		return fmt.Errorf("there is no HostedCluster %s in namespace %s, and no record of one; check --name and --namespace with `kubectl get hostedclusters -A`. "+

@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
 // hostile is a management cluster with the HostedCluster that is destroyed, which nothing lets go, and a control-plane namespace with
@@ -116,5 +117,70 @@ func TestPortForwardStaysWithItsTenant(t *testing.T) {
 	}
 	if said, err := run("acme/dev-prod"); err != nil || !strings.Contains(said, "kubectl -n acme-dev-prod port-forward") {
 		t.Errorf("his own: said %q, %v", said, err)
+	}
+}
+
+// inventorySecret is the record beside the HostedCluster, as a tenant may have written it.
+func inventorySecret(namespace, name, text string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: inventoryName(name)}, Data: map[string][]byte{inventoryKey: []byte(text)}}
+}
+
+// A tenant copies the infrastructure id of another's cluster into his HostedCluster, or into the record of one that is gone: the tags in
+// Azure are then those of the victim.
+func TestAnotherClustersInfrastructureStays(t *testing.T) {
+	victim := clitest.HostedCluster("prod", false)
+	victim.Namespace, victim.Spec.InfraID = "victim", "demo-abcde"
+	for why, objs := range map[string][]client.Object{
+		"a copied HostedCluster": append(condemned(), victim),
+		"a forged record":        {victim, inventorySecret("clusters", "demo", handoffText)},
+	} {
+		t.Run(why, func(t *testing.T) {
+			c := clitest.Client(objs...)
+			asked, err := destroyCluster(t, c, nil, "--yes", "--force")
+			if err == nil || !strings.Contains(err.Error(), "HostedCluster victim/prod names infrastructure demo-abcde too") || asked != nil {
+				t.Errorf("error %v, asked %+v", err, asked)
+			}
+			hc := &hyperv1.HostedCluster{}
+			if err := c.Get(context.Background(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, hc); client.IgnoreNotFound(err) != nil || !hc.DeletionTimestamp.IsZero() {
+				t.Errorf("the HostedCluster is touched: %v", err)
+			}
+		})
+	}
+}
+
+// What a tenant can write says where to look. Only what the user has typed or has on a file of his own is his word.
+func TestWhatATenantWritesIsNoProof(t *testing.T) {
+	for why, tc := range map[string]struct {
+		objs              []client.Object
+		args              []string
+		vouched           int
+		unproven, confirm bool
+	}{
+		"a HostedCluster":                   {objs: condemned(), unproven: true},
+		"a record":                          {objs: []client.Object{inventorySecret("clusters", "demo", handoffText)}, unproven: true},
+		"a HostedCluster and a record":      {objs: append(condemned(), inventorySecret("clusters", "demo", handoffText)), unproven: true},
+		"a record, the user means it":       {objs: []client.Object{inventorySecret("clusters", "demo", handoffText)}, args: []string{"--yes"}, unproven: true, confirm: true},
+		"a HostedCluster and what he typed": {objs: condemned(), args: []string{"--resource-group-name", "demo-rg"}},
+		"a file of his own":                 {objs: condemned(), args: []string{"--from", writeHandoff(t, handoffText)}, vouched: 1},
+		"a file beside a forged record": {objs: []client.Object{inventorySecret("clusters", "demo", strings.ReplaceAll(handoffText, "demo-rg", "production"))},
+			args: []string{"--from", writeHandoff(t, handoffText)}, vouched: 1},
+		"a file beside another infrastructure": {objs: []client.Object{inventorySecret("clusters", "demo", strings.ReplaceAll(handoffText, "demo-abcde", "prod-abcde"))},
+			args: []string{"--from", writeHandoff(t, handoffText)}, vouched: 1},
+	} {
+		t.Run(why, func(t *testing.T) {
+			asked, err := destroyCluster(t, clitest.Client(tc.objs...), nil, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked.InfraID != "demo-abcde" || asked.ResourceGroup != "demo-rg" {
+				t.Errorf("destroys %s in %s", asked.InfraID, asked.ResourceGroup)
+			}
+			if len(asked.Vouched) != tc.vouched || asked.GroupUnproven != tc.unproven {
+				t.Errorf("vouched %v, unproven %v", asked.Vouched, asked.GroupUnproven)
+			}
+			if got := asked.Confirm(infra.Unproven{Group: "demo-rg"}); got != tc.confirm {
+				t.Errorf("confirmed %v", got)
+			}
+		})
 	}
 }

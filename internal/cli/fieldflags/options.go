@@ -55,6 +55,8 @@ var options = map[field.Field]string{
 	infra.FieldAssignRoles:    "--assign-identity-roles",
 	infra.FieldDNSZoneGroup:   "--dns-zone-rg-name",
 	infra.FieldAdopt:          "--adopt",
+	infra.FieldConfirm:        "--yes",
+	infra.FieldPreserve:       "--preserve-resource-group",
 	infra.FieldOutputFile:     "--infra-json",
 
 	dns.FieldZone:             "--dns-zone-name",

@@ -74,8 +74,14 @@ func (h *File) ContinueInfra(o *infra.Options) {
 	}
 }
 
-// Demolish fills what was not given with what the hand-off knows of the infrastructure.
+// Demolish fills what was not given with what the hand-off knows of the infrastructure. The file is the user's own: he vouches for it.
 func (h *File) Demolish(o *infra.DestroyOptions) {
+	o.Vouched = append(o.Vouched, h.Made(infra.Stack)...)
+	h.Hint(o)
+}
+
+// Hint is Demolish for a record that others can write: it says where to look, and vouches for nothing.
+func (h *File) Hint(o *infra.DestroyOptions) {
 	orElse(&o.Name, h.Name)
 	orElse(&o.InfraID, h.InfraID)
 	if h.RolesDNSZoneGroup != NoDNSZoneGroup {

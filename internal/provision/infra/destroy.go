@@ -1,6 +1,7 @@
 package infra
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -25,11 +27,21 @@ type DestroyOptions struct {
 	PublicZoneID          string // "" looks into all zones of DNSZoneGroup
 	VNetID, NSGID         string
 	PrivateZoneID         string
-	Brought               []string       // ids on record as the user's own: whatever their names, they are never adopted
-	Inventory             []string       // ids on record as ours, where a hand-off has them
-	Show                  func(Adoption) // told what an adoption deletes, before it does; nil is silent
-	Warn                  func(string)   // told what cannot be looked at and may be left; nil is silent
+	Brought               []string // ids on record as the user's own: whatever their names, they are never adopted
+	// Inventory are ids on record as ours: where to look, and no proof, because a tenant can write a record.
+	Inventory []string
+	// Vouched are those of the inventory that the one who destroys has on a file of his own: these are ours.
+	Vouched []string
+	// GroupUnproven: ResourceGroup was read from what a tenant can write, and is not the user's own word.
+	GroupUnproven bool
+	// Confirm asks whether a group goes that nothing proves to be ours, with everything in it; nil is no.
+	Confirm func(Unproven) bool
+	Show    func(Adoption) // told what an adoption deletes, before it does; nil is silent
+	Warn    func(string)   // told what cannot be looked at and may be left; nil is silent
 }
+
+// Unproven is a resource group that is said to be the cluster's, and why that is no proof.
+type Unproven struct{ Group, Why string }
 
 // Destroy removes role assignments first, then the resources; absent things are success. A group that neither carries the mark
 // of this cluster's stack nor is on record is emptied of what is ours and stays.
@@ -71,6 +83,9 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 			return nil, nil, f.name.Wrong("is required: it names the resources to destroy")
 		}
 	}
+	if err := cmp.Or(rules.InfraID(FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup)); err != nil {
+		return nil, nil, err
+	}
 	i := newLayout(s, Options{Name: o.Name, InfraID: o.InfraID, ResourceGroup: o.ResourceGroup, VNetID: o.VNetID, NSGID: o.NSGID})
 	if o.Adopt {
 		o.disown(i)
@@ -80,7 +95,7 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 		return nil, nil, err
 	}
 	d := &demolition{DestroyOptions: o, s: s, main: i.main, recorded: map[string]bool{}, found: map[string]bool{}, children: map[string]bool{}}
-	for _, id := range o.Inventory {
+	for _, id := range o.Vouched {
 		d.recorded[strings.ToLower(id)] = true
 	}
 	return d, append(roles, d.recordedRoles(roles)...), nil
@@ -111,19 +126,23 @@ func (o *DestroyOptions) wasBrought(id string) bool {
 // assignmentInID is what stands between the scope and the name in the id of a role assignment.
 const assignmentInID = "/providers/microsoft.authorization/roleassignments/"
 
-// recordedRoles are those on record that no listing has shown.
+// recordedRoles are those on record that no listing has shown. Their names prove that they are this cluster's.
 func (d *demolition) recordedRoles(listed []*stack.Node) []*stack.Node {
 	seen := map[string]bool{}
 	for _, n := range listed {
 		seen[n.ID] = true
 	}
 	var nodes []*stack.Node
-	for _, id := range d.Inventory {
+	for _, id := range append(slices.Clone(d.Inventory), d.Vouched...) {
 		at := strings.LastIndex(strings.ToLower(id), assignmentInID)
 		if at < 0 {
 			continue
 		}
 		a := azure.Assignment{Scope: id[:at], Name: id[at+len(assignmentInID):]}
+		if !roles.IsNamed(d.InfraID, a) {
+			d.warn("the record names role assignment " + id + ", whose name is none of this cluster's; it stays")
+			continue
+		}
 		if nodeID := "role/" + strings.ToLower(a.Scope) + "/" + a.Name; !seen[nodeID] {
 			seen[nodeID] = true
 			nodes = append(nodes, &stack.Node{ID: nodeID, Kind: "role assignment", Name: a.Name + " on " + a.Scope, Resource: id,
@@ -149,12 +168,13 @@ type demolition struct {
 	DestroyOptions
 	s        *azure.Session
 	main     string
-	recorded map[string]bool // lower-cased ids of the inventory
+	recorded map[string]bool // lower-cased ids that the user vouches for
 	found    map[string]bool // lower-cased ids of what goes, groups among it
 	children map[string]bool // lower-cased ids of what is inside something adopted, and goes with it
 	stages   [][]*stack.Node
 	records  []*stack.Node // of DNS, which nothing waits for
 	left     []string      // groups of our name that are not marked as ours
+	unproven []Unproven    // groups that are said to be ours, and stay
 	adopted  []Adoption
 }
 
@@ -180,7 +200,7 @@ func (d *demolition) find(ctx context.Context) error {
 
 // addForeignLink finds our link in a private zone that the user has brought: it stays when its groups go.
 func (d *demolition) addForeignLink(ctx context.Context) error {
-	if d.PrivateZoneID == "" {
+	if zone, err := azure.ParseID(d.PrivateZoneID); err != nil || !strings.EqualFold(zone.Type, node.TypePrivateDNS) {
 		return nil
 	}
 	id := d.PrivateZoneID + "/virtualNetworkLinks/" + d.Name + "-" + d.InfraID
@@ -215,8 +235,7 @@ func (d *demolition) addGroup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	ours := found.Tags[ownerTag(d.InfraID)] == "owned" || d.recorded[strings.ToLower(d.s.GroupID(name))]
-	whole, err := d.goesWhole(ctx, name, ours)
+	whole, err := d.goesWhole(ctx, name, found.Tags[ownerTag(d.InfraID)] == "owned")
 	if err != nil {
 		return err
 	}
@@ -227,7 +246,9 @@ func (d *demolition) addGroup(ctx context.Context, name string) error {
 	return d.addOwned(ctx, name)
 }
 
-func (d *demolition) goesWhole(ctx context.Context, name string, ours bool) (bool, error) {
+// goesWhole decides by Azure's own word: our tag on a group that has the name which we give. What a tenant can write proves nothing; a group
+// of another name goes by that only when the user confirms it.
+func (d *demolition) goesWhole(ctx context.Context, name string, tagged bool) (bool, error) {
 	isMain := strings.EqualFold(name, d.main)
 	if isMain && d.PreserveResourceGroup {
 		return false, nil
@@ -239,7 +260,11 @@ func (d *demolition) goesWhole(ctx context.Context, name string, ours bool) (boo
 	// A group of another name was the user's choice; one of the default name was made for this cluster by some tool.
 	chosen := isMain && !strings.EqualFold(name, node.MainGroup(d.Name, d.InfraID))
 	switch {
-	case ours, isMain && d.DeleteResourceGroup:
+	case d.recorded[strings.ToLower(d.s.GroupID(name))]:
+		return true, nil
+	case chosen && d.GroupUnproven:
+		return d.confirmed(name, tagged), nil
+	case tagged, isMain && d.DeleteResourceGroup:
 		return true, nil
 	case chosen:
 		return false, nil
@@ -247,16 +272,41 @@ func (d *demolition) goesWhole(ctx context.Context, name string, ours bool) (boo
 		d.left = append(d.left, name)
 		return false, nil
 	}
+	return true, d.adoptGroup(ctx, name)
+}
+
+// confirmed decides on a group that has not the name which we give, and whose name comes from what a tenant can write.
+func (d *demolition) confirmed(name string, tagged bool) bool {
+	why := ""
+	switch {
+	case tagged:
+		why = "it has the tag " + ownerTag(d.InfraID) + "=owned"
+	case d.DeleteResourceGroup:
+		why = "it is the main resource group that the HostedCluster names"
+	case slices.ContainsFunc(d.Inventory, func(id string) bool { return strings.EqualFold(id, d.s.GroupID(name)) }):
+		why = "the record beside the HostedCluster says that it was made for the cluster"
+	default:
+		return false // nobody says that it is more than the user's
+	}
+	doubt := Unproven{name, why}
+	if d.Confirm != nil && d.Confirm(doubt) {
+		return true
+	}
+	d.unproven = append(d.unproven, doubt)
+	return false
+}
+
+func (d *demolition) adoptGroup(ctx context.Context, name string) error {
 	all, err := d.s.List(ctx, d.s.GroupID(name)+"/resources", node.APIGroups, "")
 	if err != nil {
-		return false, err
+		return err
 	}
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.ID)
 	}
 	d.adopted = append(d.adopted, Adoption{name, true, ids})
-	return true, nil
+	return nil
 }
 
 // showAdopted lists what is taken for ours, before anything of it goes.
@@ -293,11 +343,16 @@ func (d *demolition) holdsBrought(ctx context.Context, group string) (bool, erro
 
 // leftError says what was left because nothing shows that it is ours.
 func (d *demolition) leftError() error {
-	if len(d.left) == 0 {
-		return nil
+	var problems []error
+	if len(d.left) > 0 {
+		problems = append(problems, field.Errorf(FieldAdopt, "kept the resource groups %s: they have this cluster's names but not the tag %s=owned, so another tool or hand made them; run again with %s to delete them with everything in them",
+			strings.Join(d.left, ", "), ownerTag(d.InfraID), FieldAdopt))
 	}
-	return field.Errorf(FieldAdopt, "kept the resource groups %s: they have this cluster's names but not the tag %s=owned, so another tool or hand made them; run again with %s to delete them with everything in them",
-		strings.Join(d.left, ", "), ownerTag(d.InfraID), FieldAdopt)
+	for _, u := range d.unproven {
+		problems = append(problems, field.Errorf(FieldConfirm, "kept the resource group %s: %s, but it has not the name %s that is given to a group which is made for this cluster, and whoever may write the HostedCluster or its record chose it; "+
+			"look what is in it, then run again with %s to delete it with everything in it, or with %s to keep it", u.Group, u.Why, node.MainGroup(d.Name, d.InfraID), FieldConfirm, FieldPreserve))
+	}
+	return errors.Join(problems...)
 }
 
 // nodes chains the stages: Destroy runs dependents first, so what goes later is what the earlier one depends on.

@@ -21,5 +21,7 @@ const (
 	FieldAssignRoles    field.Field = "infra.AssignRoles"
 	FieldDNSZoneGroup   field.Field = "infra.DNSZoneGroup"
 	FieldAdopt          field.Field = "infra.Adopt"
+	FieldConfirm        field.Field = "infra.Confirm"
+	FieldPreserve       field.Field = "infra.Preserve"
 	FieldOutputFile     field.Field = "infra.OutputFile"
 )

@@ -102,33 +102,79 @@ func TestInfraOutputRoundTrip(t *testing.T) {
 	}
 }
 
-func TestOwnsHitsWholeWordsOnly(t *testing.T) {
-	d := &demolition{DestroyOptions: DestroyOptions{Name: "demo", InfraID: "demo-x"}}
-	for name, want := range map[string]bool{
-		"demo-x": true, "demo-demo-x": true, "demo-x-os": true, "demo-x_OSDisk": true, "demo.example.com": true,
-		"demo-xy": false, "other": false, "mydemo-x": false,
+// Somebody may have called an infrastructure prod, to have web-prod-1 deleted by whoever destroys his cluster: only a tag makes a resource
+// ours, or exactly a name that is generated.
+func TestANameThatHoldsTheInfraIDIsNoProof(t *testing.T) {
+	const uid = "0123456789abcdef0123456789abcde"
+	network := "Microsoft.Network/"
+	for _, tc := range []struct {
+		typed, name      string
+		always, adopting bool
+	}{
+		{"Microsoft.Compute/virtualMachines", "web-prod-1", false, false},
+		{"Microsoft.Compute/disks", "web-prod-1", false, false},
+		{"Microsoft.Compute/disks", "prod", false, false},
+		{"Microsoft.Compute/disks", "prod_data", false, false},
+		{"Microsoft.Storage/storageAccounts", "prod", false, false},
+		{network + "networkInterfaces", "prod-nic", false, false},
+		{node.TypeLB, "prod-east", false, false},
+		{node.TypeLB, "prod-internal", true, true},
+		{node.TypeLB, "prod", false, true},
+		{node.TypePublicIP, "prod-a" + uid, true, true},
+		{node.TypePublicIP, "prod-a" + uid + "-IPv6", true, true},
+		{node.TypePublicIP, "prod-a" + uid + "-api", false, false},
+		{node.TypePublicIP, "web-prod-a" + uid, false, false},
+		{node.TypePublicIP, "prod-api", false, false},
+		{node.TypePublicIP, "prod", false, true},
+		{node.TypeVNet, "prod", false, false},
+		{node.TypeVNet, "hub-prod", false, false},
+		{node.TypeVNet, "demo-prod", false, true},
+		{node.TypeNSG, "web-prod-nsg", false, false},
+		{node.TypeNSG, "demo-prod-nsg", false, true},
+		{node.TypePrivateDNS, "demo.example.com", false, true},
+		{node.TypePrivateDNS, "prod.example.com", false, false},
 	} {
-		r := azure.Resource{Name: name, Type: "Microsoft.Compute/disks"}
-		if strings.Contains(name, ".") {
-			r.Type = node.TypePrivateDNS
-		}
-		if got := d.owns(&r, false); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
-		if d.owns(&r, true) {
-			t.Errorf("%s: taken without our tag", name)
+		r := azure.Resource{Name: tc.name, Type: tc.typed, ID: "/" + tc.name}
+		for adopt, want := range map[bool]bool{false: tc.always, true: tc.adopting} {
+			d := &demolition{DestroyOptions: DestroyOptions{Name: "demo", InfraID: "prod", Adopt: adopt}}
+			if got := d.owns(&r); got != want {
+				t.Errorf("%s %s, adopting %v: %v", tc.typed, tc.name, adopt, got)
+			}
+			// A record that a tenant can write changes nothing; the user's own word does.
+			d.Inventory = []string{r.ID}
+			if got := d.owns(&r); got != want {
+				t.Errorf("%s %s, adopting %v, on a record: %v", tc.typed, tc.name, adopt, got)
+			}
+			d.recorded = map[string]bool{r.ID: true}
+			if !d.owns(&r) {
+				t.Errorf("%s %s is left though the user vouches for it", tc.typed, tc.name)
+			}
+			d.recorded, r.Tags = nil, map[string]string{ownerTag("prod"): "owned"}
+			if !d.owns(&r) {
+				t.Errorf("%s %s is left though it has our tag", tc.typed, tc.name)
+			}
+			r.Tags = nil
 		}
 	}
-	for _, kind := range []string{node.TypeLB, node.TypePublicIP} {
-		if d.owns(&azure.Resource{Name: "demo-x", Type: kind}, false) {
-			t.Errorf("%s with the name of ours and without our tag is taken: it may be the user's", kind)
-		}
-		if !d.owns(&azure.Resource{Name: "demo-x-a1b2", Type: kind}, false) {
-			t.Errorf("%s of a Service of the cluster is left", kind)
-		}
+	address := azure.Resource{Name: "any", Type: node.TypePublicIP, Tags: map[string]string{"k8s-azure-cluster-name": "prod"}}
+	if d := (&demolition{DestroyOptions: DestroyOptions{Name: "demo", InfraID: "prod"}}); !d.owns(&address) {
+		t.Error("an address with the tag of the cloud provider is left")
 	}
-	tagged := azure.Resource{Name: "vm", Tags: map[string]string{ownerTag("demo-x"): "owned"}}
-	if !d.owns(&tagged, true) {
-		t.Error("our tag is not recognised")
+}
+
+// A machine of ours is known by its tag; its disk has none.
+func TestTheDiskOfOurMachineIsOurs(t *testing.T) {
+	d := &demolition{DestroyOptions: DestroyOptions{Name: "demo", InfraID: "demo-x"}}
+	vm := func(name string, tags map[string]string) azure.Resource {
+		return azure.Resource{Name: name, Type: "Microsoft.Compute/virtualMachines", Tags: tags}
+	}
+	disk := func(name string) azure.Resource { return azure.Resource{Name: name, Type: "Microsoft.Compute/disks"} }
+	all := []azure.Resource{vm("pool-1", map[string]string{"sigs.k8s.io_cluster-api-provider-azure_cluster_demo-x": "owned"}), vm("web-demo-x", nil),
+		disk("pool-1_OSDisk"), disk("pool-1_data"), disk("web-demo-x_OSDisk")}
+	d.noteDisks(all)
+	for i, want := range []bool{true, false, true, false, false} {
+		if d.owns(&all[i]) != want {
+			t.Errorf("%s: %v", all[i].Name, !want)
+		}
 	}
 }

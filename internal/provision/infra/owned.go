@@ -2,6 +2,7 @@ package infra
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -9,22 +10,18 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
-// deletable are the resource types in the order in which they let go of each other. Types that users bring count as ours by
-// the tag only; the others also by the infra id in their name, which is how the controllers in the cluster name what they make.
-var deletable = []struct {
-	kind, api string
-	tagOnly   bool
-}{
-	{"virtualnetworklinks", node.APIPrivateDNS, true},
-	{"virtualmachines", "2024-03-01", false},
-	{"networkinterfaces", node.APINetwork, false},
-	{"loadbalancers", node.APINetwork, false},
-	{"publicipaddresses", node.APINetwork, false},
-	{"disks", "2023-10-02", false},
-	{"virtualnetworks", node.APINetwork, true}, // before the NSG: its subnets hold on to it
-	{"networksecuritygroups", node.APINetwork, true},
-	{"privatednszones", node.APIPrivateDNS, true},
-	{"storageaccounts", node.APIStorage, false},
+// deletable are the resource types in the order in which they let go of each other.
+var deletable = []struct{ kind, api string }{
+	{"virtualnetworklinks", node.APIPrivateDNS},
+	{"virtualmachines", "2024-03-01"},
+	{"networkinterfaces", node.APINetwork},
+	{"loadbalancers", node.APINetwork},
+	{"publicipaddresses", node.APINetwork},
+	{"disks", "2023-10-02"},
+	{"virtualnetworks", node.APINetwork}, // before the NSG: its subnets hold on to it
+	{"networksecuritygroups", node.APINetwork},
+	{"privatednszones", node.APIPrivateDNS},
+	{"storageaccounts", node.APIStorage},
 }
 
 func kindOf(r *azure.Resource) string {
@@ -45,14 +42,15 @@ func (d *demolition) addOwned(ctx context.Context, groupName string) error {
 		return err
 	}
 	all = append(all, links...)
+	d.noteDisks(all)
 	var adopted []string
 	for _, t := range deletable {
 		var nodes []*stack.Node
 		for _, r := range all {
-			if kindOf(&r) != t.kind || d.found[strings.ToLower(r.ID)] || !d.owns(&r, t.tagOnly && !d.Adopt) {
+			if kindOf(&r) != t.kind || d.found[strings.ToLower(r.ID)] || !d.owns(&r) {
 				continue
 			}
-			if t.tagOnly && !d.marked(&r) {
+			if !d.marked(&r) && !d.generated(&r) {
 				adopted = append(adopted, r.ID)
 			}
 			nodes = append(nodes, d.deletion(r.ID, t.kind, r.Name, t.api))
@@ -70,7 +68,7 @@ func (d *demolition) addOwned(ctx context.Context, groupName string) error {
 func (d *demolition) linksOf(ctx context.Context, all []azure.Resource) ([]azure.Resource, error) {
 	var links []azure.Resource
 	for _, zone := range all {
-		if kindOf(&zone) != "privatednszones" || !d.owns(&zone, !d.Adopt) {
+		if kindOf(&zone) != "privatednszones" || !d.owns(&zone) {
 			continue
 		}
 		found, err := d.s.List(ctx, zone.ID+"/virtualNetworkLinks", node.APIPrivateDNS, "")
@@ -88,8 +86,28 @@ func (d *demolition) linksOf(ctx context.Context, all []azure.Resource) ([]azure
 	return links, nil
 }
 
+// noteDisks counts the disks that Azure makes with our machines as ours: they have no tag, and the name that the machine provider gives.
+func (d *demolition) noteDisks(all []azure.Resource) {
+	disks := map[string]bool{}
+	for i := range all {
+		if kindOf(&all[i]) == "virtualmachines" && d.marked(&all[i]) {
+			disks[strings.ToLower(all[i].Name+"_OSDisk")] = true
+		}
+	}
+	for i := range all {
+		if kindOf(&all[i]) == "disks" && disks[strings.ToLower(all[i].Name)] {
+			all[i].Tags = map[string]string{ownerTag(d.InfraID): "owned"} // a child of what is ours is ours
+		}
+	}
+}
+
+// marked tells whether the user vouches for a resource, or a tag says that our stack, the machine provider or the cloud provider made it
+// for this cluster.
 func (d *demolition) marked(r *azure.Resource) bool {
-	return d.recorded[strings.ToLower(r.ID)] || r.Tags[ownerTag(d.InfraID)] == "owned" || r.Tags["sigs.k8s.io_cluster-api-provider-azure_cluster_"+d.InfraID] == "owned"
+	if d.recorded[strings.ToLower(r.ID)] || r.Tags[ownerTag(d.InfraID)] == "owned" || r.Tags["sigs.k8s.io_cluster-api-provider-azure_cluster_"+d.InfraID] == "owned" {
+		return true
+	}
+	return kindOf(r) == "publicipaddresses" && r.Tags["k8s-azure-cluster-name"] == d.InfraID
 }
 
 // namedAsZone tells whether a private zone has the name that this or the former command gives to a cluster's.
@@ -97,12 +115,13 @@ func namedAsZone(zone, cluster string) bool {
 	return strings.HasPrefix(zone, cluster+".") || strings.HasPrefix(zone, cluster+"-azurecluster.")
 }
 
-// owns compares whole words of the name, so that a short infra id does not hit a foreign resource.
-func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
+// owns tells whether a resource is ours: by a mark, because it is inside something that is, or by exactly a name that the cluster's
+// controllers generate. The infra id somewhere in a name says nothing: somebody may have called it prod.
+func (d *demolition) owns(r *azure.Resource) bool {
 	if d.marked(r) || d.children[strings.ToLower(r.ID)] {
 		return true
 	}
-	if tagOnly || d.wasBrought(r.ID) {
+	if d.wasBrought(r.ID) {
 		return false
 	}
 	for _, theirs := range []string{d.VNetID, d.NSGID} {
@@ -110,13 +129,35 @@ func (d *demolition) owns(r *azure.Resource, tagOnly bool) bool {
 			return false
 		}
 	}
-	if kindOf(r) == "privatednszones" && namedAsZone(r.Name, d.Name) {
-		return true
+	return d.generated(r) || d.Adopt && d.namedByATool(r)
+}
+
+// ofService completes the name of an address that the cloud provider makes for a Service of the cluster: 31 digits of its UID.
+var ofService = regexp.MustCompile(`^-a[0-9a-f]{31}(-IPv6)?$`)
+
+// generated tells whether the name is one that the cloud provider gives, which leaves some things of Services untagged.
+func (d *demolition) generated(r *azure.Resource) bool {
+	rest, ok := strings.CutPrefix(r.Name, d.InfraID)
+	switch kindOf(r) {
+	case "loadbalancers":
+		return ok && rest == "-internal"
+	case "publicipaddresses":
+		return ok && ofService.MatchString(rest)
 	}
-	// The stack names its address and its load balancer so, and marks them; without the mark they are the user's.
-	if kind := kindOf(r); r.Name == d.InfraID && (kind == "loadbalancers" || kind == "publicipaddresses") {
-		return d.Adopt
+	return false
+}
+
+// namedByATool tells whether a resource has the name that this command, or another tool for the same thing, gives a cluster's.
+func (d *demolition) namedByATool(r *azure.Resource) bool {
+	switch kindOf(r) {
+	case "privatednszones":
+		return namedAsZone(r.Name, d.Name)
+	case "virtualnetworks":
+		return r.Name == node.MainGroup(d.Name, d.InfraID)
+	case "networksecuritygroups":
+		return r.Name == node.MainGroup(d.Name, d.InfraID)+"-nsg"
+	case "loadbalancers", "publicipaddresses":
+		return r.Name == d.InfraID
 	}
-	name := "-" + r.Name + "-"
-	return strings.Contains(name, "-"+d.InfraID+"-") || strings.Contains(name, "-"+d.InfraID+"_")
+	return false
 }

@@ -3,6 +3,7 @@ package roles
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -176,6 +177,14 @@ func componentOf(infraID string, a azure.Assignment, scopes []string) string {
 	}
 	return ""
 }
+
+// IsNamed tells whether the assignment lies on a resource group and has the name that one of the cluster's grants has there.
+func IsNamed(infraID string, a azure.Assignment) bool {
+	return groupScope.MatchString(a.Scope) && componentOf(infraID, a, []string{a.Scope}) != ""
+}
+
+// groupScope is the id of a resource group, and nothing that only begins like one.
+var groupScope = regexp.MustCompile(`(?i)^/subscriptions/[0-9a-f-]+/resourceGroups/[\p{L}\p{N}_().-]+$`)
 
 // groupSpellings maps the lower-cased ids of the subscription's groups to the ids with the names as they were given.
 func groupSpellings(ctx context.Context, s *azure.Session) (map[string]string, error) {
