@@ -28,6 +28,13 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 	var o issuer.Options
 	var handoff azureflags.HandoffFile
 	var guard useGuard
+	allow := func(ctx context.Context, cmd *cobra.Command, s *azure.Session, plan bool) error {
+		url := issuerURL(s, o, handoff.Issuer)
+		if err := guard.allow(cmd, "the issuer of "+o.Name, plan, ofIssuer(url)); err != nil {
+			return err
+		}
+		return guard.allowUntrusted(ctx, cmd, s, url, plan)
+	}
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Delete the issuer's container, and the storage account when it is ours and empty; key files stay",
@@ -42,13 +49,13 @@ func newDestroyOIDCIssuerAzureCommand() *cobra.Command {
 			completeIssuer(&o, handoff.Issuer)
 			return azureflags.WithPlan(cmd, &flags,
 				func(ctx context.Context, s *azure.Session) ([]stack.Step, error) {
-					if err := guard.allow(cmd, "the issuer of "+o.Name, true, ofIssuer(issuerURL(s, o, handoff.Issuer))); err != nil {
+					if err := allow(ctx, cmd, s, true); err != nil {
 						return nil, err
 					}
 					return issuer.PlanDestroy(ctx, s, o)
 				},
 				func(ctx context.Context, s *azure.Session) (issuer.Issuer, error) {
-					if err := guard.allow(cmd, "the issuer of "+o.Name, false, ofIssuer(issuerURL(s, o, handoff.Issuer))); err != nil {
+					if err := allow(ctx, cmd, s, false); err != nil {
 						return issuer.Issuer{}, err
 					}
 					if err := handoff.Begin(s, &flags, o.Name, ""); err != nil {

@@ -24,7 +24,7 @@ type useGuard struct {
 
 func (g *useGuard) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&g.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster, which is asked whether a hosted cluster uses what goes")
-	cmd.Flags().BoolVar(&g.yes, "yes", false, "do not ask: destroy it although a hosted cluster uses it, or although that cannot be found out")
+	cmd.Flags().BoolVar(&g.yes, "yes", false, "do not ask: destroy it although it is in use, or although that cannot be found out")
 }
 
 // uses tells whether a hosted cluster needs the thing.
@@ -46,6 +46,11 @@ func (g *useGuard) allow(cmd *cobra.Command, what string, plan bool, of uses) er
 		why = fmt.Sprintf("%s is in use by HostedCluster %s, which would not work any more", what, strings.Join(named(found), ", "))
 		instead = fmt.Sprintf("destroy the cluster first: `hypershift destroy cluster azure --name %s --namespace %s --azure-creds FILE`", found[0].Name, found[0].Namespace)
 	}
+	return g.decide(cmd, why, instead, plan)
+}
+
+// decide goes on where the person means it. A plan is warned and never asked.
+func (g *useGuard) decide(cmd *cobra.Command, why, instead string, plan bool) error {
 	if plan || g.yes {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+why)
 		return nil
