@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 func condition(kind string, ok bool, reason, message string) metav1.Condition {
@@ -143,7 +144,7 @@ func record(ctx *Context, c Component, result Result, objects []client.Object) e
 	before := entry.DeepCopy()
 	for _, next := range []metav1.Condition{result.Available, result.Rollout} {
 		next.ObservedGeneration = entry.Generation
-		next.Reason = reasonOf(next.Reason)
+		next.Reason, next.Message = reasonOf(next.Reason), kube.Shorten(next.Message, kube.MessageLimit)
 		meta.SetStatusCondition(&entry.Status.Conditions, next)
 	}
 	entry.Status.ObservedGeneration = entry.Generation

@@ -31,17 +31,17 @@ func (s ConditionSetter) Unknown(conditionType, reason, message string) {
 	s.Set(conditionType, metav1.ConditionUnknown, reason, message)
 }
 
-// Set writes one condition; the transition time moves only when the status changes.
+// Set writes one condition, of the message no more than MessageLimit; the transition time moves only when the status changes.
 func (s ConditionSetter) Set(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: s.generation,
+		Type: conditionType, Status: status, Reason: reason, Message: Shorten(message, MessageLimit), ObservedGeneration: s.generation,
 	})
 }
 
 // SetSince is Set with the time of the transition given: for a condition that says since when something is waited for.
 func (s ConditionSetter) SetSince(since metav1.Time, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: s.generation, LastTransitionTime: since,
+		Type: conditionType, Status: status, Reason: reason, Message: Shorten(message, MessageLimit), ObservedGeneration: s.generation, LastTransitionTime: since,
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/pause"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
@@ -31,7 +32,7 @@ const (
 // set writes a condition; its time moves only when the status changes.
 func (p *pass) set(conditionType string, status corev1.ConditionStatus, reason, message string) {
 	updated := hyperv1.NodePoolCondition{
-		Type: conditionType, Status: status, Reason: reason, Message: message,
+		Type: conditionType, Status: status, Reason: reason, Message: kube.Shorten(message, kube.MessageLimit),
 		LastTransitionTime: metav1.Now().Rfc3339Copy(), ObservedGeneration: p.np.Generation,
 	}
 	p.told = updated

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,6 +67,8 @@ type Reconciler struct {
 	// ask asks Azure as the identity that makes machines; answers remembers what it said.
 	ask     func(context.Context, question) error
 	answers answers
+	// paces hold back what Nodes make a status say.
+	paces kube.Paces
 }
 
 // pass is what one reconcile knows.
@@ -138,6 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	np := &hyperv1.NodePool{}
 	if err := r.client.Get(ctx, req.NamespacedName, np); err != nil {
 		plan.Forget(req.String())
+		r.paces.Forget(req.String())
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := np.DeepCopy()
@@ -159,8 +163,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, err
 	}
 	before = np.DeepCopy()
-	runErr := r.run(ctx, p)
-	if err := errors.Join(runErr, r.patchAnnotations(ctx, before, np), r.patchStatus(ctx, before, np)); err != nil {
+	errs := []error{r.run(ctx, p), r.patchAnnotations(ctx, before, np)}
+	if !onlyGuestsWord(before, np) || r.paces.Allow(req.String()) {
+		errs = append(errs, r.patchStatus(ctx, before, np))
+	} else {
+		p.again(kube.PaceInterval)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: p.requeue}, nil
@@ -242,6 +251,21 @@ func (r *Reconciler) patchAnnotations(ctx context.Context, before, np *hyperv1.N
 	}
 	return nil
 }
+
+// onlyGuestsWord tells whether of the status only that has changed in which Nodes have a say, which a guest can make as often as it likes.
+func onlyGuestsWord(before, np *hyperv1.NodePool) bool {
+	own := func(status hyperv1.NodePoolStatus) hyperv1.NodePoolStatus {
+		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c hyperv1.NodePoolCondition) bool {
+			return slices.Contains(guestConditions, c.Type)
+		})
+		status.NodesInfo, status.Replicas = nil, 0
+		return status
+	}
+	return !apiequality.Semantic.DeepEqual(before.Status, np.Status) && apiequality.Semantic.DeepEqual(own(before.Status), own(np.Status))
+}
+
+// guestConditions are those of a NodePool in which Nodes have a say.
+var guestConditions = []string{hyperv1.NodePoolAllMachinesReady, hyperv1.NodePoolAllNodesHealthy, hyperv1.NodePoolReady}
 
 func (r *Reconciler) patchStatus(ctx context.Context, before, np *hyperv1.NodePool) error {
 	if apiequality.Semantic.DeepEqual(before.Status, np.Status) {

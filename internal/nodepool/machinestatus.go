@@ -15,6 +15,7 @@ import (
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // Limits of a joined condition.
@@ -22,6 +23,13 @@ const (
 	maxReasons       = 1024
 	maxReasonMessage = 1000
 	maxMessage       = 3000
+)
+
+// Limits of what Nodes say about their versions.
+const (
+	maxVersion      = 64
+	maxVersions     = 100
+	maxVersionBytes = 16 << 10
 )
 
 // Conditions of a Machine.
@@ -81,7 +89,7 @@ func (p *pass) aggregate(condition, adjective string, check func(capiv1.Machine)
 		return
 	}
 	reasons, details := join(problems)
-	p.set(condition, corev1.ConditionFalse, reasons, cut(
+	p.set(condition, corev1.ConditionFalse, reasons, kube.Cut(
 		fmt.Sprintf("%d of %d machines are not %s\n%s", len(problems), len(p.machines), adjective, details), maxMessage, "... message truncated"))
 }
 
@@ -154,22 +162,15 @@ func join(problems []problem) (string, string) {
 	reasons := slices.Sorted(maps.Keys(byReason))
 	var details strings.Builder
 	for _, reason := range reasons {
-		details.WriteString(cut(strings.Join(byReason[reason], "\n")+"\n", maxReasonMessage, "... too many similar errors\n"))
+		details.WriteString(kube.Cut(strings.Join(byReason[reason], "\n")+"\n", maxReasonMessage, "... too many similar errors\n"))
 	}
-	return cut(strings.Join(reasons, ","), maxReasons, hyperv1.ReasonsTruncatedSuffix), details.String()
-}
-
-func cut(text string, limit int, mark string) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(mark)], "") + mark
+	return kube.Cut(strings.Join(reasons, ","), maxReasons, hyperv1.ReasonsTruncatedSuffix), details.String()
 }
 
 // releaseOf is the version that a machine was made with. Its annotation tells the pool's: Cluster API copies that onto former machines too.
 func releaseOf(m capiv1.Machine) string { return strings.TrimPrefix(m.Spec.Version, "v") }
 
-// nodesInfo counts nodes by version.
+// nodesInfo counts nodes by version, which the Nodes tell themselves.
 func nodesInfo(machines []capiv1.Machine) *hyperv1.NodesInfo {
 	type key struct{ release, kubelet string }
 	ready, unready := map[key]int32{}, map[key]int32{}
@@ -178,7 +179,7 @@ func nodesInfo(machines []capiv1.Machine) *hyperv1.NodesInfo {
 		if m.Status.NodeInfo == nil {
 			continue
 		}
-		version := key{releaseOf(m), m.Status.NodeInfo.KubeletVersion}
+		version := key{releaseOf(m), kube.Shorten(m.Status.NodeInfo.KubeletVersion, maxVersion)}
 		keys[version] = true
 		if meta.IsStatusConditionTrue(m.Status.Conditions, machineNodeReady) {
 			ready[version]++
@@ -199,5 +200,6 @@ func nodesInfo(machines []capiv1.Machine) *hyperv1.NodesInfo {
 			ReadyNodeCount: ptr.To(ready[version]), UnreadyNodeCount: ptr.To(unready[version]),
 		})
 	}
+	info.NodeVersions = kube.Fit(info.NodeVersions, maxVersions, maxVersionBytes)
 	return info
 }

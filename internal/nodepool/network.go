@@ -10,6 +10,7 @@ import (
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const maxConflictMessage = 256
@@ -27,7 +28,7 @@ func (r *Reconciler) networkConflict(_ context.Context, p *pass) error {
 		return nil
 	}
 	p.set(hyperv1.NodePoolClusterNetworkCIDRConflict, corev1.ConditionTrue, hyperv1.InvalidConfigurationReason,
-		cut(strings.Join(conflicts, ", "), maxConflictMessage, "..."))
+		kube.Cut(strings.Join(conflicts, ", "), maxConflictMessage, "..."))
 	return nil
 }
 

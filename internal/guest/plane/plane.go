@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // Find is the one hosted control plane of the namespace.
@@ -43,12 +44,14 @@ func SetCondition(ctx context.Context, management client.Client, hcp *hyperv1.Ho
 	})
 }
 
-// MutateStatus changes the status of the hosted control plane, and writes nothing when that changes nothing. The status has other writers: the lock and the retry keep theirs.
+// MutateStatus changes the status of the hosted control plane, and writes nothing when that changes nothing. A guest may
+// have a say in it: conditions are made such as the management cluster takes. The status has other writers: the lock and the retry keep theirs.
 func MutateStatus(ctx context.Context, management client.Client, hcp *hyperv1.HostedControlPlane, mutate func(*hyperv1.HostedControlPlaneStatus)) error {
 	current := hcp.DeepCopy()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		before := current.DeepCopy()
 		mutate(&current.Status)
+		current.Status.Conditions = kube.BoundConditions(current.Status.Conditions)
 		if apiequality.Semantic.DeepEqual(before.Status, current.Status) {
 			return nil
 		}
@@ -106,7 +109,7 @@ func ConnectWith(config *rest.Config, scheme *runtime.Scheme, namespace string) 
 	if err != nil {
 		return nil, fmt.Errorf("reach the management cluster: %w", err)
 	}
-	return management, nil
+	return paced{management, pacedClient{management.GetClient(), kube.NewPace()}}, nil
 }
 
 // Resync is how long a change that no watch reports may stay.

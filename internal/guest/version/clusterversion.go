@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const (
@@ -115,21 +116,44 @@ func historyFrom(known []hyperv1.UpdateHistory) []configv1.UpdateHistory {
 	return out
 }
 
+// Limits of what the hosted control plane says of its guest's version, in bytes but for updatesLimit. Whoever administers the guest may
+// write into its ClusterVersion what he likes.
+const (
+	versionLimit  = 128
+	imageLimit    = 512
+	urlLimit      = 1024
+	risksLimit    = 1024
+	channelLimit  = 128
+	channelsLimit = 2048
+	updatesLimit  = 100
+	// listLimit is for each of the lists.
+	listLimit = 64 << 10
+)
+
 // reportVersion is what the hosted control plane says of its guest's version.
 func reportVersion(status *hyperv1.HostedControlPlaneStatus, version configv1.ClusterVersionStatus, generation int64) {
 	out := &hyperv1.ClusterVersionStatus{Desired: releaseOf(version.Desired), ObservedGeneration: version.ObservedGeneration}
 	for _, h := range version.History {
+		if h.StartedTime.IsZero() { // null, which the schema does not take
+			h.StartedTime = metav1.NewTime(time.Unix(0, 0))
+		}
 		out.History = append(out.History, hyperv1.UpdateHistory{
-			State: hyperv1.UpdateState(h.State), StartedTime: h.StartedTime, CompletionTime: h.CompletionTime,
-			Version: h.Version, Image: h.Image, Verified: h.Verified, AcceptedRisks: h.AcceptedRisks,
+			State: hyperv1.UpdateState(kube.Shorten(string(h.State), versionLimit)), StartedTime: h.StartedTime, CompletionTime: h.CompletionTime,
+			Version: kube.Shorten(h.Version, versionLimit), Image: kube.Shorten(h.Image, imageLimit), Verified: h.Verified,
+			AcceptedRisks: kube.Shorten(h.AcceptedRisks, risksLimit),
 		})
 	}
+	out.History = kube.Fit(out.History, historyLimit, listLimit)
 	for _, update := range version.AvailableUpdates {
 		out.AvailableUpdates = append(out.AvailableUpdates, releaseOf(update))
 	}
+	out.AvailableUpdates = kube.Fit(out.AvailableUpdates, updatesLimit, listLimit)
 	for _, update := range version.ConditionalUpdates {
-		out.ConditionalUpdates = append(out.ConditionalUpdates, hyperv1.ConditionalUpdate{Release: releaseOf(update.Release), Conditions: update.Conditions})
+		out.ConditionalUpdates = append(out.ConditionalUpdates, hyperv1.ConditionalUpdate{
+			Release: releaseOf(update.Release), Conditions: kube.BoundConditions(update.Conditions),
+		})
 	}
+	out.ConditionalUpdates = kube.Fit(out.ConditionalUpdates, updatesLimit, listLimit)
 	status.VersionStatus = out
 	for _, report := range reportedConditions {
 		c := findClusterCondition(version.Conditions, report.from)
@@ -143,7 +167,7 @@ func reportVersion(status *hyperv1.HostedControlPlaneStatus, version configv1.Cl
 		if condition.Reason == "" {
 			condition.Reason = hyperv1.FromClusterVersionReason
 		}
-		apimeta.SetStatusCondition(&status.Conditions, condition)
+		apimeta.SetStatusCondition(&status.Conditions, kube.BoundCondition(condition))
 	}
 }
 
@@ -165,5 +189,18 @@ var reportedConditions = []struct {
 }
 
 func releaseOf(r configv1.Release) hyperv1.VersionRelease {
-	return hyperv1.VersionRelease{Version: r.Version, Image: r.Image, URL: string(r.URL), Channels: r.Channels}
+	var channels []string
+	for _, channel := range r.Channels {
+		// They are a set, which two that begin alike must not break.
+		if channel = kube.Shorten(channel, channelLimit); !slices.Contains(channels, channel) {
+			channels = append(channels, channel)
+		}
+		if len(channels) == updatesLimit {
+			break
+		}
+	}
+	return hyperv1.VersionRelease{
+		Version: kube.Shorten(r.Version, versionLimit), Image: kube.Shorten(r.Image, imageLimit), URL: kube.Shorten(string(r.URL), urlLimit),
+		Channels: kube.Fit(channels, updatesLimit, channelsLimit),
+	}
 }
