@@ -1,12 +1,14 @@
 package hostedcluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -140,6 +142,96 @@ func TestOnePlaceInAzure(t *testing.T) {
 	f.reconcile(t)
 	if c := kube.Find(f.get(t).Status.Conditions, hyperv1.ValidHostedClusterConfiguration); strings.Contains(c.Message, "another HostedCluster") {
 		t.Errorf("the older one: %+v", c)
+	}
+}
+
+// TestHostNamesOfOthers plays a tenant who publishes his cluster under the names of another's.
+func TestHostNamesOfOthers(t *testing.T) {
+	const zone = "/subscriptions/s/resourceGroups/dns/providers/Microsoft.Network/dnsZones/hypershift.test"
+	publish := func(hc *hyperv1.HostedCluster, i int, how hyperv1.ServicePublishingStrategy) {
+		hc.Spec.Services = slices.Clone(hc.Spec.Services)
+		hc.Spec.Services[i].ServicePublishingStrategy = how
+	}
+	balanced := func(name hyperv1.Hostname) hyperv1.ServicePublishingStrategy {
+		return hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer, LoadBalancer: &hyperv1.LoadBalancerPublishingStrategy{Hostname: name}}
+	}
+	routed := func(name hyperv1.Hostname) hyperv1.ServicePublishingStrategy {
+		return hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: name}}
+	}
+	f := newFixture(t, "named")
+	victim := f.cluster()
+	publish(victim, 0, balanced("api.named.test"))
+	publish(victim, 1, routed("ignition.named.test"))
+	victim.Spec.KubeAPIServerDNSName, victim.Spec.DNS.PublicZoneID = "kas.named.test", zone
+	f.create(t, f.pullSecret(), f.madeSecret(), victim)
+	f.reconcile(t)
+	told := func(hc *hyperv1.HostedCluster) string {
+		t.Helper()
+		// A HostedCluster that is refused ends with an error.
+		_, _ = f.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(hc)})
+		f.read(t, hc)
+		return kube.Find(hc.Status.Conditions, hyperv1.ValidHostedClusterConfiguration).Message
+	}
+	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-names"}})
+	for name, test := range map[string]struct {
+		change func(*hyperv1.HostedCluster)
+		says   string
+	}{
+		"balanced": {func(hc *hyperv1.HostedCluster) { publish(hc, 0, balanced("API.named.test")) }, "spec.services[0]"},
+		"routed":   {func(hc *hyperv1.HostedCluster) { publish(hc, 2, routed("api.named.test")) }, "spec.services[2]"},
+		"ignition": {func(hc *hyperv1.HostedCluster) { publish(hc, 1, routed("ignition.named.test")) }, "spec.services[1]"},
+		"further":  {func(hc *hyperv1.HostedCluster) { hc.Spec.KubeAPIServerDNSName = "api.named.test" }, "spec.kubeAPIServerDNSName"},
+		"below":    {func(hc *hyperv1.HostedCluster) { publish(hc, 1, routed("console.apps.named.hypershift.test")) }, "spec.services[1]"},
+		"domain": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.BaseDomainPrefix = strings.ToUpper(zone), ptr.To("Named")
+		}, "spec.dns"},
+		"chosen": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.DNS.PublicZoneID = zone
+			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &runtime.RawExtension{Raw: []byte(`{"domain":"apps.named.hypershift.test"}`)}}
+		}, "spec.dns"},
+		"other-zone": {func(hc *hyperv1.HostedCluster) {
+			hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.BaseDomainPrefix = zone+"2", ptr.To("named")
+		}, ""},
+		"free": {func(hc *hyperv1.HostedCluster) { publish(hc, 0, balanced("api.free.test")) }, ""},
+	} {
+		hc := f.cluster()
+		hc.Namespace, hc.Name = "clusters-names", name
+		hc.Spec.Platform.Azure.ResourceGroupName = "named-" + name
+		test.change(hc)
+		f.create(t, hc)
+		message := told(hc)
+		taken := strings.Contains(message, "another HostedCluster")
+		if taken != (test.says != "") || (taken && !strings.Contains(message, test.says)) || strings.Contains(message, "clusters/") {
+			t.Errorf("%s: %s", name, message)
+		}
+	}
+	if message := told(victim); strings.Contains(message, "another HostedCluster") {
+		t.Errorf("the victim: %s", message)
+	}
+	// A name that can be changed is not taken away by a HostedCluster that is older.
+	victim.Spec.KubeAPIServerDNSName = "young.named.test"
+	if err := f.client.Update(t.Context(), victim); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+	older := &hyperv1.HostedCluster{}
+	older.Namespace, older.Name = "clusters", "named"
+	f.read(t, older)
+	young := f.cluster()
+	young.Name, young.Spec.Platform.Azure.ResourceGroupName, young.Spec.KubeAPIServerDNSName = "named-young", "named-young", "first.named.test"
+	f.create(t, young)
+	if message := told(young); strings.Contains(message, "another HostedCluster") {
+		t.Fatalf("the younger one: %s", message)
+	}
+	older.Spec.KubeAPIServerDNSName = "first.named.test"
+	if err := f.client.Update(t.Context(), older); err != nil {
+		t.Fatal(err)
+	}
+	if message := told(older); !strings.Contains(message, "spec.kubeAPIServerDNSName") {
+		t.Errorf("the older one takes a name: %s", message)
+	}
+	if message := told(young); strings.Contains(message, "another HostedCluster") {
+		t.Errorf("the younger one loses its name: %s", message)
 	}
 }
 

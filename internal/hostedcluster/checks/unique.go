@@ -10,8 +10,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 )
 
-// Unique refuses a HostedCluster whose place in Azure an older one has: both would make, tag and delete the same resources. Whose it is may
-// be no business of this cluster's user.
+// Unique refuses a HostedCluster whose place in Azure an older one has: both would make, tag and delete the same resources. It refuses one
+// whose host names another has, to which clients and records would be led. Whose they are may be no business of this cluster's user.
 func Unique(ctx context.Context, c *cluster.Cluster) error {
 	all := &hyperv1.HostedClusterList{}
 	if err := c.Client.List(ctx, all); err != nil {
@@ -20,7 +20,15 @@ func Unique(ctx context.Context, c *cluster.Cluster) error {
 	var problems []error
 	for i := range all.Items {
 		other := &all.Items[i]
-		if other.UID == c.Hosted.UID || !before(other, c.Hosted) {
+		if other.UID == c.Hosted.UID {
+			continue
+		}
+		hosts, err := claimedHosts(ctx, c, other)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, hosts...)
+		if !before(other, c.Hosted) {
 			continue
 		}
 		if other.Spec.InfraID == c.Hosted.Spec.InfraID {
