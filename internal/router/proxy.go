@@ -186,7 +186,7 @@ func serverName(conn net.Conn) (string, []byte, error) {
 		name = hello.ServerName
 		return nil, errHelloRead
 	}}
-	err := tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &read)}, config).Handshake()
+	err := tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &read)}, config).HandshakeContext(context.Background()) // ended by the deadline of the connection
 	if !errors.Is(err, errHelloRead) || name == "" {
 		return "", nil, fmt.Errorf("no TLS server name: %w", err)
 	}

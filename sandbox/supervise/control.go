@@ -237,10 +237,7 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 				continue
 			}
 			waiting = append(waiting, name)
-			if first, known := before[name]; !known || part.Restarts < first {
-				before[name] = part.Restarts
-			}
-			if part.State == BackOff && part.Restarts-before[name] >= hopeless {
+			if isHopeless(part, name, before) {
 				return notReady(dir, state, name, errHopeless)
 			}
 		}
@@ -253,6 +250,14 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// isHopeless tells whether a part does not stay up, since before, which it keeps, was noted.
+func isHopeless(part PartState, name string, before map[string]int) bool {
+	if first, known := before[name]; !known || part.Restarts < first {
+		before[name] = part.Restarts
+	}
+	return part.State == BackOff && part.Restarts-before[name] >= hopeless
 }
 
 // notReady explains why a part is not ready.

@@ -142,7 +142,7 @@ func writeIdentities(path string, identities *identity.WorkloadIdentities) error
 	if err != nil {
 		return fmt.Errorf("cannot encode the identities: %w", err)
 	}
-	if err := os.WriteFile(path, raw, 0o644); err != nil {
+	if err := os.WriteFile(path, raw, 0o644); err != nil { //nolint:gosec // ids are no secrets
 		return fmt.Errorf("cannot write --output-file: %w", err)
 	}
 	return nil

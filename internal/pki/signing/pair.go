@@ -56,7 +56,7 @@ func ReadPair(privatePath, publicPath string) (*rsa.PrivateKey, error) {
 
 // makePrivate makes a private key that is in its place for good: of two commands that make one at once, both go on with the first.
 func makePrivate(privatePath string) (*rsa.PrivateKey, error) {
-	if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(privatePath), 0o755); err != nil { //nolint:gosec // the public key beside it is for everybody; the private one is a file of 0600
 		return nil, fmt.Errorf("cannot make the folder of the signing key: %w", err)
 	}
 	key, err := rsa.GenerateKey(rand.Reader, signerBits)

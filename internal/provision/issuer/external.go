@@ -36,7 +36,7 @@ func WriteDocuments(ctx context.Context, s *azure.Session, o Options, issuerURL 
 	var unpublished []string
 	for _, path := range []string{DiscoveryPath, KeysPath} {
 		file := filepath.Join(o.KeyDirectory, filepath.FromSlash(path))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // the documents are published
 			return Issuer{}, fmt.Errorf("cannot make the folder of %s: %w", path, err)
 		}
 		if err := wholefile.Replace(file, documents[path], 0o644); err != nil {

@@ -3,7 +3,7 @@ package keyvault
 import (
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // RSA-OAEP is defined with it
+	"crypto/sha1" // RSA-OAEP is defined with it
 	"crypto/sha256"
 	"encoding/base64"
 	"hash"
@@ -51,7 +51,7 @@ func (c *call) input() (hash.Hash, []byte, error) {
 	case "RSA-OAEP-256":
 		return sha256.New(), value, nil
 	case "RSA-OAEP":
-		return sha1.New(), value, nil //nolint:gosec // RSA-OAEP is defined with it
+		return sha1.New(), value, nil
 	case "RSA1_5":
 		return nil, value, nil
 	default:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ var setters = map[string]func(*Unit, string) error{
 	"Service.ExecStop":           commands(func(u *Unit) *[]Command { return &u.ExecStop }),
 	"Service.Environment":        words(func(u *Unit) *[]string { return &u.Environment }),
 	"Service.EnvironmentFile":    lines(func(u *Unit) *[]string { return &u.EnvironmentFile }),
-	"Service.WorkingDirectory":   func(u *Unit, v string) error { u.WorkingDir = v; return nil },
+	"Service.WorkingDirectory":   workingDir,
 	"Service.Restart":            oneOf(func(u *Unit) *string { return &u.Restart }, "no", "always", "on-failure", "on-abnormal", "on-success"),
 	"Service.RestartSec":         span(func(u *Unit) *time.Duration { return &u.RestartPause }),
 	"Service.TimeoutStartSec":    span(func(u *Unit) *time.Duration { return &u.StartTimeout }),
@@ -81,6 +82,14 @@ var setters = map[string]func(*Unit, string) error{
 	"Service.KillMode":           oneOf(func(u *Unit) *string { return &u.KillMode }, "process", "control-group", "mixed"),
 	"Service.OOMScoreAdjust":     ignore, // needs a capability that may be missing
 	"Service.TimeoutStopSec":     ignore, // power off is short
+}
+
+func workingDir(u *Unit, v string) error {
+	if !filepath.IsAbs(v) {
+		return fmt.Errorf("%q is no absolute path: %w", v, ErrDirective)
+	}
+	u.WorkingDir = v
+	return nil
 }
 
 // ParseUnit reads a unit file followed by its drop-ins, in order.

@@ -114,6 +114,17 @@ func (p *Plan) wanted(r *Resource, name string) (bool, error) {
 	return v == true, nil
 }
 
+// below completes the type and the name of a resource that is written inside its parent.
+func below(parent *Resource, typ, name string) (fullType, fullName string) {
+	if !strings.Contains(typ, "/") {
+		typ = parent.Type + "/" + typ
+	}
+	if !strings.Contains(name, "/") {
+		name = namesOf(parent.ID, parent.Type) + "/" + name
+	}
+	return typ, name
+}
+
 // name works out the id of a resource and keeps it, unless its condition says no.
 func (p *Plan) name(r, parent *Resource) error {
 	get := func(field string) (string, error) {
@@ -136,12 +147,7 @@ func (p *Plan) name(r, parent *Resource) error {
 		return failf("The template resource '%s' of type '%s' is not valid. The properties 'type', 'name' and 'apiVersion' are required. Please see https://aka.ms/arm-syntax-resources for usage details", name, typ)
 	}
 	if parent != nil {
-		if !strings.Contains(typ, "/") {
-			typ = parent.Type + "/" + typ
-		}
-		if !strings.Contains(name, "/") {
-			name = namesOf(parent.ID, parent.Type) + "/" + name
-		}
+		typ, name = below(parent, typ, name)
 		r.DependsOn = append(r.DependsOn, parent.ID)
 	}
 	if strings.Count(typ, "/") != strings.Count(name, "/")+1 {
