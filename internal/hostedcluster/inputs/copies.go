@@ -134,7 +134,7 @@ func (in input) addTo(made client.Object) {
 		}
 		maps.Copy(c.Data, in.data)
 		c.Type = corev1.SecretTypeOpaque
-		if source, ok := in.source.(*corev1.Secret); ok && in.whole && source.Type != "" {
+		if source, ok := in.source.(*corev1.Secret); ok && source.Type == corev1.SecretTypeTLS && hasAll(c.Data, serving) {
 			c.Type = source.Type
 		}
 		if in.copyAs == contract.PullSecret {
@@ -152,6 +152,10 @@ func (in input) addTo(made client.Object) {
 		made.SetLabels(maps.Clone(in.source.GetLabels()))
 		made.SetAnnotations(foreignAnnotations(in.source.GetAnnotations()))
 	}
+}
+
+func hasAll(data map[string][]byte, keys []string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { _, has := data[key]; return !has })
 }
 
 // foreignAnnotations leaves out what describes the source itself; kubectl's note even holds its content.

@@ -30,7 +30,9 @@ type reference struct {
 	kind, name string
 	// keys that the object must have, and that are copied.
 	keys []string
-	// whole copies everything there is, labels and annotations too.
+	// used are keys of a Secret that it may have, and that are copied then.
+	used []string
+	// whole copies labels and annotations too, and of a ConfigMap all keys. Of a Secret no key is copied that nothing uses.
 	whole bool
 	// copyAs is the name of the copy; empty keeps the name.
 	copyAs string
@@ -147,8 +149,16 @@ func (r reference) content(source map[string][]byte) (map[string][]byte, error) 
 			return nil, fmt.Errorf("%s: %s %q: %w", r.field, r.kind, r.name, err)
 		}
 	}
-	if r.whole {
+	if !r.whole {
+		return chosen, nil
+	}
+	if r.kind == ConfigMapKind {
 		return source, nil
+	}
+	for _, key := range r.used {
+		if value, ok := source[key]; ok {
+			chosen[key] = value
+		}
 	}
 	return chosen, nil
 }
