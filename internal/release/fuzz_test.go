@@ -1,8 +1,13 @@
 package release
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 )
 
 func FuzzParseReferences(f *testing.F) {
@@ -78,6 +83,58 @@ func FuzzParseMirrors(f *testing.F) {
 		for _, found := range MirrorsOf(image, mirrors) {
 			if !strings.HasSuffix(found, suffix) {
 				t.Fatalf("%q loses %q", found, suffix)
+			}
+		}
+	})
+}
+
+// served is an image as a registry serves it.
+type served struct {
+	v1.Image
+	manifest, config []byte
+}
+
+func (s served) RawManifest() ([]byte, error)   { return s.manifest, nil }
+func (s served) RawConfigFile() ([]byte, error) { return s.config, nil }
+func (s served) Manifest() (*v1.Manifest, error) {
+	return v1.ParseManifest(bytes.NewReader(s.manifest))
+}
+func (s served) ConfigFile() (*v1.ConfigFile, error) {
+	return v1.ParseConfigFile(bytes.NewReader(s.config))
+}
+
+// FuzzImageConfig: of whatever a registry calls the configuration of an image, only a known architecture is taken.
+func FuzzImageConfig(f *testing.F) {
+	manifest := []byte(`{"schemaVersion":2,"config":{"mediaType":"application/vnd.oci.image.config.v1+json","size":2,"digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"}}`)
+	f.Add(manifest, []byte(`{"architecture":"amd64","config":{"Labels":{"io.openshift.release":"4.21.0"}}}`))
+	f.Add(manifest, []byte(`null`))
+	f.Add([]byte(`null`), []byte(`{"architecture":"ARM64","config":{"Labels":null}}`))
+	f.Add([]byte(`{"config":{"size":-1,"urls":["http://169.254.169.254/"]}}`), []byte(`{"architecture":"amd64"}`))
+	f.Fuzz(func(t *testing.T, manifest, config []byte) {
+		image := served{empty.Image, manifest, config}
+		architecture, err := architectureOf(image)
+		if err == nil && !slices.Contains([]string{ArchAMD64, ArchARM64, ArchPPC64LE, ArchS390X}, architecture) {
+			t.Errorf("architecture %q", architecture)
+		}
+		if read, err := boundedConfig(image); err == nil && read == nil {
+			t.Error("neither a configuration nor an error")
+		}
+	})
+}
+
+// FuzzParseLabels: what is taken for labels is text of the form that is asked for.
+func FuzzParseLabels(f *testing.F) {
+	f.Add("a=b,c=d")
+	f.Add(" a = b=c ,")
+	f.Add("=")
+	f.Fuzz(func(t *testing.T, text string) {
+		labels, err := ParseLabels(text)
+		if err != nil {
+			return
+		}
+		for key := range labels {
+			if key == "" || strings.ContainsAny(key, "=,") {
+				t.Errorf("%q is read as %q", text, labels)
 			}
 		}
 	})

@@ -18,7 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
-func oidcContext(t *testing.T, version, authentication string, objects ...client.Object) *component.Context {
+func oidcContext(t testing.TB, version, authentication string, objects ...client.Object) *component.Context {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -122,4 +122,29 @@ func TestExternalOIDCNamesAMissingAuthority(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"p": issuer.issuerCertificateAuthority: ConfigMap issuer-ca`) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// FuzzIdentityProviders: whatever a tenant writes as his identity providers, the API server gets a configuration that can be read, or none.
+func FuzzIdentityProviders(f *testing.F) {
+	f.Add([]byte(`{"type":"OIDC","oidcProviders":[{"name":"p","issuer":{"issuerURL":"https://login","audiences":["a","b"],"issuerCertificateAuthority":{"name":"issuer-ca"}},
+		"claimMappings":{"username":{"claim":"email","prefixPolicy":"Prefix","prefix":{"prefixString":"x"}},"groups":{"claim":"g"},"uid":{"expression":"claims.sub"},"extra":[{"key":"a/b","valueExpression":"claims.x"}]},
+		"claimValidationRules":[{"type":"RequiredClaim","requiredClaim":{"claim":"a","requiredValue":"b"}}]}]}`))
+	f.Add([]byte(`{"type":"OIDC","oidcProviders":[{"claimValidationRules":[{"type":"RequiredClaim"}]},{"claimMappings":{"username":{"prefixPolicy":"Prefix"}}}]}`))
+	f.Add([]byte(`{"type":"OIDC","oidcProviders":[null]}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, given []byte) {
+		template := oidcTemplate()
+		objects, err := externalOIDC(oidcContext(t, "4.21.0", string(given), issuerCA()), template)
+		if err != nil || len(objects) == 0 {
+			return
+		}
+		made, ok := objects[0].(*corev1.ConfigMap)
+		if !ok || len(objects) != 1 || len(made.Data) != 1 || len(template.Spec.Containers) != 2 {
+			t.Fatalf("%d objects, %T", len(objects), objects[0])
+		}
+		config := authenticationConfiguration{}
+		if err := json.Unmarshal([]byte(made.Data[authConfigKey]), &config); err != nil || len(config.JWT) == 0 {
+			t.Errorf("%s: %v", made.Data[authConfigKey], err)
+		}
+	})
 }

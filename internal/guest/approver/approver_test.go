@@ -31,7 +31,7 @@ type request struct {
 	raw     []byte
 }
 
-func (r request) encode(t *testing.T) []byte {
+func (r request) encode(t testing.TB) []byte {
 	t.Helper()
 	if r.raw != nil {
 		return r.raw

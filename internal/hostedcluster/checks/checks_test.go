@@ -133,3 +133,22 @@ func TestCheckVault(t *testing.T) {
 		}
 	}
 }
+
+// FuzzConfiguration: whatever a tenant writes into the members that the schema does not know, it is checked, and stops nothing else.
+func FuzzConfiguration(f *testing.F) {
+	f.Add([]byte(`{"type":"OIDC","oidcProviders":[{"issuer":{"issuerURL":"https://login","audiences":["a"]},"claimMappings":{"username":{"prefixPolicy":"Prefix","prefix":{}}}}]}`))
+	f.Add([]byte(`{"type":"OIDC","oidcProviders":[null,1,{"issuer":[]},{"claimMappings":{"username":""}}]}`))
+	f.Add([]byte(`{"servingCerts":{"namedCertificates":[{"names":["a.test"],"servingCertificate":{"name":"a"}},null]},"clientCA":"x","audit":{"customRules":[1]}}`))
+	f.Add([]byte(`{"identityProviders":[{"ldap":{"ca":{"name":1}}},{"htpasswd":null}],"domain":{"a":"b"}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		hc := hostedclustertest.Cluster("demo", "release:1")
+		member := &runtime.RawExtension{Raw: text}
+		hc.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: member, Authentication: member, Image: member, Ingress: member, OAuth: member, Scheduler: member}
+		for _, problem := range Configuration(hc) {
+			if problem != nil && problem.Error() == "" {
+				t.Error("a problem without words")
+			}
+		}
+		hostNames(wishes(hc))
+	})
+}
