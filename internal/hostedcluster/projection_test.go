@@ -153,11 +153,11 @@ func TestCopies(t *testing.T) {
 		secret("copies-ssh", map[string][]byte{"id_rsa.pub": []byte("ssh"), "id_rsa": []byte("private")}),
 		secret("copies-audit", map[string][]byte{"webhook-kubeconfig": []byte("hook"), "other": []byte("x")}),
 		secret("copies-key", map[string][]byte{"key": []byte("01234567890123456789012345678901")}),
-		secret("copies-users", map[string][]byte{"htpasswd": []byte("u:p"), "note": []byte("x")}))
+		secret("copies-users", map[string][]byte{"tls.crt": []byte("c"), "tls.key": []byte("k"), "note": []byte("x")}))
 	f.reconcile(t)
 	for name, want := range map[string]map[string]string{
 		component.PullSecret: {".dockerconfigjson": `{"auths":{}}`}, contract.SSHKey: {"id_rsa.pub": "ssh"}, "copies-audit": {"webhook-kubeconfig": "hook"},
-		"copies-key": {"key": "01234567890123456789012345678901"}, "copies-users": {"htpasswd": "u:p", "note": "x"},
+		"copies-key": {"key": "01234567890123456789012345678901"}, "copies-users": {"tls.crt": "c", "tls.key": "k"},
 	} {
 		got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}}
 		f.read(t, got)

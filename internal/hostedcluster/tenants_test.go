@@ -173,36 +173,37 @@ func TestHostNamesOfOthers(t *testing.T) {
 		return kube.Find(hc.Status.Conditions, hyperv1.ValidHostedClusterConfiguration).Message
 	}
 	f.createShared(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters-names"}})
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
+		name   string
 		change func(*hyperv1.HostedCluster)
 		says   string
 	}{
-		"balanced": {func(hc *hyperv1.HostedCluster) { publish(hc, 0, balanced("API.named.test")) }, "spec.services[0]"},
-		"routed":   {func(hc *hyperv1.HostedCluster) { publish(hc, 2, routed("api.named.test")) }, "spec.services[2]"},
-		"ignition": {func(hc *hyperv1.HostedCluster) { publish(hc, 1, routed("ignition.named.test")) }, "spec.services[1]"},
-		"further":  {func(hc *hyperv1.HostedCluster) { hc.Spec.KubeAPIServerDNSName = "api.named.test" }, "spec.kubeAPIServerDNSName"},
-		"below":    {func(hc *hyperv1.HostedCluster) { publish(hc, 1, routed("console.apps.named.hypershift.test")) }, "spec.services[1]"},
-		"domain": {func(hc *hyperv1.HostedCluster) {
+		{"other-zone", func(hc *hyperv1.HostedCluster) {
+			hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.BaseDomainPrefix = zone+"2", ptr.To("named")
+		}, ""},
+		{"balanced", func(hc *hyperv1.HostedCluster) { publish(hc, 0, balanced("API.named.test")) }, "spec.services[0]"},
+		{"routed", func(hc *hyperv1.HostedCluster) { publish(hc, 2, routed("api.named.test")) }, "spec.services[2]"},
+		{"ignition", func(hc *hyperv1.HostedCluster) { publish(hc, 1, routed("ignition.named.test")) }, "spec.services[1]"},
+		{"further", func(hc *hyperv1.HostedCluster) { hc.Spec.KubeAPIServerDNSName = "api.named.test" }, "spec.kubeAPIServerDNSName"},
+		{"below", func(hc *hyperv1.HostedCluster) { publish(hc, 1, routed("console.apps.named.hypershift.test")) }, "spec.services[1]"},
+		{"domain", func(hc *hyperv1.HostedCluster) {
 			hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.BaseDomainPrefix = strings.ToUpper(zone), ptr.To("Named")
 		}, "spec.dns"},
-		"chosen": {func(hc *hyperv1.HostedCluster) {
+		{"chosen", func(hc *hyperv1.HostedCluster) {
 			hc.Spec.DNS.PublicZoneID = zone
 			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Ingress: &runtime.RawExtension{Raw: []byte(`{"domain":"apps.named.hypershift.test"}`)}}
 		}, "spec.dns"},
-		"other-zone": {func(hc *hyperv1.HostedCluster) {
-			hc.Spec.DNS.PublicZoneID, hc.Spec.DNS.BaseDomainPrefix = zone+"2", ptr.To("named")
-		}, ""},
-		"free": {func(hc *hyperv1.HostedCluster) { publish(hc, 0, balanced("api.free.test")) }, ""},
+		{"free", func(hc *hyperv1.HostedCluster) { publish(hc, 0, balanced("api.free.test")) }, ""},
 	} {
 		hc := f.cluster()
-		hc.Namespace, hc.Name = "clusters-names", name
-		hc.Spec.Platform.Azure.ResourceGroupName = "named-" + name
+		hc.Namespace, hc.Name = "clusters-names", test.name
+		hc.Spec.Platform.Azure.ResourceGroupName = "named-" + test.name
 		test.change(hc)
 		f.create(t, hc)
 		message := told(hc)
 		taken := strings.Contains(message, "another HostedCluster")
 		if taken != (test.says != "") || (taken && !strings.Contains(message, test.says)) || strings.Contains(message, "clusters/") {
-			t.Errorf("%s: %s", name, message)
+			t.Errorf("%s: %s", test.name, message)
 		}
 	}
 	if message := told(victim); strings.Contains(message, "another HostedCluster") {
