@@ -6,6 +6,6 @@ need_go
 grep -rl --include='*_test.go' '^func Fuzz' api internal sandbox test | while read -r file; do
   sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$file" | while read -r target; do
     step "$target in $(dirname "$file") for $FUZZTIME"
-    go test "./$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME"
+    go test "./$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 1s
   done
 done
