@@ -59,6 +59,8 @@ type Options struct {
 	EgressBlockCIDRs []string
 	// AllowPrivateRegistries lets the images that HostedClusters name be read from private networks.
 	AllowPrivateRegistries bool
+	// NoAdmission: the management cluster cannot enforce ValidatingAdmissionPolicies.
+	NoAdmission bool
 	// ReleaseRegistries are the registries, or repositories of them, that releases may lie in; all may when it is empty.
 	ReleaseRegistries []string
 

@@ -53,6 +53,9 @@ var powerResources = []string{"hostedclusters", "nodepools"}
 
 // admission binds the powers to their verbs, and the releases to the registries that the installation allows.
 func (o *Options) admission() []client.Object {
+	if o.NoAdmission {
+		return nil
+	}
 	privileged := clusterRole(privilegedName, nil)
 	var objs []client.Object
 	for _, resource := range powerResources {

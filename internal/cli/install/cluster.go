@@ -27,6 +27,7 @@ import (
 var (
 	routeKind          = schema.GroupKind{Group: "route.openshift.io", Kind: "Route"}
 	serviceMonitorKind = schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}
+	admissionKind      = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicy"}
 )
 
 func newInstallClient() (client.Client, error) {
@@ -63,7 +64,11 @@ func (i *installer) completeFromCluster(ctx context.Context) error {
 	if i.opts.NoMonitoring = !monitoring; i.opts.NoMonitoring {
 		i.say("the management cluster has no %s API; monitors and rules are left out", serviceMonitorKind.Group)
 	}
-	return errors.Join(i.decideRouter(ctx), i.decideConversion(ctx), i.checkPullSecret(ctx), i.completeExternalDNS(ctx),
+	policies, err := i.served(admissionKind, "v1")
+	if err != nil {
+		return err
+	}
+	return errors.Join(i.decideAdmission(policies), i.decideRouter(ctx), i.decideConversion(ctx), i.checkPullSecret(ctx), i.completeExternalDNS(ctx),
 		i.checkArchitectures(ctx, i.architectures), i.checkZone(ctx))
 }
 
@@ -81,8 +86,20 @@ func (i *installer) requireAdmin(ctx context.Context) error {
 	return nil
 }
 
-func (i *installer) served(kind schema.GroupKind) (bool, error) {
-	_, err := i.client.RESTMapper().RESTMapping(kind)
+// decideAdmission leaves out what the API server cannot enforce, and says what that means.
+func (i *installer) decideAdmission(served bool) error {
+	if i.opts.NoAdmission = !served; served {
+		return nil
+	}
+	if len(i.opts.ReleaseRegistries) > 0 {
+		return errors.New("--release-registries needs ValidatingAdmissionPolicies, which the management cluster has from Kubernetes 1.30 (OpenShift 4.17) on; upgrade it, or install without the flag")
+	}
+	i.say("the management cluster has no ValidatingAdmissionPolicies, which come with Kubernetes 1.30 (OpenShift 4.17): who may write HostedClusters may also set images, pod security, priority and placement of control planes; give that right to administrators alone")
+	return nil
+}
+
+func (i *installer) served(kind schema.GroupKind, versions ...string) (bool, error) {
+	_, err := i.client.RESTMapper().RESTMapping(kind, versions...)
 	if err != nil && !meta.IsNoMatchError(err) {
 		return false, fmt.Errorf("cannot ask the management cluster for %s: %w", kind, err)
 	}

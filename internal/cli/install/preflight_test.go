@@ -126,3 +126,30 @@ func TestZoneMustBeThere(t *testing.T) {
 		}
 	}
 }
+
+// TestOldManagementClusters: where no admission policy is enforced, the installation says what that means, and refuses what needs one.
+func TestOldManagementClusters(t *testing.T) {
+	for _, test := range []struct {
+		served     bool
+		registries []string
+		refused    bool
+		objects    bool
+	}{{served: true, registries: []string{"quay.io"}, objects: true}, {}, {registries: []string{"quay.io"}, refused: true}} {
+		var said strings.Builder
+		i := &installer{opts: &install.Options{Namespace: "hypershift", ReleaseRegistries: test.registries},
+			say: func(format string, args ...any) { fmt.Fprintf(&said, format, args...) }}
+		if err := i.decideAdmission(test.served); (err != nil) != test.refused {
+			t.Errorf("%+v: %v", test, err)
+		}
+		if warned := strings.Contains(said.String(), "ValidatingAdmissionPolicies"); warned != (!test.served && !test.refused) {
+			t.Errorf("%+v: said %q", test, said.String())
+		}
+		has := false
+		for _, obj := range i.opts.Objects() {
+			has = has || obj.GetName() == "hypershift-hostedclusters"
+		}
+		if has != test.objects {
+			t.Errorf("%+v: the policies are made: %t", test, has)
+		}
+	}
+}
