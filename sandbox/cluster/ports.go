@@ -96,7 +96,8 @@ func (p port) holder() holder {
 		return holder{}
 	}
 	for _, table := range []string{p.network, p.network + "6"} {
-		text, err := os.ReadFile("/proc/net/" + table)
+		// Of this thread: the first one of the process, whose view /proc/net is, may have gone into another network namespace.
+		text, err := os.ReadFile("/proc/thread-self/net/" + table)
 		if err != nil {
 			continue
 		}
