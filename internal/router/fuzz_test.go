@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -38,7 +39,7 @@ func FuzzServerName(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{22, 3, 1, 255, 255, 1, 0, 255, 251})
 	f.Fuzz(func(t *testing.T, said []byte) {
-		name, hello, err := serverName(spoken{said: bytes.NewReader(said)})
+		name, hello, err := serverName(context.Background(), spoken{said: bytes.NewReader(said)})
 		if err != nil {
 			if name != "" || hello != nil {
 				t.Errorf("%q with error %v", name, err)

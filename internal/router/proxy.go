@@ -84,7 +84,7 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	host, hello, err := serverName(conn)
+	host, hello, err := serverName(ctx, conn)
 	if err != nil {
 		return
 	}
@@ -179,14 +179,14 @@ func splice(a, b net.Conn) {
 var errHelloRead = errors.New("client hello is read")
 
 // serverName reads the name that a TLS client asks for, and returns what it read.
-func serverName(conn net.Conn) (string, []byte, error) {
+func serverName(ctx context.Context, conn net.Conn) (string, []byte, error) {
 	var read bytes.Buffer
 	name := ""
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		name = hello.ServerName
 		return nil, errHelloRead
 	}}
-	err := tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &read)}, config).HandshakeContext(context.Background()) // ended by the deadline of the connection
+	err := tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &read)}, config).HandshakeContext(ctx)
 	if !errors.Is(err, errHelloRead) || name == "" {
 		return "", nil, fmt.Errorf("no TLS server name: %w", err)
 	}
