@@ -33,6 +33,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitors"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
+	"github.com/hypershift-on-azure/hypershift/internal/pause"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -166,8 +167,9 @@ func (r *Reconciler) once(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if err := kube.AddFinalizer(ctx, r.Client, hcp, hyperv1.Finalizer); err != nil {
 		return ctrl.Result{}, ignoreConflict(err)
 	}
-	if paused, again := pausedUntil(hcp.Spec.PausedUntil, r.Now()); paused {
-		return ctrl.Result{RequeueAfter: again}, nil
+	// The HostedCluster tells of a value that cannot be read; it pauses nothing.
+	if paused, left, _ := pause.Read(hcp.Spec.PausedUntil, r.Now()); paused {
+		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	return r.pass(ctx, hcp)
 }
@@ -208,19 +210,4 @@ func managementRelease(hcp *hyperv1.HostedControlPlane) string {
 		return *image
 	}
 	return hcp.Spec.ReleaseImage
-}
-
-// pausedUntil reads `true` or a time; anything else counts as not paused. again is zero when only a change ends the pause.
-func pausedUntil(value *string, now time.Time) (paused bool, again time.Duration) {
-	if value == nil {
-		return false, 0
-	}
-	if *value == "true" || *value == "True" {
-		return true, 0
-	}
-	until, err := time.Parse(time.RFC3339, *value)
-	if err != nil || !until.After(now) {
-		return false, 0
-	}
-	return true, until.Sub(now)
 }
