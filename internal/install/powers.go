@@ -48,9 +48,6 @@ var powers = map[string][]power{
 	},
 }
 
-// powerResources are the resources of powers, in order.
-var powerResources = []string{"hostedclusters", "nodepools"}
-
 // admission binds the powers to their verbs, and the releases to the registries that the installation allows.
 func (o *Options) admission() []client.Object {
 	if o.NoAdmission {
@@ -58,7 +55,7 @@ func (o *Options) admission() []client.Object {
 	}
 	privileged := clusterRole(privilegedName, nil)
 	var objs []client.Object
-	for _, resource := range powerResources {
+	for _, resource := range slices.Sorted(maps.Keys(powers)) {
 		var verbs []string
 		var validations []admissionv1.Validation
 		for _, p := range powers[resource] {
