@@ -2,7 +2,6 @@ package checks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,11 +10,12 @@ import (
 )
 
 // Unique refuses a HostedCluster whose place in Azure an older one has: both would make, tag and delete the same resources. It refuses one
-// whose host names another has, to which clients and records would be led. Whose they are may be no business of this cluster's user.
-func Unique(ctx context.Context, c *cluster.Cluster) error {
+// whose host names another has, to which clients and records would be led. Whose they are may be no business of this cluster's user. It
+// returns what is wrong with the HostedCluster; the error is of reading the others.
+func Unique(ctx context.Context, c *cluster.Cluster) ([]error, error) {
 	all := &hyperv1.HostedClusterList{}
 	if err := c.Client.List(ctx, all); err != nil {
-		return fmt.Errorf("list HostedClusters: %w", err)
+		return nil, fmt.Errorf("list HostedClusters: %w", err)
 	}
 	var problems []error
 	for i := range all.Items {
@@ -25,7 +25,7 @@ func Unique(ctx context.Context, c *cluster.Cluster) error {
 		}
 		hosts, err := claimedHosts(ctx, c, other)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		problems = append(problems, hosts...)
 		if !before(other, c.Hosted) {
@@ -39,7 +39,7 @@ func Unique(ctx context.Context, c *cluster.Cluster) error {
 				c.Hosted.Spec.Platform.Azure.ResourceGroupName))
 		}
 	}
-	return errors.Join(problems...)
+	return problems, nil
 }
 
 // before orders two HostedClusters in the same way whoever asks.

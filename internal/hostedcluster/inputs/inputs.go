@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,8 +44,12 @@ type input struct {
 // once, so that the user does not find it out error by error. What contradicts within the HostedCluster stops the pass; what is wrong
 // with an object it names stops only what needs that.
 func Check(ctx context.Context, c *cluster.Cluster) (Inputs, error) {
+	shared, err := checks.Unique(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	found, readErr := read(ctx, c)
-	err := errors.Join(append(checks.Configuration(c.Hosted), checks.Unique(ctx, c), readErr)...)
+	err = errors.Join(slices.Concat(checks.Configuration(c.Hosted), shared, []error{readErr})...)
 	all := []error{err}
 	for _, in := range found {
 		if in.condition() == hyperv1.ValidHostedClusterConfiguration {
