@@ -15,7 +15,7 @@ export GOFLAGS += -mod=readonly
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build hypershift, hypershift-operator, control-plane-operator and etcd-helper into bin/
@@ -27,6 +27,14 @@ build-cli: ## build only the command line
 	@mkdir -p bin
 	$(GOBUILD) -o bin/ ./cmd/hypershift
 
+.PHONY: images
+images: build-cli ## publish the operators' images in REGISTRY, such as myregistry.azurecr.io/team
+	bin/hypershift images publish --to "$(REGISTRY)" $(IMAGES_FLAGS)
+
+.PHONY: release-build
+release-build: ## build the command line's release into dist/: archives for Linux and macOS, images, bills of materials, checksums; VERSION names it
+	@go run -ldflags '$(LDFLAGS)' ./hack/release --ldflags '$(LDFLAGS)' --dist dist
+
 .PHONY: parts
 parts: build-cli ## compile the sandbox's third-party parts into the build cache (slow once)
 	bin/hypershift sandbox parts
@@ -34,6 +42,10 @@ parts: build-cli ## compile the sandbox's third-party parts into the build cache
 .PHONY: demo
 demo: ## build what is missing, bring the sandbox up, run the three phases
 	hack/demo.sh
+
+.PHONY: rehearse
+rehearse: ## type the whole guide in a sandbox as slow as Azure, and print what real Azure may refuse
+	hack/rehearse.sh
 
 .PHONY: demo-down
 demo-down: ## destroy the demo and the sandbox, leaving nothing but the build cache
@@ -44,29 +56,49 @@ test: ## the short tier: unit, API-server-backed and embedded-Azure tests, and t
 	hack/test.sh
 
 .PHONY: test-long
-test-long: ## the long tier: race detector, random lives, the scripts that take minutes, fuzzing
+test-long: ## the long tier: race detector, random lives, stacks stopped at every call, the scripts of both tiers, fuzzing
 	hack/test-long.sh
 
 .PHONY: e2e
 e2e: build ## only the whole-program scripts
 	go test ./test/e2e -count=1 -timeout 60m -v
 
+.PHONY: conformance
+conformance: ## run Kubernetes' own conformance tests on the demo's hosted cluster; CONFORMANCE_FLAGS=--short runs 20 of them
+	hack/conformance.sh $(CONFORMANCE_FLAGS)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (default 60s)
 	hack/fuzz.sh
 
 .PHONY: bench
-bench: ## print the figures of docs/benchmarks.md
+bench: ## measure the figures of docs/benchmarks.md; one that misses its limit fails
 	hack/bench.sh
 
 .PHONY: generate
 generate: ## regenerate deepcopy functions, CRDs, the client, the dashboard and docs/reference
 	hack/generate.sh
 
+.PHONY: docs
+docs: ## write the documentation as web pages into dist/site; a dead link fails
+	go run ./hack/site
+
 .PHONY: verify
 verify: ## check that generated files are current and modules tidy
 	hack/verify.sh
 
+.PHONY: vulnerabilities
+vulnerabilities: ## look for known vulnerabilities that the programs reach; GOVULNDB names a copy of the database
+	hack/vulnerabilities.sh
+
+.PHONY: debian-lock
+debian-lock: ## pin the Debian packages of images and machines anew, in parts/build/debian.lock
+	go run ./hack/debianlock
+
+.PHONY: licences
+licences: ## list the licences of the modules in docs/reference/licences.md; one that is not accepted fails
+	go run ./hack/licences
+
 .PHONY: lint
-lint: ## golangci-lint with the import directions as rules
+lint: ## golangci-lint with the import directions as rules, shellcheck
 	hack/lint.sh

@@ -13,6 +13,11 @@ var Route []byte
 //go:embed guest
 var Guest embed.FS
 
+// Snapshots holds the definitions of snapshots of volumes, for hosted clusters whose payload has a driver that takes them.
+//
+//go:embed snapshots
+var Snapshots embed.FS
+
 // CRDs holds crd/<source>/<group>_<plural>.yaml: crd/hypershift is generated from api/, crd/carried is written by hand for kinds
 // that are kept and not acted on, the others are copies of what their projects publish (see hack/generate.sh).
 //

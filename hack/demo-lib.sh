@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The demo's phases, shared with the tests. Needs lib.sh.
 
 NAME=demo
@@ -15,7 +16,8 @@ enter_sandbox() {
   mkdir -p "$WORK"
 }
 
-leave_sandbox() { eval "$(hypershift sandbox env --unset)"; }
+# the environment from before may know another PATH than hack/lib.sh made
+leave_sandbox() { eval "$(hypershift sandbox env --unset)"; export PATH="$PWD/bin:$PATH"; }
 
 phase1() {
   show hypershift create oidc-issuer azure --name $NAME --azure-creds "$AZURE_CREDS" \
@@ -58,15 +60,6 @@ phase3() {
 }
 
 since() { awk -v a="$APPLIED" -v b="$(date +%s.%N)" 'BEGIN{printf "%.1f", b-a}'; }
-
-# until_ok SECONDS COMMAND...: repeats the command until it succeeds.
-until_ok() {
-  local deadline=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $deadline ] || { "$@" || true; fail "did not succeed in time: $*"; }
-    sleep 0.5
-  done
-}
 
 # show a kubectl command of the hosted cluster, then run it
 show_guest() { printf '  \033[36m$ kubectl %s\033[0m\n' "$*"; guest "$@"; }

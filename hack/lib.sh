@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the scripts of this folder: where things are, and how they speak.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,13 +22,19 @@ need_go() {
     *) fail "Go is $have, and 1.26 or newer is needed; install it from https://go.dev/dl" ;;
   esac
 }
-# An unmodified client of Azure: the tests speak to the embedded one with it.
+# need_package PROGRAM PACKAGE: a program of Debian's, which is installed where that is possible.
+need_package() {
+  if command -v "$1" >/dev/null; then return; fi
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then fail "$1 is not installed; install it, on Debian with: apt-get install $2"; fi
+  step "$1, from Debian's packages"
+  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$2"; } >/dev/null ||
+    fail "$1 could not be installed; look at what apt-get install $2 says"
+}
+# What the scripts of test/e2e type beside our own program: an unmodified client of Azure, and a client of its wire.
 need_az() {
-  command -v az >/dev/null && return
-  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || fail "the Azure CLI is not installed; install it, on Debian with: apt-get install azure-cli"
-  step "The Azure CLI, from Debian's packages"
-  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends azure-cli; } >/dev/null ||
-    fail "the Azure CLI could not be installed; look at what apt-get install azure-cli says"
+  need_package az azure-cli
+  need_package curl curl
+  need_package openssl openssl
 }
 need_linux_root() {
   [ "$(uname -s)" = Linux ] || fail "the sandbox needs Linux; this is $(uname -s). Use a Linux machine or virtual machine"

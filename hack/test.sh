@@ -13,7 +13,8 @@ bin/hypershift sandbox parts
 need_az
 
 step "Unit, API-server-backed and embedded-Azure tests"
-go test -shuffle=on -count=1 -timeout 20m $(go list ./... | grep -v /test/e2e)
+mapfile -t packages < <(go list ./... | grep -v '/test/e2e$')
+go test -shuffle=on -count=1 -timeout 20m "${packages[@]}"
 
 step "Whole programs: the demo and the scripts of test/e2e"
 go test -count=1 -timeout 60m -v ./test/e2e

@@ -26,7 +26,10 @@ func azureConfig(c cluster.Config, secret string, edge bool) azure.Config {
 		CACert:    c.CA(), CAKey: filepath.Join(c.Dir, "pki", "ca.key"),
 		Subscription: cluster.SubscriptionID, Tenant: cluster.TenantID, Location: cluster.Location,
 		ServicePrincipal: azure.ServicePrincipal{ClientID: cluster.ClientID, Secret: secret},
-		Forward:          map[string]string{"quay.io": cluster.RegistryAddr, "*.quay.io": cluster.RegistryAddr},
+		Profile:          c.AzureProfile,
+		Forward: map[string]string{
+			"quay.io": cluster.RegistryAddr, "*.quay.io": cluster.RegistryAddr, cluster.OwnRegistryHost: cluster.OwnRegistryAddr,
+		},
 	}
 	if edge {
 		config.ExtraProxyAddrs = []string{cluster.EdgeIP + ":" + cluster.ProxyPort}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/azcli"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
-	"github.com/hypershift-on-azure/hypershift/sandbox/payload"
 )
 
 // Variable of the environment.
@@ -27,7 +26,7 @@ const (
 )
 
 // writeEnv records what "sandbox env" prints. Without a management cluster there are no images.
-func writeEnv(c cluster.Config, images *payload.Result) error {
+func writeEnv(c cluster.Config, images *published) error {
 	secret, err := cluster.ClientSecret(c.Dir)
 	if err != nil {
 		return err
@@ -48,7 +47,8 @@ func writeEnv(c cluster.Config, images *payload.Result) error {
 	}
 	if images != nil {
 		variables = append(variables, Variable{"KUBECONFIG", c.Kubeconfig()}, Variable{"PULL_SECRET", c.PullSecretFile()},
-			Variable{"TOOLS_IMAGE", images.Components["tools"]}, Variable{"EXTERNAL_DNS_IMAGE", images.ExternalDNSImage},
+			Variable{"REGISTRY", cluster.OwnRegistryHost + "/hypershift"},
+			Variable{"TOOLS_IMAGE", images.Payload.Components["tools"]}, Variable{"EXTERNAL_DNS_IMAGE", images.ExternalDNS},
 			Variable{"MANAGEMENT_ISSUER_URL", cluster.IssuerURL}, Variable{"HYPERSHIFT_DNS_RESOLVER", cluster.EdgeIP + ":53"})
 	}
 	text, err := json.MarshalIndent(variables, "", "  ")

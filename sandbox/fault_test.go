@@ -20,7 +20,7 @@ func TestFaults(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "azure"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	injector, err := fault.Open(filepath.Join(dir, "faults.json"), func(string) bool { return false })
+	injector, err := fault.Open(filepath.Join(dir, "faults.json"), func(string) bool { return false }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func runVMInit(args []string) error { return machine.RunInit(args) }
 func machineConfig(c cluster.Config) machine.Config {
 	return machine.Config{
 		Dir: filepath.Join(c.Dir, "machines"), AdminSocket: filepath.Join(c.Dir, "azure", "admin.sock"),
-		CABundle: c.Bundle(), Binaries: c.Debian, Self: c.Self,
+		CABundle: c.Bundle(), System: c.System, Self: c.Self,
 		EdgeBridge: cluster.EdgeBridge, EdgeAddress: cluster.EdgeIP + cluster.EdgePrefix,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
@@ -52,4 +53,45 @@ func chooseManagement(c *cluster.Config, wanted string) error {
 	}
 	c.Plain = wanted == Plain
 	return os.WriteFile(managementFile(*c), []byte(wanted+"\n"), 0o644)
+}
+
+func nodesFile(c cluster.Config) string { return filepath.Join(c.Dir, "management-nodes") }
+
+// readNodes is how many nodes a sandbox's management cluster has, 0 if that was never settled.
+func readNodes(c cluster.Config) (int, error) {
+	text, err := os.ReadFile(nodesFile(c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	count, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("%s is no number: %w", nodesFile(c), err)
+	}
+	return count, nil
+}
+
+// chooseNodes settles the number of nodes at the first start: they share the addresses of pods by it, and volumes stay on their node.
+func chooseNodes(c *cluster.Config, wanted int) error {
+	present, err := readNodes(*c)
+	if err != nil {
+		return err
+	}
+	if present == 0 {
+		if _, err := os.Stat(c.Kubeconfig()); err == nil {
+			present = 1 // of a time when there was no choice
+		}
+	}
+	switch {
+	case wanted < 0 || wanted > cluster.MaxNodes:
+		return fmt.Errorf("a management cluster of %d nodes cannot be: --management-nodes is 1 to %d", wanted, cluster.MaxNodes)
+	case present != 0 && wanted != 0 && present != wanted:
+		return fmt.Errorf("the management cluster in %s was made with --management-nodes %d and cannot have %d: use another --dir, or remove it with: hypershift sandbox down --purge", c.Dir, present, wanted)
+	case present != 0:
+		wanted = present
+	}
+	c.Nodes = max(wanted, 1)
+	return os.WriteFile(nodesFile(*c), []byte(strconv.Itoa(c.Nodes)+"\n"), 0o644)
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hypershift-on-azure/hypershift/parts/build"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
-	"github.com/hypershift-on-azure/hypershift/sandbox/payload/build"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -128,7 +128,7 @@ func gather(c cluster.Config, azureOnly bool, state supervise.State) facts {
 	entries, err := os.ReadDir("/sys/fs/cgroup")
 	f.cgroups = err == nil && len(entries) > 0
 	f.overlay = hasOverlay()
-	for _, program := range build.Programs() {
+	for _, program := range build.Host().Programs() {
 		_, err := os.Stat(filepath.Join(c.Bin, program.Name))
 		f.compile = f.compile || err != nil
 	}

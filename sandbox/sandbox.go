@@ -21,9 +21,6 @@ const (
 	modeFull  = "full"
 )
 
-// ReleaseImage is the release that the sandbox's registry has.
-const ReleaseImage = "quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64"
-
 // Options of Up.
 type Options struct {
 	Dir       string // "" is DefaultDir
@@ -31,9 +28,15 @@ type Options struct {
 	AzureOnly bool
 	// Management is the kind of the management cluster, OpenShift or Plain; "" is what it was, OpenShift at first.
 	Management string
-	Version    string // of the operator's image
+	// ManagementNodes is how many nodes the management cluster has; 0 is what it had, 1 at first.
+	ManagementNodes int
+	// AzureProfile is how long what Azure has accepted takes to show; "" is what runs, realistic at first.
+	AzureProfile string
+	Version      string // of the operator's image
 	// Step is told what begins and, with the time it took, what ended.
 	Step func(Step)
+	// Changes is told what is changed on the machine outside of the sandbox's directory, before it is; nothing where it is so already.
+	Changes func([]string)
 }
 
 // Step is progress.
@@ -74,7 +77,11 @@ func config(dir string) (cluster.Config, error) {
 	}
 	c := cluster.Config{Dir: dir, Self: self}
 	kind, err := readManagement(c)
+	if err != nil {
+		return c, err
+	}
 	c.Plain = kind == Plain
+	c.Nodes, err = readNodes(c)
 	return c, err
 }
 
@@ -132,7 +139,8 @@ func GetStatus(ctx context.Context, dir string) (Status, error) {
 	status.Endpoints = []Endpoint{{"Azure (HTTPS proxy)", cluster.LocalProxyURL}}
 	if state.Mode == modeFull {
 		status.Endpoints = append(status.Endpoints, Endpoint{"Azure (HTTPS proxy for pods)", cluster.ProxyURL},
-			Endpoint{"management API server", cluster.APIURL}, Endpoint{"registry (quay.io)", "https://" + cluster.RegistryAddr})
+			Endpoint{"management API server", cluster.APIURL}, Endpoint{"registry (quay.io)", "https://" + cluster.RegistryAddr},
+			Endpoint{"registry of your own (" + cluster.OwnRegistryHost + ")", "https://" + cluster.OwnRegistryAddr})
 	}
 	if state.Mode == modeFull && !c.Plain {
 		status.Endpoints = append(status.Endpoints, Endpoint{"routes", "https://*." + cluster.AppsDomain})

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hypershift-on-azure/hypershift/parts/build"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
-	"github.com/hypershift-on-azure/hypershift/sandbox/payload"
-	"github.com/hypershift-on-azure/hypershift/sandbox/payload/build"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -26,15 +27,13 @@ import (
 //
 // If it fails, what it started is stopped again; data stay.
 func Up(ctx context.Context, o Options) error {
+	o.Cache = cmp.Or(o.Cache, build.DefaultCache())
 	c, err := config(o.Dir)
 	if err != nil {
 		return err
 	}
-	if o.Cache == "" {
-		o.Cache = build.DefaultCache()
-	}
 	if !o.AzureOnly {
-		c.Bin = build.Dir(o.Cache)
+		c.Bin = build.Host().Dir(o.Cache)
 	}
 	before, err := supervise.ReadState(c.Dir)
 	if err != nil {
@@ -47,7 +46,7 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	if !o.AzureOnly {
-		if err := chooseManagement(&c, o.Management); err != nil {
+		if err := errors.Join(chooseManagement(&c, o.Management), chooseNodes(&c, o.ManagementNodes)); err != nil {
 			return err
 		}
 	}
@@ -61,6 +60,9 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	p := newProgress(o.Step)
+	if c.AzureProfile, err = chooseProfile(plan, o.AzureProfile); err != nil {
+		return err
+	}
 	if o.AzureOnly && !slices.Contains([]string{"", modeAzure}, plan.Mode) {
 		return supervise.Ensure(ctx, c.Dir, supervisorCommand(c), c.Build()) // more than that runs already
 	}
@@ -69,6 +71,20 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	return errors.Join(err, revert(c, plan, p))
+}
+
+// chooseProfile settles how long what Azure has accepted takes to show: what is asked for, else what runs, else the realistic one.
+func chooseProfile(plan supervise.Plan, asked string) (string, error) {
+	if asked != "" {
+		_, err := pace.New(asked, 0, 0)
+		return asked, err
+	}
+	for _, part := range plan.Parts {
+		if at := slices.Index(part.Argv, cluster.ProfileFlag); part.Name == cluster.Azure && at >= 0 {
+			return part.Argv[at+1], nil
+		}
+	}
+	return pace.Realistic, nil
 }
 
 // runningPlan is what runs now. The plan of a sandbox that was not stopped but
@@ -114,7 +130,7 @@ func revert(c cluster.Config, plan supervise.Plan, p *progress) error {
 	if err != nil && !errors.Is(err, supervise.ErrDown) {
 		return err
 	}
-	return errors.Join(haltMachines(ctx, c), c.Teardown(ctx), c.TakeEdge())
+	return errors.Join(haltMachines(ctx, c), c.Teardown(ctx), c.TakeEdge(ctx))
 }
 
 func supervisorCommand(c cluster.Config) []string {
@@ -134,7 +150,7 @@ func start(ctx context.Context, c cluster.Config, mode string, parts []supervise
 // that a management cluster can join it later without a restart. running is
 // the number of its process, if it runs already.
 func upAzure(ctx context.Context, c cluster.Config, running int, p *progress) error {
-	edge := os.Geteuid() == 0 && cluster.EdgeIsFree(running) && c.TakeEdge() == nil
+	edge := os.Geteuid() == 0 && cluster.EdgeIsFree(running) && c.TakeEdge(ctx) == nil
 	return p.run("embedded Azure", func() error {
 		if err := start(ctx, c, modeAzure, []supervise.Part{c.AzurePart(edge)}); err != nil {
 			return err
@@ -152,7 +168,10 @@ func upAzure(ctx context.Context, c cluster.Config, running int, p *progress) er
 // upCluster starts everything.
 func upCluster(ctx context.Context, c cluster.Config, o Options, p *progress) error {
 	var err error
-	if c.Debian, err = buildParts(ctx, o.Cache, p); err != nil {
+	if c.Debian, c.System, err = buildParts(ctx, o.Cache, p); err != nil {
+		return err
+	}
+	if err := tellChanges(c, o); err != nil {
 		return err
 	}
 	err = p.run("configuration and network", func() error {
@@ -174,7 +193,7 @@ func upCluster(ctx context.Context, c cluster.Config, o Options, p *progress) er
 	if err := linkTools(c); err != nil {
 		return err
 	}
-	var images payload.Result
+	var images published
 	g, filling := errgroup.WithContext(ctx)
 	g.Go(func() error { return fillAzure(filling, c, p) })
 	g.Go(func() error { return fillCluster(filling, c, since, p) })
@@ -191,23 +210,37 @@ func upCluster(ctx context.Context, c cluster.Config, o Options, p *progress) er
 	return writeEnv(c, &images)
 }
 
+// tellChanges says what happens to the machine before it does.
+func tellChanges(c cluster.Config, o Options) error {
+	if o.Changes == nil {
+		return nil
+	}
+	changes, err := c.Changes()
+	if err == nil {
+		o.Changes(changes)
+	}
+	return err
+}
+
 // buildParts has everything built and installed that the management cluster
-// runs and returns the directory of Debian's programs.
-func buildParts(ctx context.Context, cache string, p *progress) (string, error) {
-	debian := ""
-	err := p.run("parts", func() error {
+// runs, and returns the directories of Debian's programs and of the packages
+// of virtual machines.
+func buildParts(ctx context.Context, cache string, p *progress) (debian, system string, err error) {
+	err = p.run("parts", func() error {
 		report := p.building("parts")
 		if err := build.EnsurePackages(ctx, report); err != nil {
 			return err
 		}
-		if _, err := build.Build(ctx, cache, cluster.Programs(), report); err != nil {
+		if _, err := build.Host().Build(ctx, cache, cluster.Programs(), report); err != nil {
 			return err
 		}
-		var err error
-		debian, err = build.DebianTools(ctx, cache, report)
+		if debian, err = build.DebianTools(ctx, cache, report); err != nil {
+			return err
+		}
+		system, err = build.MachineSystem(ctx, cache, report)
 		return err
 	})
-	return debian, err
+	return debian, system, err
 }
 
 // building turns the events of a build into progress of a step.
@@ -255,6 +288,9 @@ func fillCluster(ctx context.Context, c cluster.Config, since time.Time, p *prog
 		if err := c.Apply(ctx, images); err != nil {
 			return err
 		}
+		if err := c.PowerNodes(ctx); err != nil {
+			return err
+		}
 		if err := c.WaitReady(ctx, since); err != nil {
 			return err
 		}
@@ -274,32 +310,6 @@ func partNames(c cluster.Config) []string {
 		names = append(names, part.Name)
 	}
 	return names
-}
-
-// fillRegistry publishes the release payload and the operators.
-func fillRegistry(ctx context.Context, c cluster.Config, o Options, p *progress) (images payload.Result, err error) {
-	err = p.run("parts of the release", func() error {
-		_, err := build.Build(ctx, o.Cache, nil, p.building("parts of the release"))
-		return err
-	})
-	if err != nil {
-		return images, err
-	}
-	if err := supervise.WaitReady(ctx, c.Dir, []string{cluster.Registry}, nil); err != nil {
-		return images, err
-	}
-	user, password, err := c.RegistryCredentials()
-	if err != nil {
-		return images, err
-	}
-	err = p.run("images", func() error {
-		images, err = payload.Publish(ctx, payload.Config{
-			BinDir: c.Bin, DebianDir: c.Debian, SelfDir: filepath.Dir(c.Self), CacheDir: filepath.Join(o.Cache, "images"),
-			RegistryAddr: cluster.RegistryAddr, CA: c.CA(), User: user, Password: password, OperatorTag: o.Version,
-		})
-		return err
-	})
-	return images, err
 }
 
 // linkTools puts kubectl, oc and etcdctl where "sandbox env" adds them to PATH.
@@ -324,11 +334,8 @@ func BuildParts(ctx context.Context, cache string, step func(Step)) error {
 		cache = build.DefaultCache()
 	}
 	p := newProgress(step)
-	if _, err := buildParts(ctx, cache, p); err != nil {
+	if _, _, err := buildParts(ctx, cache, p); err != nil {
 		return err
 	}
-	return p.run("parts of the release", func() error {
-		_, err := build.Build(ctx, cache, nil, p.building("parts of the release"))
-		return err
-	})
+	return buildRelease(ctx, cache, p)
 }

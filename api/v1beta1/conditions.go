@@ -37,19 +37,24 @@ const (
 	ValidAzureKMSConfig                  ConditionType = "ValidAzureKMSConfig"                   // healthy True, or Unknown without a key vault: the key encrypts and decrypts
 	EtcdDataEncryptionUpToDate           ConditionType = "EtcdDataEncryptionUpToDate"            // healthy True: every Secret is encrypted with the active key
 	HostedClusterRestoredFromBackup      ConditionType = "HostedClusterRestoredFromBackup"       // informative, only where a backup is given: True once the cluster has begun with it
+	EtcdBackupSucceeded                  ConditionType = "EtcdBackupSucceeded"                   // informative, only where backups are asked for: the newest HCPEtcdBackup has its snapshot
+	EtcdRestoredInPlace                  ConditionType = "EtcdRestoredInPlace"                   // informative, only where etcd was sent back to a backup: False while that lasts, during which there is no API server
+	EtcdRecoveryActive                   ConditionType = "EtcdRecoveryActive"                    // informative, only with three members of etcd: True while one that cannot start is replaced; False with EtcdRecoveryJobFailed: somebody has to look
+	ControlPlaneIsolated                 ConditionType = "ControlPlaneIsolated"                  // healthy when absent: False says what of the management cluster the control plane's pods reach and should not
 	PublicEndpointExposed                ConditionType = "PublicEndpointExposed"                 // informative: the public endpoint follows the topology
-	CloudResourcesDestroyed              ConditionType = "CloudResourcesDestroyed"               // during deletion: what the hosted cluster made in the cloud is gone; copied from the HostedControlPlane, where nothing sets it yet
-	CVOScaledDown                        ConditionType = "CVOScaledDown"                         // during deletion: nothing in the hosted cluster recreates what is removed; copied from the HostedControlPlane, where nothing sets it yet
+	CloudResourcesDestroyed              ConditionType = "CloudResourcesDestroyed"               // during deletion: what the hosted cluster made in the cloud is gone, where annotation cleanup-cloud-resources asks for that; copied from the HostedControlPlane
+	CVOScaledDown                        ConditionType = "CVOScaledDown"                         // during deletion: nothing in the hosted cluster recreates what is removed; copied from the HostedControlPlane
 	HostedClusterDestroyed               ConditionType = "HostedClusterDestroyed"                // during deletion: everything is gone, the grace period runs
 	HostedControlPlaneAvailable          ConditionType = "Available"                             // of HostedControlPlane, healthy True: API server, etcd and infrastructure are available
 	HostedControlPlaneDegraded           ConditionType = "Degraded"                              // of HostedControlPlane, healthy False: a workload lacks replicas
 	ControlPlaneComponentAvailable       ConditionType = "Available"                             // of ControlPlaneComponent, healthy True: the component serves
 	ControlPlaneComponentRolloutComplete ConditionType = "RolloutComplete"                       // of ControlPlaneComponent, healthy True: the component runs the desired version only
+	BackupCompleted                      ConditionType = "BackupCompleted"                       // of HCPEtcdBackup, healthy True: the snapshot lies where status.snapshotURL says
 )
 
 // Conditions of NodePool.
 const (
-	NodePoolAutoscalingEnabled              ConditionType = "AutoscalingEnabled"              // as configured: spec.autoScaling is set and can be followed
+	NodePoolAutoscalingEnabled              ConditionType = "AutoscalingEnabled"              // as configured: spec.autoScaling is set, can be followed, and an autoscaler runs
 	NodePoolUpdateManagementEnabled         ConditionType = "UpdateManagementEnabled"         // healthy True: spec.management can be followed
 	NodePoolValidReleaseImage               ConditionType = "ValidReleaseImage"               // healthy True: the pool's payload can be pulled and its version may be installed
 	NodePoolIgnitionEndpointAvailable       ConditionType = "IgnitionEndpointAvailable"       // healthy when absent: False says what new nodes lack to get their configuration
@@ -107,8 +112,16 @@ const (
 
 	EtcdQuorumAvailableReason      = "QuorumAvailable"                // more than half of the members are ready
 	EtcdWaitingForQuorumReason     = "EtcdWaitingForQuorum"           // fewer members are ready than the quorum needs
+	EtcdRestoringReason            = "EtcdRestoring"                  // etcd goes back to a backup, and nothing reads or writes it meanwhile
 	EtcdStatefulSetNotFoundReason  = "StatefulSetNotFound"            // etcd was not created yet
 	EtcdStatusUnknownReason        = "EtcdStatusUnknown"              // the state of etcd cannot be read
+	BackupSucceededReason          = "BackupSucceeded"                // the snapshot was checked and lies in the storage
+	BackupFailedReason             = "BackupFailed"                   // it was not made, or not kept; another HCPEtcdBackup tries again
+	BackupInProgressReason         = "BackupInProgress"               // its Job runs
+	BackupRejectedReason           = "BackupRejected"                 // another backup of the same etcd runs
+	BackupEtcdUnhealthyReason      = "EtcdUnhealthy"                  // it waits until every member of etcd is ready
+	CloudResourcesErrorReason      = "ErrorOccurred"                  // the message has the error
+	EtcdRecoveryJobFailedReason    = "EtcdRecoveryJobFailed"          // etcd cannot be repaired without a person
 	UnmanagedEtcdAsExpectedReason  = "UnmanagedEtcdAsExpected"        // the Secret has every key
 	UnmanagedEtcdMisconfigured     = "UnmanagedEtcdMisconfigured"     // the Secret is missing or lacks a key
 	NotFoundReason                 = "NotFound"                       // the object does not exist yet
@@ -138,24 +151,28 @@ const (
 	RemainingCloudResourcesReason  = "RemainingCloudResources"        // the message lists what still exists
 	CloudResourcesDeletionTimedOut = "CloudResourcesDeletionTimedOut" // the removal was given up after its time
 	CloudResourcesCleanupSkipped   = "CloudResourcesCleanupSkipped"   // the removal was not possible; the message says why
+	PodNetworksUnknownReason       = "PodNetworksUnknown"             // nobody tells the pod networks of the management cluster
 	TopologyPrivateReason          = "TopologyPrivate"                // the cluster has no public endpoint by its topology
 
 	WaitingForDependenciesReason    = "WaitingForDependencies"    // the message names the components that must be available first
 	WaitingForRolloutCompleteReason = "WaitingForRolloutComplete" // pods of the former revision still run
 	WaitingForOperandsReason        = "WaitingForOperands"        // the component waits for what it manages
 
-	ValidationFailedReason         = "ValidationFailed"         // the message says what is not valid
-	IgnitionEndpointMissingReason  = "IgnitionEndpointMissing"  // the HostedCluster does not report its ignition endpoint yet
-	IgnitionCACertMissingReason    = "IgnitionCACertMissing"    // the certificate of the ignition endpoint is missing
-	IgnitionNotReachedReason       = "ignitionNotReached"       // no machine of the current configuration fetched its payload yet
-	InvalidArchPlatformReason      = "InvalidArchPlatform"      // platform or payload do not support the architecture
-	OSImageStreamIgnoredReason     = "OSImageStreamIgnored"     // the nodes run the default operating system of the release image
-	UnsupportedSkewReason          = "UnsupportedSkew"          // the pool's version is too far from the control plane's
-	InplaceUpgradeFailedReason     = "InplaceUpgradeFailed"     // a node could not be changed where it is
-	WaitingForInfrastructureReason = "WaitingForInfrastructure" // a Machine waits for its virtual machine
-	WaitingForNodeRefReason        = "WaitingForNodeRef"        // a virtual machine has not joined yet
-	ReasonsTruncatedSuffix         = ",ReasonsTruncated"        // ends a list of reasons that was cut
-	InvalidConfigReason            = "InvalidConfig"            // the payload cannot be generated from this configuration
-	CloudConfigPendingReason       = "CloudConfigPending"       // the payload waits for the cloud configuration
-	TooManyUnhealthyReason         = "TooManyUnhealthy"         // so many nodes are unhealthy that none is replaced
+	ValidationFailedReason         = "ValidationFailed"          // the message says what is not valid
+	AutoscalerMissingReason        = "ClusterAutoscalerMissing"  // the control plane has no cluster autoscaler; the message says how it gets one
+	AutoscalerNotReadyReason       = "ClusterAutoscalerNotReady" // the cluster autoscaler is there and does not run
+	CapacityUnknownReason          = "CapacityUnknown"           // what a machine of the size has is not known, and the autoscaler cannot begin with none
+	IgnitionEndpointMissingReason  = "IgnitionEndpointMissing"   // the HostedCluster does not report its ignition endpoint yet
+	IgnitionCACertMissingReason    = "IgnitionCACertMissing"     // the certificate of the ignition endpoint is missing
+	IgnitionNotReachedReason       = "ignitionNotReached"        // no machine of the current configuration fetched its payload yet
+	InvalidArchPlatformReason      = "InvalidArchPlatform"       // platform or payload do not support the architecture
+	OSImageStreamIgnoredReason     = "OSImageStreamIgnored"      // the nodes run the default operating system of the release image
+	UnsupportedSkewReason          = "UnsupportedSkew"           // the pool's version is too far from the control plane's
+	InplaceUpgradeFailedReason     = "InplaceUpgradeFailed"      // a node could not be changed where it is
+	WaitingForInfrastructureReason = "WaitingForInfrastructure"  // a Machine waits for its virtual machine
+	WaitingForNodeRefReason        = "WaitingForNodeRef"         // a virtual machine has not joined yet
+	ReasonsTruncatedSuffix         = ",ReasonsTruncated"         // ends a list of reasons that was cut
+	InvalidConfigReason            = "InvalidConfig"             // the payload cannot be generated from this configuration
+	CloudConfigPendingReason       = "CloudConfigPending"        // the payload waits for the cloud configuration
+	TooManyUnhealthyReason         = "TooManyUnhealthy"          // so many nodes are unhealthy that none is replaced
 )

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// HCPEtcdBackup asks for one backup of a control plane's etcd. It is a technology preview, on which this operator does not act.
+// HCPEtcdBackup asks for one backup of a control plane's etcd. It is a technology preview. It lies in the namespace of the control plane, and is what happens once: another backup is another object.
 // +genclient
 // +kubebuilder:object:root=true
 // +kubebuilder:metadata:annotations="release.openshift.io/feature-set=TechPreviewNoUpgrade"
@@ -52,7 +52,7 @@ type HCPEtcdBackupStorage struct {
 	// azureBlob is a container of a storage account.
 	// +optional
 	AzureBlob *HCPEtcdBackupAzureBlob `json:"azureBlob,omitempty"`
-	// s3 is carried unchanged.
+	// s3 is refused: a backup there fails.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	S3 *runtime.RawExtension `json:"s3,omitempty"`
@@ -77,10 +77,10 @@ type HCPEtcdBackupAzureBlob struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +required
 	KeyPrefix string `json:"keyPrefix"`
-	// credentials names a Secret that may write there.
+	// credentials names a Secret of the same namespace. Its key cloud has the lines AZURE_CLIENT_ID=... and, where it is not the hosted cluster's, AZURE_TENANT_ID=...: an identity with role Storage Blob Data Contributor, and with a federated credential for the hosted cluster's issuer and subject system:serviceaccount:kube-system:etcd-backup. Client secrets are refused.
 	// +required
 	Credentials HCPEtcdBackupCredentials `json:"credentials"`
-	// encryptionKeyURL is a key of a key vault or managed HSM that encrypts the backup.
+	// encryptionKeyURL is a key of a key vault or managed HSM that encrypts the backup. A storage account takes no key with a blob: a backup that has one fails; give the key to the account.
 	// +kubebuilder:validation:MaxLength=210
 	// +kubebuilder:validation:Pattern=`^https://[a-zA-Z0-9-]+\.(vault|managedhsm)\.(azure\.net|usgovcloudapi\.net|azure\.cn|microsoftazure\.de|sovcloud-api\.fr)/keys/[a-zA-Z0-9-]+(/[a-zA-Z0-9]+)?$`
 	// +optional

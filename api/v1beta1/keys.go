@@ -42,12 +42,18 @@ const (
 	KonnectivityServerImageAnnotation   = "hypershift.openshift.io/konnectivity-server-image" // mirrored
 	KonnectivityAgentImageAnnotation    = "hypershift.openshift.io/konnectivity-agent-image"  // mirrored
 	HAProxyImageAnnotation              = "hypershift.openshift.io/haproxy-image"             // on the NodePool
-	SkipDeleteNamespaceAnnotation       = "hypershift.openshift.io/skip-delete-hosted-controlplane-namespace"
-	DisableClusterAutoscalerAnnotation  = "hypershift.openshift.io/disable-cluster-autoscaler"
-	RotateAuthoritiesAnnotation         = "hypershift.openshift.io/rotate-authorities-made-before" // a date; mirrored
-	CertificateValidityAnnotation       = "hypershift.openshift.io/certificate-validity"
-	CertificateRenewalAnnotation        = "hypershift.openshift.io/certificate-renewal"
-	SkipKASConflictSANValidation        = "hypershift.openshift.io/skip-kas-conflict-san-validation"
+	// AzureImagePlanAnnotation "true", on the NodePool: its marketplace image has a purchase plan. Azure wants the plan named for each
+	// machine, and its terms accepted once in the subscription.
+	AzureImagePlanAnnotation = "hypershift.openshift.io/azure-image-purchase-plan"
+	// AzureTagsAnnotation, NAME=VALUE,NAME=VALUE: tags of what is made in Azure for a HostedCluster (virtual machines, their disks and
+	// interfaces, load balancers, public addresses, disks of volumes), or for the machines of a NodePool. A NodePool's win; mirrored.
+	AzureTagsAnnotation                = "hypershift.openshift.io/azure-additional-tags"
+	SkipDeleteNamespaceAnnotation      = "hypershift.openshift.io/skip-delete-hosted-controlplane-namespace"
+	DisableClusterAutoscalerAnnotation = "hypershift.openshift.io/disable-cluster-autoscaler"
+	RotateAuthoritiesAnnotation        = "hypershift.openshift.io/rotate-authorities-made-before" // a date; mirrored
+	CertificateValidityAnnotation      = "hypershift.openshift.io/certificate-validity"
+	CertificateRenewalAnnotation       = "hypershift.openshift.io/certificate-renewal"
+	SkipKASConflictSANValidation       = "hypershift.openshift.io/skip-kas-conflict-san-validation"
 )
 
 // Annotations of a HostedCluster that tune a single component; all of them are mirrored.
@@ -113,8 +119,9 @@ const (
 
 // Annotations and labels of the NodePool controller and of the ignition path.
 const (
-	NodePoolLabel                                = "hypershift.openshift.io/nodePool" // on Nodes: NodePool name
-	NodePoolAnnotation                           = "hypershift.openshift.io/nodePool" // on objects: "<namespace>/<name>"
+	NodePoolLabel                                = "hypershift.openshift.io/nodePool"                  // on Nodes: NodePool name
+	NodePoolGlobalPullSecretLabel                = "hypershift.openshift.io/nodepool-globalps-enabled" // on Nodes: they follow the pull secret of their guest
+	NodePoolAnnotation                           = "hypershift.openshift.io/nodePool"                  // on objects: "<namespace>/<name>"
 	NodePoolCurrentConfigAnnotation              = "hypershift.openshift.io/nodePoolCurrentConfig"
 	NodePoolCurrentConfigVersionAnnotation       = "hypershift.openshift.io/nodePoolCurrentConfigVersion"
 	NodePoolTargetConfigVersionAnnotation        = "hypershift.openshift.io/nodePoolTargetConfigVersion"

@@ -16,8 +16,10 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/featuregates"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/minter"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/prober"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/tunnelproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/kms"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
@@ -50,6 +52,8 @@ func rootCommand() *cobra.Command {
 	var probe prober.Options
 	var resolve prober.ResolveOptions
 	var wrap kms.Options
+	var gates featuregates.Options
+	var byHTTP, bySOCKS tunnelproxy.Options
 	root.AddCommand(
 		run,
 		helper("ignition-server", "Serve machines their first configuration", serve.AddFlags,
@@ -64,6 +68,12 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
+		helper("sync-fg-configmap", "Store the feature gates that the payload's program has rendered", gates.AddFlags,
+			func(ctx context.Context) error { return featuregates.Run(ctx, gates) }),
+		inside("konnectivity-https-proxy", "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,
+			func(ctx context.Context) error { return tunnelproxy.RunHTTP(ctrl.LoggerInto(ctx, ctrl.Log), byHTTP) }),
+		inside("konnectivity-socks5-proxy", "Reach the hosted cluster's network by SOCKS5 proxy", bySOCKS.AddSOCKSFlags,
+			func(ctx context.Context) error { return tunnelproxy.RunSOCKS(ctrl.LoggerInto(ctx, ctrl.Log), bySOCKS) }),
 		helper("resolve-dns", "Wait until a name leads to an address", resolve.AddFlags,
 			func(ctx context.Context) error { return prober.Resolve(ctx, resolve) }),
 		helper("azure-kms-provider", "Wrap the API server's keys with a key of an Azure Key Vault", wrap.AddFlags,
@@ -78,6 +88,13 @@ func rootCommand() *cobra.Command {
 		},
 	)
 	return root
+}
+
+// inside is a helper whose one subcommand is run, as operators of payloads call it.
+func inside(name, short string, addFlags func(*pflag.FlagSet), run func(context.Context) error) *cobra.Command {
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
+	cmd.AddCommand(helper("run", short, addFlags, run))
+	return cmd
 }
 
 func helper(name, short string, addFlags func(*pflag.FlagSet), run func(context.Context) error) *cobra.Command {

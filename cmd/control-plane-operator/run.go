@@ -21,8 +21,11 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/backups"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/status"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
@@ -91,10 +94,28 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(reconciler.Setup(manager), manager.AddHealthzCheck("passes", reconciler.Alive), manager.AddReadyzCheck("passes", reconciler.Alive)); err != nil {
+	keep, err := backupsToKeep(os.Getenv(contract.BackupMaxCount))
+	if err != nil {
+		return err
+	}
+	saver := &backups.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Settings: reconciler.Settings, Keep: keep, Now: time.Now}
+	tokens := &ignitionserver.TokenRights{Client: manager.GetClient(), Namespace: c.namespace}
+	if err := errors.Join(reconciler.Setup(manager), saver.Setup(manager), tokens.Setup(manager), manager.AddHealthzCheck("passes", reconciler.Alive), manager.AddReadyzCheck("passes", reconciler.Alive)); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
+}
+
+// backupsToKeep reads how many successful backups stay.
+func backupsToKeep(text string) (int, error) {
+	if text == "" {
+		return contract.DefaultBackupMaxCount, nil
+	}
+	keep, err := strconv.Atoi(text)
+	if err != nil || keep < 1 {
+		return 0, fmt.Errorf("%s=%q is no number of backups; use 1 or more", contract.BackupMaxCount, text)
+	}
+	return keep, nil
 }
 
 func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*controlplane.Reconciler, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
@@ -18,7 +19,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), routerCommand(), versionCommand())
+	root.AddCommand(runCommand(), routerCommand(), dashboardCommand(), versionCommand())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "hypershift-operator:", err)
 		os.Exit(1)
@@ -55,8 +56,11 @@ func runCommand() *cobra.Command {
 	flags.StringVar(&c.ingressDomain, "ingress-domain", "", "domain for the management cluster's Routes; its own Ingress configuration says it when empty")
 	flags.StringVar(&c.registryOverrides, "registry-overrides", "", "mirrors for images that run on the management cluster, as source=mirror,source=mirror")
 	flags.BoolVar(&c.allowPrivateRegistries, "allow-private-registries", false, "read the images that HostedClusters and NodePools name from private networks too")
+	flags.StringVar(&c.releaseKeys, "release-signature-keys", "", "PEM file with public keys, of which one must have signed every release; unsigned ones are taken when it is empty")
 	flags.StringSliceVar(&c.egressBlockCIDRs, "hcp-egress-block-cidrs", nil, "networks that control planes must not reach")
 	flags.StringVar(&c.controlPlaneOperatorImage, "control-plane-operator-image", "", "image of the control-plane operator of every cluster, instead of the payload's")
+	flags.IntVar(&c.etcdBackupMaxCount, "etcd-backup-max-count", contract.DefaultBackupMaxCount, "successful HCPEtcdBackups that stay per hosted cluster, at least 1; what lies in the storage stays")
+	flags.IntVar(&c.maxConcurrentUpgrades, "max-concurrent-upgrades", 0, "control planes that are upgraded at a time; 0 is no bound")
 	flags.StringVar(&c.privatePlatform, "private-platform", "None", "platform of private endpoints; only None is served")
 	flags.BoolVar(&c.clusterMonitoring, "enable-ocp-cluster-monitoring", false, "let the management cluster's monitoring scrape control planes")
 	flags.BoolVar(&c.debug, "enable-ci-debug-output", false, "log debug messages")

@@ -41,6 +41,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/metrics"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/signature"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
@@ -67,13 +68,24 @@ type config struct {
 	webhookPort               int
 	ingressDomain             string
 	registryOverrides         string
+	releaseKeys               string
 	egressBlockCIDRs          []string
 	allowPrivateRegistries    bool
 	privatePlatform           string
-	clusterMonitoring, debug  bool
+	// etcdBackupMaxCount is how many successful backups of a control plane stay.
+	etcdBackupMaxCount int
+	// maxConcurrentUpgrades is how many control planes are upgraded at a time; 0 is no bound.
+	maxConcurrentUpgrades    int
+	clusterMonitoring, debug bool
 }
 
 func run(ctx context.Context, c config) error {
+	if c.etcdBackupMaxCount < 1 {
+		return fmt.Errorf("--etcd-backup-max-count=%d keeps no backup; use 1 or more", c.etcdBackupMaxCount)
+	}
+	if c.maxConcurrentUpgrades < 0 {
+		return fmt.Errorf("--max-concurrent-upgrades=%d: use 1 or more, or 0 for no bound", c.maxConcurrentUpgrades)
+	}
 	if c.privatePlatform != "None" {
 		return fmt.Errorf("--private-platform=%s is not served by this build; use None", c.privatePlatform)
 	}
@@ -152,7 +164,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 	if err := nodepool.SetupWithManager(mgr, pools); err != nil {
 		return err
 	}
-	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.Releases.OperatorImage}); err != nil {
+	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.Releases.OperatorImage, Backups: os.Getenv(contract.FeatureSet) == techPreview}); err != nil {
 		return err
 	}
 	if err := events.SetupWithManager(mgr); err != nil {
@@ -203,7 +215,12 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 	if err != nil {
 		return hostedcluster.Options{}, nodepool.Options{}, fmt.Errorf("--registry-overrides: %w", err)
 	}
+	signers, err := c.signers()
+	if err != nil {
+		return hostedcluster.Options{}, nodepool.Options{}, err
+	}
 	reader := release.Reader{
+		Signers: signers,
 		Proxy:   proxyFunc(proxy),
 		Guard:   &egress.Policy{AllowPrivate: c.allowPrivateRegistries},
 		Trusted: installedFrom(image, c.controlPlaneOperatorImage, overrides),
@@ -220,7 +237,7 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 			return hostedcluster.Options{}, nodepool.Options{}, err
 		}
 	}
-	pools := nodepool.Options{Releases: payloads.Unchanged(), TechPreview: os.Getenv("HYPERSHIFT_FEATURESET") == "TechPreviewNoUpgrade"}
+	pools := nodepool.Options{Releases: payloads.Unchanged(), TechPreview: os.Getenv(contract.FeatureSet) == techPreview}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
@@ -233,21 +250,48 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 			ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
 			AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
 		},
-		Operators: operators.Options{
-			RegistryOverrides: c.registryOverrides,
-			KonnectivityImage: os.Getenv("IMAGE_KONNECTIVITY"),
-			CertRotationScale: os.Getenv(contract.CertificateScale),
-			MetricsSet:        os.Getenv("METRICS_SET"),
-			IngressDomain:     domain,
-		},
-		Capabilities:      capabilities,
-		OperatorNamespace: c.namespace,
-		EgressBlockCIDRs:  c.egressBlockCIDRs,
-		ClusterMonitoring: c.clusterMonitoring,
-		Dashboards:        boards,
-		Proxy:             proxy,
+		Operators:             c.operators(domain),
+		Capabilities:          capabilities,
+		OperatorNamespace:     c.namespace,
+		EgressBlockCIDRs:      c.egressBlockCIDRs,
+		ClusterMonitoring:     c.clusterMonitoring,
+		MaxConcurrentUpgrades: c.maxConcurrentUpgrades,
+		Dashboards:            boards,
+		Proxy:                 proxy,
 	}, pools, nil
 }
+
+// signers are the keys that must have signed releases; nil takes unsigned ones.
+func (c config) signers() (*signature.Keys, error) {
+	if c.releaseKeys == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.releaseKeys)
+	if err != nil {
+		return nil, fmt.Errorf("--release-signature-keys: %w", err)
+	}
+	keys, err := signature.ParseKeys(text)
+	if err != nil {
+		return nil, fmt.Errorf("--release-signature-keys %s: %w", c.releaseKeys, err)
+	}
+	return keys, nil
+}
+
+// operators are what the operators of all control planes are told.
+func (c config) operators(domain string) operators.Options {
+	return operators.Options{
+		RegistryOverrides:  c.registryOverrides,
+		KonnectivityImage:  os.Getenv("IMAGE_KONNECTIVITY"),
+		CertRotationScale:  os.Getenv(contract.CertificateScale),
+		MetricsSet:         os.Getenv("METRICS_SET"),
+		IngressDomain:      domain,
+		EtcdBackupMaxCount: c.etcdBackupMaxCount,
+		FeatureSet:         os.Getenv(contract.FeatureSet),
+	}
+}
+
+// techPreview is the set of features with every technology preview.
+const techPreview = "TechPreviewNoUpgrade"
 
 // tenantLimits: a worker that waits two seconds for a registry is one that others miss for two seconds.
 var tenantLimits = release.Limits{Wait: 2 * time.Second, PerTenant: 4}

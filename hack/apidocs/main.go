@@ -1,23 +1,41 @@
 // Command apidocs writes docs/reference/api.md from the CustomResourceDefinitions and docs/reference/conditions.md from the
 // constants of api/v1beta1, and docs/reference/metrics.md from the definitions of internal/metrics and the rules of config/monitoring,
 // docs/reference/control-plane.md from the table of internal/controlplane/table, and docs/reference/supported.md from those of
-// internal/support/table. Run it by hack/generate.sh.
+// internal/support/table, and docs/reference/troubleshooting.md from the cases of internal/explain, docs/reference/preflight.md from the rows of internal/preflight, and docs/reference/cluster-file.md with its schema
+// from the flags of create cluster azure, docs/reference/cli.md from all commands, and docs/reference/errors.md from the dictionary of internal/azure. Run it by hack/generate.sh.
 package main
 
 import (
 	"fmt"
 	"os"
 
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/clusterfile"
+	"github.com/hypershift-on-azure/hypershift/internal/explain"
+	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
 
+//nolint:unparam // every page is rendered by such a function
+func clusterFile() (string, error) { return clusterfile.Markdown(cluster.FileFlags()), nil }
+
 func main() {
 	for file, render := range map[string]func() (string, error){
-		"docs/reference/api.md":           fields,
-		"docs/reference/conditions.md":    conditions,
-		"docs/reference/metrics.md":       metricsPage,
-		"docs/reference/control-plane.md": controlPlane,
-		"docs/reference/supported.md":     table.Markdown,
+		"docs/reference/api.md":             fields,
+		"docs/reference/conditions.md":      conditions,
+		"docs/reference/metrics.md":         metricsPage,
+		"docs/reference/control-plane.md":   controlPlane,
+		"docs/reference/supported.md":       table.Markdown,
+		"docs/reference/troubleshooting.md": explain.Markdown,
+		"docs/reference/preflight.md":       preflight.Markdown,
+		"docs/reference/cluster-file.md":    clusterFile,
+		"docs/reference/cli.md":             commands,
+		"docs/reference/errors.md":          azure.Markdown,
+		"docs/reference/azurecluster.schema.json": func() (string, error) {
+			raw, err := clusterfile.Schema(cluster.FileFlags())
+			return string(raw) + "\n", err
+		},
 	} {
 		text, err := render()
 		if err == nil {

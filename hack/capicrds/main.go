@@ -68,10 +68,17 @@ var providers = []provider{
 			"0000_10_config-operator_01_networks.crd",
 		},
 	},
+	{
+		// For hosted clusters whose payload has a driver that takes snapshots.
+		module: "github.com/kubernetes-csi/external-snapshotter/client/v8", version: "v8.2.0", from: "config/crd", dir: "snapshots",
+		files: []string{"snapshot.storage.k8s.io_volumesnapshotclasses", "snapshot.storage.k8s.io_volumesnapshotcontents", "snapshot.storage.k8s.io_volumesnapshots"},
+	},
 }
 
 const (
 	bases = "config/crd/bases"
+	// approved is an annotation without which API servers refuse definitions of Kubernetes' own groups.
+	approved = "api-approved.kubernetes.io"
 	// openShiftAPI is also what go.mod requires: objects are written as the types the definitions come from.
 	openShiftAPI = "v0.0.0-20251015095338-264e80a2b6e7"
 )
@@ -133,7 +140,11 @@ func convert(src, dst string, p provider, from string) error {
 		labels[k] = v
 	}
 	metadata["labels"] = labels
+	annotations, _ := metadata["annotations"].(map[string]any)
 	delete(metadata, "annotations")
+	if text, ok := annotations[approved]; ok {
+		metadata["annotations"] = map[string]any{approved: text}
+	}
 	spec := crd["spec"].(map[string]any)
 	spec["conversion"] = map[string]any{"strategy": "None"}
 	spec["versions"] = versions(spec["versions"].([]any))

@@ -34,9 +34,14 @@ func TestParseCredentials(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
+	person := Credentials{SubscriptionID: uuidA, TenantID: uuidB}
+	if got, err := ParseCredentials([]byte(`{"subscriptionId":"` + uuidA + `","tenantId":"` + uuidB + `"}`)); err != nil || got != person {
+		t.Errorf("a person who is signed in with the Azure CLI: %v, %v", got, err)
+	}
 	for field, text := range map[string]string{
-		"tenantId": `{"subscriptionId":"` + uuidA + `","clientId":"` + uuidC + `"}`,
-		"clientId": `{"subscriptionId":"` + uuidA + `","tenantId":"` + uuidB + `","clientId":"me"}`,
+		"tenantId":  `{"subscriptionId":"` + uuidA + `","clientId":"` + uuidC + `"}`,
+		"clientId ": `{"subscriptionId":"` + uuidA + `","tenantId":"` + uuidB + `","clientSecret":"s"}`,
+		"clientId":  `{"subscriptionId":"` + uuidA + `","tenantId":"` + uuidB + `","clientId":"me"}`,
 	} {
 		if _, err := ParseCredentials([]byte(text)); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
@@ -48,7 +53,7 @@ func FuzzParseCredentials(f *testing.F) {
 	f.Add([]byte(`{"subscriptionId":"` + uuidA + `"}`))
 	f.Add([]byte("a: [b"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if c, err := ParseCredentials(raw); err == nil && !(IsUUID(c.SubscriptionID) && IsUUID(c.TenantID) && IsUUID(c.ClientID)) {
+		if c, err := ParseCredentials(raw); err == nil && !(IsUUID(c.SubscriptionID) && IsUUID(c.TenantID) && (IsUUID(c.ClientID) || c.ClientID == "" && c.ClientSecret == "")) {
 			t.Fatalf("accepted %+v", c)
 		}
 	})
@@ -121,6 +126,19 @@ func TestDictionarySaysCauseFieldAndRemedy(t *testing.T) {
 		{"ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity", "", "tried again", Waiting},
 		{"MissingSubscriptionRegistration", "resource providers", "az provider register", Terminal},
 		{"ScopeLocked", "lock", "az lock delete", Terminal},
+		{"SubscriptionNotRegistered", "resource providers", "az provider register", Terminal},
+		{"LinkedAuthorizationFailed", "linked scope", "missing role", Terminal},
+		{"DenyAssignmentAuthorizationFailed", "deny assignment", "outweighs", Terminal},
+		{"Authorization_RequestDenied", "Microsoft Graph", "Application.ReadWrite.OwnedBy", Terminal},
+		{"OperationNotAllowed", "quota", "az quota", Terminal},
+		{"AllocationFailed", "size or location", "no room", Terminal},
+		{"ZonalAllocationFailed", "zone", "no room", Terminal},
+		{"SubnetIsFull", "subnet", "larger", Terminal},
+		{"ResourcePurchaseValidationFailed", "purchase plan", "accept", Terminal},
+		{"VMMarketplaceInvalidInput", "purchase plan", "plan must be that of the image", Terminal},
+		{"KeyBasedAuthenticationNotPermitted", "allowSharedKeyAccess", "login", Terminal},
+		{"ContainerBeingDeleted", "", "half a minute", Waiting},
+		{"ReadOnlyDisabledSubscription", "subscription", "enable", Terminal},
 		{"UnmatchedPrincipalType", "principalType", "object id", Terminal},
 		{"QuotaExceeded", "quota", "az quota", Terminal},
 		{"AuthorizationFailed", "role of the signed-in identity", "Contributor", Terminal},

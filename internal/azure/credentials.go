@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Credentials are the four values of an Azure credentials file.
+// Credentials are the four values of an Azure credentials file; who is signed in with the Azure CLI needs no client.
 type Credentials struct {
 	SubscriptionID string
 	TenantID       string
@@ -68,11 +68,17 @@ func ParseCredentials(raw []byte) (Credentials, error) {
 	return c, c.validate()
 }
 
+// validate names the field that is wrong. Without a secret the user is signed in otherwise, for instance with the Azure CLI: a person has no
+// client id.
 func (c Credentials) validate() error {
-	fields := []struct{ name, value string }{
-		{"subscriptionId", c.SubscriptionID}, {"tenantId", c.TenantID}, {"clientId", c.ClientID},
-	}
+	fields := []struct {
+		name, value string
+		optional    bool
+	}{{"subscriptionId", c.SubscriptionID, false}, {"tenantId", c.TenantID, false}, {"clientId", c.ClientID, c.ClientSecret == ""}}
 	for _, f := range fields {
+		if f.value == "" && f.optional {
+			continue
+		}
 		if f.value == "" {
 			return fmt.Errorf("field %s is missing", f.name)
 		}

@@ -59,21 +59,28 @@ type Federation struct {
 
 // SignIn asks for an access token that nobody uses, and says why there is none. A nil client reaches Azure as the environment says.
 func (f Federation) SignIn(ctx context.Context, client *http.Client, assertion func(context.Context) (string, error)) error {
-	configuration, _, err := cloudByName(f.Cloud)
+	credential, options, err := f.credential(client, assertion)
 	if err != nil {
 		return err
+	}
+	_, err = credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{options.Cloud.Services[cloud.ResourceManager].Audience + "/.default"}})
+	return Wrap(signInAs, f.ClientID, err)
+}
+
+// credential takes the identity on, with the options of everybody who uses it.
+func (f Federation) credential(client *http.Client, assertion func(context.Context) (string, error)) (azcore.TokenCredential, policy.ClientOptions, error) {
+	configuration, _, err := cloudByName(f.Cloud)
+	if err != nil {
+		return nil, policy.ClientOptions{}, err
 	}
 	if client == nil {
 		client = http.DefaultClient
 	}
+	options := policy.ClientOptions{Cloud: configuration, Telemetry: policy.TelemetryOptions{ApplicationID: "hypershift"}, Transport: client}
 	credential, err := azidentity.NewClientAssertionCredential(f.TenantID, f.ClientID, assertion, &azidentity.ClientAssertionCredentialOptions{
-		ClientOptions: policy.ClientOptions{Cloud: configuration, Telemetry: policy.TelemetryOptions{ApplicationID: "hypershift"}, Transport: client},
+		ClientOptions: options,
 		// Another request to Entra, for what the cloud's name says already.
 		DisableInstanceDiscovery: true,
 	})
-	if err != nil {
-		return Wrap(signInAs, f.ClientID, err)
-	}
-	_, err = credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{configuration.Services[cloud.ResourceManager].Audience + "/.default"}})
-	return Wrap(signInAs, f.ClientID, err)
+	return credential, options, Wrap(signInAs, f.ClientID, err)
 }

@@ -23,7 +23,7 @@ func (s *Session) Permissions(ctx context.Context, scope string) (Permissions, e
 	var answer struct {
 		Value Permissions `json:"value"`
 	}
-	err := s.call(ctx, "GET", scope+"/providers/Microsoft.Authorization/permissions", authorizationAPI, nil, &answer)
+	err := s.call(ctx, "GET", scope+"/providers/Microsoft.Authorization/permissions", authorizationAPI, &answer)
 	return answer.Value, err
 }
 

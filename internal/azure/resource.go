@@ -46,7 +46,7 @@ const pollEvery = 2 * time.Second
 // Get reads a resource.
 func (s *Session) Get(ctx context.Context, id, apiVersion string) (*Resource, error) {
 	var out Resource
-	err := s.call(ctx, http.MethodGet, id, apiVersion, nil, &out)
+	err := s.call(ctx, http.MethodGet, id, apiVersion, &out)
 	return &out, err
 }
 
@@ -121,12 +121,16 @@ func (s *Session) Delete(ctx context.Context, id, apiVersion string) error {
 
 // List reads all pages of a collection. The filter may be empty.
 func (s *Session) List(ctx context.Context, path, apiVersion, filter string) ([]Resource, error) {
-	var all []Resource
+	return list[Resource](ctx, s, path, apiVersion, filter)
+}
+
+func list[T any](ctx context.Context, s *Session, path, apiVersion, filter string) ([]T, error) {
+	var all []T
 	next := path
 	for next != "" {
 		var page struct {
-			Value    []Resource `json:"value"`
-			NextLink string     `json:"nextLink"`
+			Value    []T    `json:"value"`
+			NextLink string `json:"nextLink"`
 		}
 		query := url.Values{}
 		if filter != "" {
@@ -136,13 +140,39 @@ func (s *Session) List(ctx context.Context, path, apiVersion, filter string) ([]
 			return nil, err
 		}
 		all = append(all, page.Value...)
-		next = strings.TrimPrefix(page.NextLink, s.arm.Endpoint())
+		var err error
+		if next, err = s.nextPage(path, page.NextLink); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
 
-func (s *Session) call(ctx context.Context, method, id, apiVersion string, body, out any) error {
-	return s.callQuery(ctx, method, id, apiVersion, url.Values{}, body, out)
+// nextPage checks where a list goes on, for the token goes there: at the resource manager, or at the one of a region, which is a host beneath
+// its name.
+func (s *Session) nextPage(list, link string) (string, error) {
+	if link == "" {
+		return "", nil
+	}
+	endpoint, err := url.Parse(s.arm.Endpoint())
+	if err != nil {
+		return "", Wrap("read", list, err)
+	}
+	next, err := url.Parse(link)
+	if err != nil || next.Scheme != endpoint.Scheme || !isManager(next.Host, endpoint.Host) || next.User != nil {
+		return "", &Error{Op: "read", Resource: list, Kind: Terminal, Cause: fmt.Sprintf("the list goes on at %q, which is no host of the resource manager %s", link, endpoint.Host),
+			Remedy: "check HTTPS_PROXY: what answers there is not Azure"}
+	}
+	return link, nil
+}
+
+// isManager tells whether a host is the resource manager, or that of a region, such as eastus.management.azure.com.
+func isManager(host, manager string) bool {
+	return strings.EqualFold(host, manager) || strings.HasSuffix(strings.ToLower(host), "."+strings.ToLower(manager))
+}
+
+func (s *Session) call(ctx context.Context, method, id, apiVersion string, out any) error {
+	return s.callQuery(ctx, method, id, apiVersion, url.Values{}, nil, out)
 }
 
 func (s *Session) callQuery(ctx context.Context, method, path, apiVersion string, query url.Values, body, out any) error {
@@ -163,7 +193,10 @@ func (s *Session) send(ctx context.Context, method, path, apiVersion string, que
 		return nil, fmt.Errorf("%q is not the id of a resource: nothing is written or deleted there", path)
 	}
 	base, rawQuery, _ := strings.Cut(path, "?")
-	req, err := runtime.NewRequest(ctx, method, runtime.JoinPaths(s.arm.Endpoint(), base))
+	if !strings.HasPrefix(base, "https://") { // as the next page of a list is, see nextPage
+		base = runtime.JoinPaths(s.arm.Endpoint(), base)
+	}
+	req, err := runtime.NewRequest(ctx, method, base)
 	if err != nil {
 		return nil, err
 	}
@@ -216,6 +249,18 @@ func ParseID(text string) (ID, error) {
 		id.Parent = parsed.Parent.String()
 	}
 	return id, nil
+}
+
+// ParseIDOf reads the ARM id of a resource of the type, such as Microsoft.Network/virtualNetworks; Azure compares types without regard to
+// case. The error names the text and what is wanted.
+func ParseIDOf(text, kind string) (ID, error) {
+	id, err := ParseID(text)
+	if err == nil && strings.EqualFold(id.Type, kind) && id.Name != "" {
+		return id, nil
+	}
+	namespace, types, _ := strings.Cut(kind, "/")
+	return ID{}, fmt.Errorf("%q is not the ARM id of a resource of type %s: want /subscriptions/…/resourceGroups/…/providers/%s/%s/NAME",
+		text, kind, namespace, strings.ReplaceAll(types, "/", "/NAME/"))
 }
 
 // GroupID is the ARM id of a resource group of the session's subscription.

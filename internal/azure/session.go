@@ -86,6 +86,10 @@ const (
 
 // ReadPublic reads a document as anyone may, without signing in, and returns the HTTP status with it.
 func (s *Session) ReadPublic(ctx context.Context, address string) ([]byte, int, error) {
+	return s.readPublic(ctx, address, publicLimit)
+}
+
+func (s *Session) readPublic(ctx context.Context, address string, limit int64) ([]byte, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, publicTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -97,7 +101,7 @@ func (s *Session) ReadPublic(ctx context.Context, address string) ([]byte, int, 
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, publicLimit))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit))
 	return body, resp.StatusCode, err
 }
 

@@ -46,7 +46,7 @@ type gated struct {
 
 // Do sends one try of a request.
 func (g gated) Do(req *http.Request) (*http.Response, error) {
-	if req.URL.Host != g.manager {
+	if !isManager(req.URL.Host, g.manager) {
 		return g.client.Do(req)
 	}
 	if err := g.throttle.enter(req.Context()); err != nil {

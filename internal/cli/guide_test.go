@@ -139,7 +139,7 @@ func (g *guide) run(t *testing.T, line string) (stdout string, err error) {
 			out, err := clitest.Infra(ctx, s, o, e)
 			out.ResourceGroupName, out.VNetID, out.SubnetID, out.SecurityGroupID = o.ResourceGroup, o.VNetID, o.SubnetID, o.NSGID
 			return out, err
-		}))
+		}, clitest.Releases{}, nil))
 	replace(root, []string{"destroy", "cluster"}, cluster.NewDestroyAzureCommand(
 		func(_ context.Context, _ *azure.Session, o infra.DestroyOptions, _ func(stack.Event)) error {
 			g.destroyed = &o
@@ -189,11 +189,11 @@ func TestGuideRenders(t *testing.T) {
 		{"no prefix", quick + " --base-domain-prefix none", []string{`baseDomainPrefix: ""`}, nodes},
 		{"prefix", quick + " --base-domain-prefix other", []string{"baseDomainPrefix: other"}, nodes},
 		{"zones", quick + " --availability-zones 1,2", []string{"name: myprefix-hc-1", "name: myprefix-hc-2", `availabilityZone: "2"`}, nodes},
-		{"install", strings.Replace(guideInstall, "install", "install render --outputs resources", 1), []string{"name: operator", "kind: Deployment"}, "external-dns"},
+		{"install", strings.Replace(guideInstall, "install", "install render --outputs resources", 1), []string{"name: operator", "kind: Deployment"}, "name: external-dns"},
 		{"install with external DNS", strings.Replace(guideInstallDNS, "/hypershift install", "/hypershift install render --outputs resources", 1), []string{
 			"--domain-filter=myprefix.example.com", "--provider=azure", "--azure-config-file=/etc/provider/credentials"}, "kind: Secret"},
 		{"install of another image", strings.Replace(guideInstall, "install", "install render --outputs resources --hypershift-image quay.io/hypershift/hypershift:TAG", 1), []string{
-			"image: quay.io/hypershift/hypershift:TAG"}, "external-dns"},
+			"image: quay.io/hypershift/hypershift:TAG"}, "name: external-dns"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := g.run(t, tc.line)

@@ -16,10 +16,17 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/backup"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/change"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/images"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/install"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/look"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/nodepool"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/oadp"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/payload"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/sandbox"
@@ -58,23 +65,42 @@ func NewRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hypershift",
 		Short: "Self-managed HyperShift on Azure: hosted control planes on your management cluster",
+		Long: `Self-managed HyperShift on Azure: hosted control planes on your management cluster.
+
+Results go to stdout, progress and messages to stderr; --progress json makes each line of progress an object. Exit status: 0 done; 1 refused or failed, with the reason on stderr; 130 interrupted.
+Colour is only on terminals, and never with NO_COLOR.`,
 		Example: `  hypershift install --pull-secret pull-secret.json --limit-crd-install Azure
   hypershift create cluster azure --name demo --azure-creds azure-credentials.json --base-domain example.com ...
-  hypershift create kubeconfig demo --output-file demo.kubeconfig`,
+  hypershift create kubeconfig demo --output-file demo.kubeconfig
+  hypershift status demo
+  hypershift explain cluster demo`,
 		Version:          version.Version,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		TraverseChildren: true,
 		RunE:             command.NeedSubcommand,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(install.NewCommand(), install.NewUninstallCommand(), newCreateCommand(), newDestroyCommand(), azure.NewRotateCommand(), azure.NewVerifyCommand(), sandbox.NewCommand(), newVersionCommand())
+	root.SetFlagErrorFunc(printing.SuggestFlag)
+	progress.AddFlags(root)
+	root.AddCommand(
+		look.NewGetCommand(), look.NewStatusCommand(), look.NewExplainCommand(), look.NewGraphCommand(), look.NewDashboardCommand(), look.NewLogsCommand(), look.NewConsoleLogsCommand(), look.NewDumpCommand(),
+		preflight.NewCommand(cluster.PreflightCommands()...),
+		change.NewUpgradeCommand(), change.NewScaleCommand(), change.NewPauseCommand(), change.NewResumeCommand(), change.NewWaitCommand(),
+		backup.NewCommand(),
+		install.NewCommand(), install.NewUninstallCommand(),
+		newCreateCommand(), newDestroyCommand(),
+		cluster.NewKubeconfigCommand(""),
+		command.Parent("export", "Write what is there as files", cluster.NewExportCommand()),
+		azure.NewRotateCommand(), azure.NewVerifyCommand(),
+		images.NewCommand(), payload.NewCommand(), sandbox.NewCommand(), newVersionCommand(),
+	)
 	return root
 }
 
 func newCreateCommand() *cobra.Command {
 	return command.Parent("create", "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs",
-		azure.NewCreateOIDCIssuerCommand(), azure.NewCreateIAMCommand(), azure.NewCreateDNSCommand(), azure.NewCreateInfraCommand(), azure.NewCreatePrerequisitesCommand(), cluster.NewCreateCommand(), nodepool.NewCreateCommand(), cluster.NewKubeconfigCommand())
+		azure.NewCreateOIDCIssuerCommand(), azure.NewCreateIAMCommand(), azure.NewCreateDNSCommand(), azure.NewCreateInfraCommand(), azure.NewCreatePrerequisitesCommand(), cluster.NewCreateCommand(), nodepool.NewCreateCommand(), cluster.NewKubeconfigCommand("create"),
+		oadp.NewBackupCommand(), oadp.NewRestoreCommand(), oadp.NewScheduleCommand())
 }
 
 func newDestroyCommand() *cobra.Command {

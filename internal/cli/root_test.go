@@ -39,6 +39,8 @@ func TestRoot(t *testing.T) {
 		{"--version", 0, "v0.1.0-dev", ""},
 		{"version --client-only", 0, "Client Version: ", ""},
 		{"version", 0, "Server Version: unknown", ""},
+		{"completion fish", 0, "complete -c hypershift", ""},
+		{"help", 0, "completion ", ""},
 		{"fly", 1, "", `error: unknown command "fly"`},
 		{"create cluster azure --colour x", 1, "", "error: unknown flag: --colour"},
 		{"create cluster azure", 1, "", "error: --name is required"},

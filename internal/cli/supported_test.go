@@ -65,11 +65,22 @@ func TestVersionFlags(t *testing.T) {
 // TestKubeconfigFlag: the management cluster is the one of the file.
 func TestKubeconfigFlag(t *testing.T) {
 	for _, line := range []string{
-		"destroy cluster azure --name demo --kubeconfig /nonexistent/mine", "create cluster azure --kubeconfig /nonexistent/mine --name demo",
+		"destroy cluster azure --name demo --kubeconfig /nonexistent/mine", "create cluster azure --kubeconfig /nonexistent/mine --name demo", "preflight cluster --kubeconfig /nonexistent/mine --name demo",
+		"get clusters --kubeconfig /nonexistent/mine", "get nodepools --kubeconfig /nonexistent/mine", "status demo --kubeconfig /nonexistent/mine",
+		"pause cluster demo --kubeconfig /nonexistent/mine", "resume nodepool demo --kubeconfig /nonexistent/mine", "scale nodepool demo --replicas 1 --kubeconfig /nonexistent/mine",
+		"upgrade cluster demo --to 4.22.0 --kubeconfig /nonexistent/mine", "wait nodepool demo --kubeconfig /nonexistent/mine",
+		"logs etcd --cluster demo --kubeconfig /nonexistent/mine", "dump cluster demo --kubeconfig /nonexistent/mine", "preflight management --kubeconfig /nonexistent/mine",
+		"explain cluster demo --kubeconfig /nonexistent/mine", "create oadp-backup --hc-name demo --hc-namespace clusters --kubeconfig /nonexistent/mine", "backup create demo --kubeconfig /nonexistent/mine", "backup list demo --kubeconfig /nonexistent/mine",
+		"backup restore demo --azure-creds x --kubeconfig /nonexistent/mine", "explain nodepool demo --kubeconfig /nonexistent/mine",
+		"export cluster demo --kubeconfig /nonexistent/mine", "graph cluster demo --kubeconfig /nonexistent/mine", "create kubeconfig demo --kubeconfig /nonexistent/mine", "kubeconfig demo --merge --kubeconfig /nonexistent/mine",
+		"create nodepool azure --cluster-name demo --name more --kubeconfig /nonexistent/mine",
 		"rotate oidc-issuer azure --update-cluster --namespace clusters --name demo --resource-group-name g --kubeconfig /nonexistent/mine",
 	} {
-		all := append(strings.Fields(line), clitest.Inputs(t)[:2]...)
-		if strings.HasPrefix(line, "create") {
+		all := strings.Fields(line)
+		if strings.Contains(line, "azure") {
+			all = append(all, clitest.Inputs(t)[:2]...)
+		}
+		if strings.HasPrefix(line, "create cluster") || strings.HasPrefix(line, "preflight cluster") {
 			all = append(strings.Fields(line), clitest.Inputs(t)...)
 		}
 		if status, _, stderr := run(t, all...); status != 1 || !strings.Contains(stderr, "/nonexistent/mine") {

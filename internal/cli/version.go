@@ -72,6 +72,7 @@ type clientReport struct {
 type serverReport struct {
 	Commit        string   `json:"commit,omitempty"`
 	SupportedOCPs []string `json:"supportedOCPVersions,omitempty"`
+	PayloadKinds  []string `json:"payloadKinds,omitempty"`
 	Error         string   `json:"error,omitempty"`
 }
 
@@ -81,33 +82,45 @@ func (f *versionFlags) report(ctx context.Context) versionReport {
 	if f.clientOnly {
 		return out
 	}
-	out.Server = &serverReport{}
-	var err error
-	if out.Server.Commit, out.Server.SupportedOCPs, err = f.server(ctx); err != nil {
-		out.Server.Error = printing.OneLine(err)
+	server, err := f.server(ctx)
+	if err != nil {
+		server.Error = printing.OneLine(err)
 	}
+	out.Server = &server
 	return out
 }
 
 // printServer prints a problem as the server's version: this command answers also where no cluster is at hand.
 func (f *versionFlags) printServer(ctx context.Context, out io.Writer) {
-	revision, supported, err := f.server(ctx)
+	server, err := f.server(ctx)
 	if err != nil {
 		fmt.Fprintf(out, "Server Version: unknown (%s)\n", printing.OneLine(err))
 		return
 	}
-	fmt.Fprintf(out, "Server Version: %s\nServer Supports OCP Versions: %s\n", revision, strings.Join(supported, ", "))
+	fmt.Fprintf(out, "Server Version: %s\nServer Supports OCP Versions: %s\n", server.Commit, strings.Join(server.SupportedOCPs, ", "))
+	if len(server.PayloadKinds) > 0 {
+		fmt.Fprintf(out, "Server Runs Payloads of Kind: %s\n", strings.Join(server.PayloadKinds, ", "))
+	}
 }
 
-func (f *versionFlags) server(ctx context.Context) (revision string, supported []string, err error) {
+func (f *versionFlags) server(ctx context.Context) (serverReport, error) {
 	c, err := management.NewClient("")
 	if err != nil {
-		return "", nil, err
+		return serverReport{}, err
 	}
 	cm := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: management.SupportedVersions}, cm); err != nil {
-		return "", nil, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, management.SupportedVersions, err)
+		return serverReport{}, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, management.SupportedVersions, err)
 	}
-	supported, err = management.ParseMinors(cm)
-	return cm.Data["server-version"], supported, err
+	return serverOf(cm)
+}
+
+// serverOf is what the operator says of itself.
+func serverOf(cm *corev1.ConfigMap) (serverReport, error) {
+	minors, err := management.ParseMinors(cm)
+	if err != nil {
+		return serverReport{}, err
+	}
+	kinds, err := management.ParseKinds(cm)
+	return serverReport{Commit: cm.Data["server-version"], SupportedOCPs: minors, PayloadKinds: kinds}, err
 }

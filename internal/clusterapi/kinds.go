@@ -19,6 +19,7 @@ var (
 	Cluster            = schema.GroupVersionKind{Group: Group, Version: "v1beta2", Kind: "Cluster"}
 	Machine            = schema.GroupVersionKind{Group: Group, Version: "v1beta2", Kind: "Machine"}
 	MachineDeployment  = schema.GroupVersionKind{Group: Group, Version: "v1beta2", Kind: "MachineDeployment"}
+	MachineSet         = schema.GroupVersionKind{Group: Group, Version: "v1beta2", Kind: "MachineSet"}
 	MachineHealthCheck = schema.GroupVersionKind{Group: Group, Version: "v1beta2", Kind: "MachineHealthCheck"}
 )
 

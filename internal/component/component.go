@@ -39,6 +39,8 @@ const (
 
 	// annotationSafeToEvict, of the cluster autoscaler, names the volumes of a pod that may be lost.
 	annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+	// annotationEvictable keeps an autoscaler of the management cluster from the pod's node.
+	annotationEvictable = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 	annotationRequestOverride = hyperv1.ResourceRequestOverridePrefix + "/"
 )
@@ -86,18 +88,26 @@ type Traits struct {
 // Component is one workload of the control plane with the objects around it.
 type Component struct {
 	Name string
+	// Kind is the kind of payload with which the component exists; empty means every kind. Two components of different kinds may share a name.
+	Kind release.Kind
 	// ImageKeys are the payload images without which the component cannot exist.
 	ImageKeys []string
 	// Optional tells that a release without those images is valid all the same: it has no such component.
 	Optional bool
 	// DependsOn names components that must have rolled out the desired version before an existing workload moves to it.
 	DependsOn []string
-	// Enabled, when set, decides whether the component exists at all.
+	// Enabled, when set, decides whether the component exists at all, with a payload of its kind.
 	Enabled func(*Context) bool
 	Traits
+	// Runs says what the workload is where it is neither a Deployment nor a StatefulSet.
+	Runs Shape
 	// Reloads names the Secrets and ConfigMaps that the pods follow by themselves: a change of them must not restart anything.
 	Reloads func(*Context) []string
-	// Objects returns everything the component owns; its workload is the Deployment or StatefulSet of the component's name.
+	// Check, when set, tells what of the user's configuration the component leaves out; it runs all the same.
+	Check func(*Context) error
+	// Operands, when set, are what the component's program makes beside it.
+	Operands func(*Context) []Operand
+	// Objects returns everything the component owns; its workload is the Deployment, StatefulSet, Job or CronJob of the component's name.
 	Objects func(*Context) ([]client.Object, error)
 }
 
@@ -132,11 +142,18 @@ func (s Settings) ReleaseEnv() []corev1.EnvVar {
 // Context is what a component sees of one reconcile pass.
 type Context struct {
 	context.Context
-	Client   client.Client
-	HCP      *hyperv1.HostedControlPlane
-	Version  string
-	Images   map[string]string
-	Settings Settings
+	Client client.Client
+	HCP    *hyperv1.HostedControlPlane
+	// Payload is the kind of the release's payload; empty while none has been read.
+	Payload release.Kind
+	Version string
+	Images  map[string]string
+	// GuestVersion and GuestImages are those of the hosted cluster's own release, which is another one where the control plane has one of its own.
+	GuestVersion string
+	// ReleaseImage and GuestReleaseImage are the release images themselves, by digest.
+	ReleaseImage, GuestReleaseImage string
+	GuestImages                     map[string]string
+	Settings                        Settings
 	// Keeper applies the objects and holds them as they were applied; nil applies those whose desired state changed.
 	Keeper *kube.Keeper
 	// Inputs holds the Secrets and ConfigMaps this pass already knows.
@@ -148,6 +165,9 @@ func (c *Context) Namespace() string { return c.HCP.Namespace }
 
 // Image returns the pull spec of a payload key; Reconcile has checked the declared keys before Objects runs.
 func (c *Context) Image(key string) string { return c.Images[key] }
+
+// GuestImage returns the pull spec of a payload key of the hosted cluster's own release: what runs on its nodes.
+func (c *Context) GuestImage(key string) string { return c.GuestImages[key] }
 
 // HighlyAvailable tells the availability policy of the control plane; the API defaults to highly available.
 func (c *Context) HighlyAvailable() bool { return HighlyAvailable(c.HCP) }
@@ -171,6 +191,34 @@ func (t Traits) ReplicasOf(hcp *hyperv1.HostedControlPlane) int32 {
 // appOf is the label of a component's pods.
 func (t Traits) appOf(name string) string { return cmp.Or(t.App, name) }
 
+// exists tells whether there is the component in the control plane: its payload is of the component's kind, and the component is wanted.
+func (c Component) exists(ctx *Context) bool {
+	return c.ExistsFor(ctx.Payload) && (c.Enabled == nil || c.Enabled(ctx))
+}
+
+// ExistsFor tells whether the component can exist with a payload of the kind.
+func (c Component) ExistsFor(kind release.Kind) bool { return c.Kind == "" || c.Kind == kind }
+
+// Named finds the component of the name that exists for the kind of payload, otherwise any of the name.
+func Named(all []Component, name string, kind release.Kind) (Component, bool) {
+	first := -1
+	for i, c := range all {
+		if c.Name != name {
+			continue
+		}
+		if c.ExistsFor(kind) {
+			return c, true
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	if first < 0 {
+		return Component{}, false
+	}
+	return all[first], true
+}
+
 // MissingImages lists the component's keys that the payload lacks.
 func (c Component) MissingImages(images map[string]string) []string {
 	var missing []string
@@ -189,5 +237,5 @@ func (c Component) workloadOf(objects []client.Object) (client.Object, error) {
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("component %s declares no Deployment or StatefulSet of its name", c.Name)
+	return nil, fmt.Errorf("component %s declares no workload of its name", c.Name)
 }

@@ -83,6 +83,7 @@ func TestStampPodDefaults(t *testing.T) {
 	hcp.Annotations[hyperv1.ResourceRequestOverridePrefix+"/thing.main"] = "cpu=2,memory=3Gi"
 	hcp.Spec.Tolerations = []corev1.Toleration{{Key: "theirs"}}
 	hcp.Spec.NodeSelector = map[string]string{"pool": "infra"}
+	hcp.Spec.Labels = map[string]string{"team": "blue", LabelApp: "kube-apiserver", LabelManagementAccess: "true", LabelRequestServing: "true"}
 	d := stamped(t, hcp, Settings{Image: "cpo", UID: ptr.To[int64](1001)}, Traits{WaitFor: WaitForAPIServer})
 	template, spec := d.Spec.Template, d.Spec.Template.Spec
 	c := spec.Containers[0]
@@ -94,6 +95,7 @@ func TestStampPodDefaults(t *testing.T) {
 		"read-only":     *c.SecurityContext.ReadOnlyRootFilesystem && c.SecurityContext.Capabilities.Drop[0] == "ALL",
 		"tmp":           slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/tmp" }),
 		"user":          *spec.SecurityContext.RunAsUser == 1001 && *spec.SecurityContext.FSGroup == 1001 && *spec.SecurityContext.RunAsNonRoot,
+		"user's labels": template.Labels["team"] == "blue" && template.Labels[LabelRequestServing] == "",
 		"no token":      !*spec.AutomountServiceAccountToken && template.Labels[LabelManagementAccess] == "",
 		"pull secret":   spec.ImagePullSecrets[0].Name == PullSecret,
 		"secret mode":   *spec.Volumes[0].Secret.DefaultMode == 0o640,
@@ -155,7 +157,7 @@ func TestReconcileWaitsForInputsAndTellsSo(t *testing.T) {
 	if err != nil || result.Ready() || result.Available.Reason != hyperv1.WaitingForDependenciesReason {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if live, _ := liveWorkload(ctx, "thing"); live != nil {
+	if live, _ := liveWorkload(ctx, thing()); live != nil {
 		t.Error("the workload was created without its input")
 	}
 	entry := &hyperv1.ControlPlaneComponent{}
@@ -166,7 +168,7 @@ func TestReconcileWaitsForInputsAndTellsSo(t *testing.T) {
 	if _, err := Reconcile(ctx, thing(SecretVolume("cert", "cert"))); err != nil {
 		t.Fatal(err)
 	}
-	if live, _ := liveWorkload(ctx, "thing"); live == nil {
+	if live, _ := liveWorkload(ctx, thing()); live == nil {
 		t.Error("the workload is missing")
 	}
 }
@@ -181,7 +183,7 @@ func TestReconcileMissingImageRemoves(t *testing.T) {
 	if err != nil || !result.Absent || !slices.Equal(result.MissingImages, []string{"thing"}) {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if live, _ := liveWorkload(ctx, "thing"); live != nil {
+	if live, _ := liveWorkload(ctx, thing()); live != nil {
 		t.Error("the workload is still there")
 	}
 }
@@ -206,7 +208,7 @@ func TestUpgradeWaitsForDependencies(t *testing.T) {
 	if _, err := Reconcile(ctx, thing()); err != nil {
 		t.Fatal(err)
 	}
-	if live, _ := liveWorkload(ctx, "thing"); live.GetAnnotations()[AnnotationRelease] != "2.0.0" {
+	if live, _ := liveWorkload(ctx, thing()); live.GetAnnotations()[AnnotationRelease] != "2.0.0" {
 		t.Error("the upgrade did not go on")
 	}
 }

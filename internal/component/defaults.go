@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ var priorityAnnotations = map[Priority]string{
 	PriorityEtcd:         hyperv1.EtcdPriorityClassAnnotation,
 }
 
-// Stamp completes a Deployment or StatefulSet of the control plane with the defaults of every component.
+// Stamp completes a workload of the control plane with the defaults of every component.
 // It is pure, and what the component has set itself wins wherever Kubernetes has a zero value for "unset".
 func Stamp(hcp *hyperv1.HostedControlPlane, settings Settings, name string, traits Traits, obj client.Object) error {
 	template, err := templateOf(obj)
@@ -40,12 +41,7 @@ func Stamp(hcp *hyperv1.HostedControlPlane, settings Settings, name string, trai
 		return err
 	}
 	Own(hcp, obj)
-	labels := obj.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelManagedBy] = contract.ControlPlaneOperator
-	obj.SetLabels(labels)
+	manage(obj)
 
 	if traits.WaitFor != "" {
 		waiter := AvailabilityProber(settings.Image, traits.WaitFor)
@@ -53,14 +49,36 @@ func Stamp(hcp *hyperv1.HostedControlPlane, settings Settings, name string, trai
 		addVolumes(&template.Spec, traits.WaitFor.volumes()...)
 	}
 	stampWorkload(hcp, name, traits, obj)
+	stampPod(hcp, settings, name, traits, template)
+	stampEviction(template)
+	return stampRequests(hcp, name, &template.Spec)
+}
+
+// StampJob completes a Job of the control plane likewise. Its pod is not moved: what it has done would be lost. The owner is the caller's.
+func StampJob(hcp *hyperv1.HostedControlPlane, settings Settings, name string, traits Traits, job *batchv1.Job) error {
+	manage(job)
+	stampPod(hcp, settings, name, traits, &job.Spec.Template)
+	job.Spec.Template.Annotations[annotationEvictable] = "false"
+	return stampRequests(hcp, name, &job.Spec.Template.Spec)
+}
+
+// manage labels an object as the control plane operator's.
+func manage(obj client.Object) {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelManagedBy] = contract.ControlPlaneOperator
+	obj.SetLabels(labels)
+}
+
+func stampPod(hcp *hyperv1.HostedControlPlane, settings Settings, name string, traits Traits, template *corev1.PodTemplateSpec) {
 	stampTemplate(hcp, name, traits, template)
 	stampScheduling(hcp, name, traits, &template.Spec)
 	stampSecurity(settings, &template.Spec)
 	if traits.ReachesCloud && settings.Cloud != nil {
 		settings.Cloud(template)
 	}
-	stampEviction(template)
-	return stampRequests(hcp, name, &template.Spec)
 }
 
 // Own makes the hosted control plane the controlling owner.
@@ -77,8 +95,12 @@ func templateOf(obj client.Object) (*corev1.PodTemplateSpec, error) {
 		return &w.Spec.Template, nil
 	case *appsv1.StatefulSet:
 		return &w.Spec.Template, nil
+	case *batchv1.Job:
+		return &w.Spec.Template, nil
+	case *batchv1.CronJob:
+		return &w.Spec.JobTemplate.Spec.Template, nil
 	}
-	return nil, fmt.Errorf("%T is not a workload of a control plane: only Deployment and StatefulSet are", obj)
+	return nil, fmt.Errorf("%T is not a workload of a control plane: only Deployment, StatefulSet, Job and CronJob are", obj)
 }
 
 func stampWorkload(hcp *hyperv1.HostedControlPlane, name string, traits Traits, obj client.Object) {
@@ -128,7 +150,9 @@ func stampTemplate(hcp *hyperv1.HostedControlPlane, name string, traits Traits, 
 		t.Labels = map[string]string{}
 	}
 	for key, value := range hcp.Spec.Labels {
-		t.Labels[key] = value
+		if !decidesOnReach(key) {
+			t.Labels[key] = value
+		}
 	}
 	t.Labels[LabelApp], t.Labels[LabelComponent], t.Labels[LabelControlPlane] = traits.appOf(name), name, hcp.Namespace
 	if traits.ManagementAccess {
@@ -161,6 +185,11 @@ func stampTemplate(hcp *hyperv1.HostedControlPlane, name string, traits Traits, 
 			v.ConfigMap.DefaultMode = ptr.To(configMapMode)
 		}
 	}
+}
+
+// decidesOnReach: network policies let pods with these labels reach the management cluster's API, and be reached by the router.
+func decidesOnReach(label string) bool {
+	return label == LabelManagementAccess || label == LabelRequestServing
 }
 
 func priorityOf(hcp *hyperv1.HostedControlPlane, traits Traits) string {

@@ -34,3 +34,19 @@ func AppsDomain(hcp *hyperv1.HostedControlPlane) (string, error) {
 	}
 	return "apps." + ClusterDomain(hcp), nil
 }
+
+// RoutingDomain is where Routes without a host name get one: spec.configuration.ingress.appsDomain, otherwise where applications are published.
+func RoutingDomain(hcp *hyperv1.HostedControlPlane) (string, error) {
+	if c := hcp.Spec.Configuration; c != nil && c.Ingress != nil {
+		var ingress struct {
+			AppsDomain string `json:"appsDomain"`
+		}
+		if err := json.Unmarshal(c.Ingress.Raw, &ingress); err != nil {
+			return "", fmt.Errorf("read spec.configuration.ingress of HostedControlPlane %s: %w", hcp.Name, err)
+		}
+		if ingress.AppsDomain != "" {
+			return ingress.AppsDomain, nil
+		}
+	}
+	return AppsDomain(hcp)
+}

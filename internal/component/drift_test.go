@@ -25,7 +25,7 @@ func reconciled(t *testing.T, ctx *Context, c Component) {
 
 func liveRequests(t *testing.T, ctx *Context) *corev1.ResourceRequirements {
 	t.Helper()
-	live, err := liveWorkload(ctx, "thing")
+	live, err := liveWorkload(ctx, thing())
 	if err != nil || live == nil {
 		t.Fatal(live, err)
 	}
@@ -50,7 +50,7 @@ func TestResourcesOfSomebodyElseStay(t *testing.T) {
 	if got := liveRequests(t, ctx).Requests.Cpu().String(); got != "2" {
 		t.Fatalf("our own former request of 1 became %s, want 2", got)
 	}
-	live, _ := liveWorkload(ctx, "thing")
+	live, _ := liveWorkload(ctx, thing())
 	d := live.(*appsv1.Deployment)
 	d.Spec.Template.Spec.Containers[0].Resources = Requests("7", "7Gi")
 	if err := ctx.Client.Update(ctx, d); err != nil {

@@ -93,11 +93,40 @@ func AccessProber(image, volume, binding string) corev1.Container {
 	return corev1.Container{
 		Name: "availability-prober", Image: image,
 		Command: []string{Binary, "availability-prober",
-			"--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig", "--wait-for-cluster-rolebinding=" + binding},
+			"--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig", WaitForBinding + binding},
 		Resources:    Requests("10m", "10Mi"),
 		VolumeMounts: []corev1.VolumeMount{Mount(volume + ":/etc/kubernetes/kubeconfig")},
 	}
 }
+
+// APIProber is the init container that ends when the guest's API answers and serves the kinds, each "group,version,Kind". volume has the pod's
+// kubeconfig.
+func APIProber(image, volume string, kinds ...string) corev1.Container {
+	c := AvailabilityProber(image, WaitForAPIServer)
+	c.Command = append(c.Command, "--kubeconfig="+proberMount+"/kubeconfig/kubeconfig")
+	for _, kind := range kinds {
+		c.Command = append(c.Command, "--required-api="+kind)
+	}
+	c.VolumeMounts = append(c.VolumeMounts, Mount(volume+":"+proberMount+"/kubeconfig"))
+	return c
+}
+
+// AddAPIProber puts the prober before all other init containers, with what it mounts, and returns it.
+func AddAPIProber(spec *corev1.PodSpec, image, volume string, kinds ...string) *corev1.Container {
+	spec.InitContainers = append([]corev1.Container{APIProber(image, volume, kinds...)}, spec.InitContainers...)
+	addVolumes(spec, WaitForAPIServer.volumes()...)
+	return &spec.InitContainers[0]
+}
+
+// Arguments of the prober that APIProber does not set.
+const (
+	// WaitForInfrastructure waits until the guest's Infrastructure has its name.
+	WaitForInfrastructure = "--wait-for-infrastructure-resource"
+	// WaitForBinding, with a name, waits for a ClusterRoleBinding of the guest.
+	WaitForBinding = "--wait-for-cluster-rolebinding="
+	// WaitForPodsGone, with namespace/key=value, waits until the guest has no such pods.
+	WaitForPodsGone = "--wait-for-labeled-pods-gone="
+)
 
 // Token names a service account of the hosted cluster whose token a pod of the control plane needs.
 type Token struct {
@@ -197,12 +226,17 @@ func Mount(spec string) corev1.VolumeMount {
 
 // Access is a Role and its binding to the service account of the same name, in the control-plane namespace.
 func Access(name, namespace string, rules ...rbacv1.PolicyRule) []client.Object {
+	return AccessOf(name, name, namespace, rules...)
+}
+
+// AccessOf is a Role and its binding, of the Role's name, to a service account of the control-plane namespace.
+func AccessOf(account, role, namespace string, rules ...rbacv1.PolicyRule) []client.Object {
 	return []client.Object{
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules},
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules},
 		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}},
+			ObjectMeta: metav1.ObjectMeta{Name: role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: namespace}},
 		},
 	}
 }
@@ -210,4 +244,20 @@ func Access(name, namespace string, rules ...rbacv1.PolicyRule) []client.Object 
 // Rule allows verbs, separated by commas, on resources of one group.
 func Rule(group, verbs string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: strings.Split(verbs, ",")}
+}
+
+// CloudAccount is the ServiceAccount of a component that signs in to Azure as this identity.
+func CloudAccount(name string, hcp *hyperv1.HostedControlPlane, identity hyperv1.WorkloadIdentity) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
+		"azure.workload.identity/client-id": string(identity.ClientID),
+		"azure.workload.identity/tenant-id": hcp.Spec.Platform.Azure.TenantID,
+	}}}
+}
+
+// AllVerbs are what an account may do with objects of a kind where it may do all that there is; "*" would hold "impersonate" and "escalate" as well.
+const AllVerbs = "get,list,watch,create,update,patch,delete,deletecollection"
+
+// ManagementWorkload is the annotation of pods that an OpenShift management cluster with workload partitioning places on processors of its own.
+func ManagementWorkload() map[string]string {
+	return map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`}
 }

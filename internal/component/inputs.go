@@ -70,6 +70,11 @@ func (c *Context) ConfigMap(name string) (map[string][]byte, error) {
 	return c.input("ConfigMap", name)
 }
 
+// Secret is the content of one in the control-plane namespace that a component makes its objects from.
+func (c *Context) Secret(name string) (map[string][]byte, error) {
+	return c.input("Secret", name)
+}
+
 func (c *Context) input(kind, name string) (map[string][]byte, error) {
 	if data, ok := c.Inputs.Data(kind, name); ok {
 		return data, nil

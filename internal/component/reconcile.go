@@ -24,8 +24,10 @@ type Result struct {
 	Absent bool
 	// MissingImages are the payload keys whose absence made it absent.
 	MissingImages []string
-	Available     metav1.Condition
-	Rollout       metav1.Condition
+	// Leaves is what of the user's configuration the component leaves out; nil is nothing.
+	Leaves    error
+	Available metav1.Condition
+	Rollout   metav1.Condition
 }
 
 // Ready tells that the component serves and runs the desired version.
@@ -35,19 +37,22 @@ func (r Result) Ready() bool {
 
 // Reconcile brings one component to its desired state and records the outcome in its ControlPlaneComponent:
 //
-//  1. not wanted, or images missing: delete what is recorded as its own;
+//  1. of another kind of payload, not wanted, or images missing: delete what is recorded as its own;
 //  2. an upgrade waits for the dependencies' version; a first rollout does not, because its pods wait by init container;
 //  3. objects -> defaults -> server-side apply;
 //  4. the workload's status becomes the component's.
 func Reconcile(ctx *Context, c Component) (Result, error) {
 	result := Result{Name: c.Name, MissingImages: c.MissingImages(ctx.Images)}
-	disabled := c.Enabled != nil && !c.Enabled(ctx)
+	disabled := !c.exists(ctx)
 	if disabled {
 		result.MissingImages = nil
 	}
 	if disabled || len(result.MissingImages) > 0 {
 		result.Absent = true
 		return result, remove(ctx, c)
+	}
+	if c.Check != nil {
+		result.Leaves = c.Check(ctx)
 	}
 	objects, err := rollOut(ctx, c, &result)
 	if err == nil && result.Available.Type == "" {
@@ -82,6 +87,14 @@ func rollOut(ctx *Context, c Component, result *Result) ([]client.Object, error)
 	}
 	if err != nil {
 		return nil, err
+	}
+	former, err := endFormerJob(ctx, c, objects)
+	if err != nil {
+		return nil, err
+	}
+	if former {
+		wait("the Job of the former version ends first: a Job cannot be changed")
+		return nil, nil
 	}
 	if err := ctx.Keeper.Apply(ctx, ctx.Client, FieldManager, objects...); err != nil {
 		return objects, fmt.Errorf("component %s: %w", c.Name, err)
@@ -120,7 +133,10 @@ func desired(ctx *Context, c Component) ([]client.Object, error) {
 	}
 	template.Annotations[AnnotationConfigHash] = hash
 	workload.SetAnnotations(map[string]string{AnnotationRelease: ctx.Version})
-	if err := leaveResources(ctx, c.Name, workload); err != nil {
+	if err := leaveResources(ctx, c, workload); err != nil {
+		return nil, err
+	}
+	if err := markJob(workload, template); err != nil {
 		return nil, err
 	}
 	if c.Budget && c.ReplicasOf(ctx.HCP) > 1 {
@@ -148,7 +164,7 @@ func upgradeWaitsFor(ctx *Context, c Component) ([]string, error) {
 	if len(c.DependsOn) == 0 {
 		return nil, nil
 	}
-	live, err := liveWorkload(ctx, c.Name)
+	live, err := liveWorkload(ctx, c)
 	if err != nil || live == nil || live.GetAnnotations()[AnnotationRelease] == ctx.Version {
 		return nil, err
 	}
@@ -218,7 +234,7 @@ func removeResources(ctx *Context, name string, resources []hyperv1.ComponentRes
 		obj.SetGroupVersionKind(mapping.GroupVersionKind)
 		obj.SetName(resource.Name)
 		obj.SetNamespace(ctx.Namespace())
-		if err := client.IgnoreNotFound(ctx.Client.Delete(ctx, obj)); err != nil {
+		if err := client.IgnoreNotFound(ctx.Client.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
 			return fmt.Errorf("delete %s %s of component %s: %w", resource.Kind, resource.Name, name, err)
 		}
 	}

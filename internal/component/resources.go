@@ -15,24 +15,24 @@ import (
 
 // leaveResources leaves resources that somebody else gave a container, such as a vertical autoscaler: live ones that are not what
 // this operator wanted last, which an annotation remembers. The user's own override comes before both.
-func leaveResources(ctx *Context, name string, workload client.Object) error {
+func leaveResources(ctx *Context, c Component, workload client.Object) error {
 	template, err := templateOf(workload)
 	if err != nil {
 		return err
 	}
 	ours := map[string]corev1.ResourceRequirements{}
-	for _, c := range lasting(&template.Spec) {
-		ours[c.Name] = c.Resources
+	for _, one := range lasting(&template.Spec) {
+		ours[one.Name] = one.Resources
 	}
 	encoded, err := json.Marshal(ours)
 	if err != nil {
-		return fmt.Errorf("component %s: encode the resources of its containers: %w", name, err)
+		return fmt.Errorf("component %s: encode the resources of its containers: %w", c.Name, err)
 	}
 	annotations := workload.GetAnnotations()
 	annotations[annotationResources] = string(encoded)
 	workload.SetAnnotations(annotations)
 
-	live, err := liveWorkload(ctx, name)
+	live, err := liveWorkload(ctx, c)
 	if err != nil || live == nil {
 		return err
 	}
@@ -45,10 +45,10 @@ func leaveResources(ctx *Context, name string, workload client.Object) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range lasting(&template.Spec) {
-		_, overridden := ctx.HCP.Annotations[annotationRequestOverride+name+"."+c.Name]
-		if theirs, found := resourcesIn(lasting(&there.Spec), c.Name); found && !overridden && !equality.Semantic.DeepEqual(theirs, before[c.Name]) {
-			c.Resources = theirs
+	for _, one := range lasting(&template.Spec) {
+		_, overridden := ctx.HCP.Annotations[annotationRequestOverride+c.Name+"."+one.Name]
+		if theirs, found := resourcesIn(lasting(&there.Spec), one.Name); found && !overridden && !equality.Semantic.DeepEqual(theirs, before[one.Name]) {
+			one.Resources = theirs
 		}
 	}
 	return nil

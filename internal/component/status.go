@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,16 +26,16 @@ func condition(kind string, ok bool, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// liveWorkload returns the component's StatefulSet or Deployment, nil when there is none.
-func liveWorkload(ctx *Context, name string) (client.Object, error) {
-	key := client.ObjectKey{Namespace: ctx.Namespace(), Name: name}
-	for _, obj := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}} {
+// liveWorkload returns the component's workload, nil when there is none.
+func liveWorkload(ctx *Context, c Component) (client.Object, error) {
+	key := client.ObjectKey{Namespace: ctx.Namespace(), Name: c.Name}
+	for _, obj := range c.Runs.kinds() {
 		err := ctx.Client.Get(ctx, key, obj)
 		if err == nil {
 			return obj, nil
 		}
 		if !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("read workload %s: %w", name, err)
+			return nil, fmt.Errorf("read workload %s: %w", c.Name, err)
 		}
 	}
 	return nil, nil
@@ -42,13 +43,13 @@ func liveWorkload(ctx *Context, name string) (client.Object, error) {
 
 // Observe reads the component's conditions off its workload and writes nothing.
 func Observe(ctx *Context, c Component) (Result, error) {
-	result := Result{Name: c.Name, Absent: c.Enabled != nil && !c.Enabled(ctx)}
+	result := Result{Name: c.Name, Absent: !c.exists(ctx)}
 	return result, observe(ctx, c, &result)
 }
 
 // observe turns the workload's status into the component's conditions.
 func observe(ctx *Context, c Component, result *Result) error {
-	live, err := liveWorkload(ctx, c.Name)
+	live, err := liveWorkload(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -57,6 +58,12 @@ func observe(ctx *Context, c Component, result *Result) error {
 		result.Available, result.Rollout = DeploymentConditions(w)
 	case *appsv1.StatefulSet:
 		result.Available, result.Rollout = StatefulSetConditions(w)
+	case *batchv1.Job:
+		result.Available, result.Rollout = JobConditions(w)
+	case *batchv1.CronJob:
+		// There is nothing to wait for: it runs when its time has come.
+		result.Available = condition(hyperv1.ControlPlaneComponentAvailable, true, hyperv1.AsExpectedReason, "")
+		result.Rollout = condition(hyperv1.ControlPlaneComponentRolloutComplete, true, hyperv1.AsExpectedReason, "")
 	default:
 		message := "the workload " + c.Name + " is not there yet"
 		result.Available = condition(hyperv1.ControlPlaneComponentAvailable, false, hyperv1.NotFoundReason, message)
@@ -73,7 +80,7 @@ func observe(ctx *Context, c Component, result *Result) error {
 		result.Rollout = condition(hyperv1.ControlPlaneComponentRolloutComplete, false, hyperv1.WaitingForRolloutCompleteReason,
 			"the rollout of version "+ctx.Version+" has begun")
 	}
-	return nil
+	return observeOperands(ctx, c, result)
 }
 
 // DeploymentConditions reads Available and RolloutComplete off a Deployment.

@@ -22,6 +22,8 @@ const (
 	KMSConfig = "azure-kms-config"
 	// KonnectivityCABundle is a ConfigMap with the tunnel's authority, key CAKey.
 	KonnectivityCABundle = "konnectivity-ca-bundle"
+	// LoginCABundle is a ConfigMap with what signs the OAuth server's certificate, key CAKey.
+	LoginCABundle = "oauth-master-ca-bundle"
 	// KubeletCA and KubeletClientCA are ConfigMaps with the authorities of kubelets' serving and client certificates, key CAKey.
 	KubeletCA       = "kubelet-ca"
 	KubeletClientCA = "kubelet-client-ca"
@@ -37,6 +39,8 @@ const (
 	BootstrapKubeconfig = "bootstrap-kubeconfig"
 	// ConfigOperatorKubeconfig is a Secret with the kubeconfig of ConfigOperator, key KubeconfigKey.
 	ConfigOperatorKubeconfig = "hcco-kubeconfig"
+	// ObservedConfigPrefix begins the names of ConfigMaps with objects of the guest's configuration as the config operator saw them, key config.
+	ObservedConfigPrefix = "observed-config-"
 	// TokenMinterKubeconfig is a Secret with the kubeconfig of the token minter, key KubeconfigKey.
 	TokenMinterKubeconfig = "token-minter-kubeconfig"
 )
@@ -53,18 +57,39 @@ const (
 const (
 	Etcd                   = "etcd"
 	EtcdClientService      = "etcd-client"
+	EtcdDiscoveryService   = "etcd-discovery"
 	APIServer              = "kube-apiserver"
 	ControllerManager      = "kube-controller-manager"
+	OpenShiftAPIServer     = "openshift-apiserver"
+	OAuthAPIServer         = "openshift-oauth-apiserver"
+	OAuthServer            = "oauth-openshift"
+	PackageServer          = "packageserver"
 	Scheduler              = "kube-scheduler"
 	CloudControllerManager = "cloud-controller-manager"
 	ControlPlaneOperator   = "control-plane-operator"
 	ConfigOperator         = "hosted-cluster-config-operator"
 	IgnitionServer         = "ignition-server"
-	ClusterAPI             = "cluster-api"
-	ClusterAPIProvider     = "capi-provider"
-	MachineApprover        = "machine-approver"
+	// IgnitionTokens is the Role with the server's rights on tokens of node pools, by their names.
+	IgnitionTokens     = "ignition-server-tokens"
+	ClusterAPI         = "cluster-api"
+	ClusterAPIProvider = "capi-provider"
+	MachineApprover    = "machine-approver"
+	ClusterAutoscaler  = "cluster-autoscaler"
 	// WorkloadIdentityWebhook mutates guest pods that use a workload identity.
 	WorkloadIdentityWebhook = "azure-workload-identity-webhook"
+)
+
+// Storage and metrics of a guest: keys of payloads that both halves of a driver are made of, and where it lives in the guest.
+const (
+	DiskDriver         = "azure-disk-csi-driver"
+	SnapshotController = "csi-snapshot-controller"
+	CSILivenessProbe   = "csi-livenessprobe"
+	// StorageOperator is OpenShift's, which brings drivers of its own.
+	StorageOperator = "cluster-storage-operator"
+	// MetricsServer is the Service of the guest's kube-system that tells what pods and nodes use.
+	MetricsServer = "metrics-server"
+	// DriverNamespace of the guest has the accounts of drivers and their pods on nodes.
+	DriverNamespace = "openshift-cluster-csi-drivers"
 )
 
 // Service account of the guest as which machines register.
@@ -88,6 +113,10 @@ const (
 	InjectTrustLabel = "config.openshift.io/inject-trusted-cabundle"
 )
 
+// OpenToControlPlanesLabel with value "true" opens a namespace of the management cluster to the pods of control planes but API servers
+// and routers. Their programs reach a registry that runs there, which network policies close to them otherwise.
+const OpenToControlPlanesLabel = "hypershift.openshift.io/open-to-control-planes"
+
 // Environment variables.
 const (
 	AzureClientID           = "AZURE_CLIENT_ID"
@@ -104,3 +133,10 @@ const DefaultAdvertiseAddress = "172.20.0.1"
 
 // CloudTokenAudience is the audience of tokens that Entra exchanges.
 const CloudTokenAudience = "api://AzureADTokenExchange"
+
+// InPlaceUpdates is the Secret of a control-plane namespace in which each node pool whose machines are changed in place says where they find
+// what they are to be, under InPlaceUpdateKey.
+const InPlaceUpdates = "in-place-updates"
+
+// InPlaceUpdateKey is the key of a node pool and the hash of its target configuration. The name of such a pool has no dot.
+func InPlaceUpdateKey(pool, target string) string { return pool + "." + target }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -91,10 +92,29 @@ func TestCloudConfig(t *testing.T) {
 	}
 	for annotation, value := range map[string]string{
 		"hypershift.openshift.io/azure-load-balancer-health-probe-mode": "sometimes", "hypershift.openshift.io/shared-load-balancer-health-probe-port": "70000",
+		"hypershift.openshift.io/azure-additional-tags": "team",
 	} {
 		hcp.Annotations = map[string]string{annotation: value}
 		if _, err := cloudprovider.Config(hcp, false); err == nil {
 			t.Errorf("%s=%s passes", annotation, value)
+		}
+	}
+}
+
+// TestCloudConfigHasTheTags: the cloud provider puts them on load balancers and public addresses; nodes make nothing.
+func TestCloudConfigHasTheTags(t *testing.T) {
+	hcp := planetest.Plane()
+	hcp.Annotations = map[string]string{"hypershift.openshift.io/azure-additional-tags": "team=blue, cost centre=12"}
+	for forNodes, want := range map[bool]map[string]string{false: {"team": "blue", "cost centre": "12"}, true: nil} {
+		text, err := cloudprovider.Config(hcp, forNodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			TagsMap map[string]string `json:"tagsMap"`
+		}
+		if err := json.Unmarshal([]byte(text), &config); err != nil || !maps.Equal(config.TagsMap, want) {
+			t.Errorf("for nodes %v: %v, %v", forNodes, config.TagsMap, err)
 		}
 	}
 }
@@ -124,7 +144,7 @@ func TestWorkloadIdentityWebhook(t *testing.T) {
 	view := planetest.View(planetest.Plane())
 	containers := func() map[string]corev1.Container {
 		found := map[string]corev1.Container{}
-		objects, err := apiserver.Component().Objects(view)
+		objects, err := apiserver.Component(publish.Endpoints{}).Objects(view)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +183,7 @@ func TestTuningAnnotations(t *testing.T) {
 	}
 	mustContain(t, apiserver.Args(planetest.View(hcp)), "--max-requests-inflight=7", "--max-mutating-requests-inflight=8", "--v=9", "--goaway-chance=0.02",
 		"--service-account-max-token-expiration=48h")
-	objects, err := apiserver.Component().Objects(planetest.View(hcp))
+	objects, err := apiserver.Component(publish.Endpoints{}).Objects(planetest.View(hcp))
 	if err != nil {
 		t.Fatal(err)
 	}

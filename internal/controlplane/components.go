@@ -7,37 +7,71 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/configoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/diskdriver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/dnsoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/featuregates"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/lifecyclemanager"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineapprover"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/networkoperator"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/oauthapiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/oauthserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/openshiftapiserver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/openshiftcontrollers"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/registryoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/storageoperator"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tuningoperator"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tunnelagent"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/versionoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
-// components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. The rows between them are OpenShift's own; see openShiftOnly.
+// components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. A component that exists with one kind of payload says so.
 func components(endpoints publish.Endpoints) []component.Component {
 	return []component.Component{
 		etcd.Component(),
-		apiserver.Component(),
+		featuregates.Component(),
+		apiserver.Component(endpoints),
 		controllermanager.Component(),
 		scheduler.Component(),
+		openshiftapiserver.Component(),
+		oauthapiserver.Component(),
 		autoscaler.Component(),
+		versionoperator.Component(),
+		openshiftcontrollers.ControllerManagerComponent(),
+		oauthserver.Component(endpoints),
+		openshiftcontrollers.RouteManagerComponent(),
+		openshiftcontrollers.PolicyControllerComponent(),
 		configoperator.Component(endpoints),
 		cloudprovider.Component(),
+		diskdriver.Component(),
+		storageoperator.Component(),
+		networkoperator.Component(endpoints),
+		tuningoperator.Component(),
+		dnsoperator.Component(),
 		machineapprover.Component(),
 		ingressoperator.Component(),
-		// konnectivity-agent comes here, with the first aggregated API server of OpenShift's: those are what it makes reachable.
+		ingressoperator.OpenShiftComponent(),
+		storageoperator.SnapshotsComponent(),
+		registryoperator.Component(),
+		tunnelagent.Component(),
 		ignitionserver.Component(),
 		ignitionproxy.Component(),
 		router.Component(),
+		lifecyclemanager.OperatorComponent(),
+		lifecyclemanager.CatalogComponent(),
+		lifecyclemanager.PackagesComponent(),
+		lifecyclemanager.ProfilesComponent(),
 	}
 }
 
-// openShiftOnly are the payload images of components that exist only on OpenShift payloads: a Kubernetes payload runs
-// without them, and the condition ValidReleaseInfo says so.
+// openShiftOnly are the payload images of what exists only on OpenShift payloads: a Kubernetes payload runs without them, and the
+// condition ValidReleaseInfo says so.
 var openShiftOnly = []string{
 	"cluster-config-api",
 	"openshift-apiserver",
@@ -55,4 +89,12 @@ var openShiftOnly = []string{
 	"cluster-csi-snapshot-controller-operator",
 	"cluster-image-registry-operator",
 	"operator-lifecycle-manager",
+	"operator-registry",
+	"ovn-kubernetes",
+	"multus-admission-controller",
+	"cloud-network-config-controller",
+	"azure-disk-csi-driver-operator",
+	"azure-file-csi-driver-operator",
+	"azure-file-csi-driver",
+	"kube-rbac-proxy",
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -28,6 +29,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/backups"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/endpoints"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitors"
@@ -57,6 +59,8 @@ type Reconciler struct {
 	// IngressDomain is where the management cluster serves Routes; empty leaves the host names to its ingress.
 	IngressDomain string
 	Certificates  pki.Policy
+	// Backups: the management cluster has HCPEtcdBackup, of which the control plane tells.
+	Backups bool
 	// MetricsSet is what monitors keep, unless the control plane says otherwise.
 	MetricsSet monitor.Set
 	Now        func() time.Time
@@ -86,6 +90,8 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		For(&hyperv1.HostedControlPlane{}, builder.WithPredicates(changed)).
 		Owns(&appsv1.Deployment{}).
 		Owns(&appsv1.StatefulSet{}).
+		Owns(&batchv1.Job{}).
+		Owns(&batchv1.CronJob{}).
 		Owns(&corev1.Service{}).
 		Owns(&corev1.Secret{}).
 		Owns(&corev1.ConfigMap{}).
@@ -123,6 +129,12 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		one.SetGroupVersionKind(monitor.Kind)
 		b = b.Owns(one)
 	}
+	if r.Backups, err = backups.Served(manager.GetRESTMapper()); err != nil {
+		return err
+	}
+	if r.Backups {
+		b = b.Watches(&hyperv1.HCPEtcdBackup{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace))
+	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("set up the HostedControlPlane controller: %w", err)
 	}
@@ -154,6 +166,9 @@ func (r *Reconciler) once(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !hcp.DeletionTimestamp.IsZero() {
+		if gone, err := r.farewell(ctx, hcp); err != nil || !gone {
+			return ctrl.Result{RequeueAfter: waitingPeriod}, ignoreBehind(err)
+		}
 		// The objects go with the namespace, or by owner reference.
 		if err := r.endAPIServer(ctx, hcp.Namespace); err != nil {
 			return ctrl.Result{}, err
@@ -195,6 +210,13 @@ func (r *Reconciler) pass(ctx context.Context, hcp *hyperv1.HostedControlPlane) 
 		return ctrl.Result{RequeueAfter: p.keys.UntilRenewal(behindPeriod, steadyPeriod, p.endpoints)}, nil
 	}
 	return ctrl.Result{RequeueAfter: waitingPeriod}, nil
+}
+
+func ignoreBehind(err error) error {
+	if errors.Is(err, component.ErrBehind) {
+		return nil
+	}
+	return err
 }
 
 func ignoreConflict(err error) error {

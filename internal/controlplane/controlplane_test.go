@@ -37,7 +37,7 @@ func (r oneRelease) Lookup(_ context.Context, image string, access release.Acces
 	if len(access.PullSecret) == 0 {
 		return nil, errors.New("no pull secret")
 	}
-	return &release.Release{Image: image, Version: "4.21.0", Images: r.images}, nil
+	return &release.Release{Image: image, Digest: "sha256:release", Version: "4.21.0", Images: r.images}, nil
 }
 
 type fixture struct {
@@ -45,7 +45,9 @@ type fixture struct {
 	client     client.Client
 	reconciler *Reconciler
 	hcp        *hyperv1.HostedControlPlane
-	writes     atomic.Int64
+	// kind of the payload.
+	kind   string
+	writes atomic.Int64
 	// calls are the reconciler's.
 	calls kubetest.Calls
 }
@@ -61,7 +63,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{T: t, hcp: planetest.Plane()}
+	f := &fixture{T: t, hcp: planetest.Plane(), kind: string(release.KindKubernetes)}
 	f.client = interceptor.NewClient(c, kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
 		Client: interceptor.NewClient(f.operator(config, scheme), kubetest.CountWrites(&f.writes)), Releases: oneRelease{planetest.Images()}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},

@@ -19,6 +19,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/encryption"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // encrypted makes a control plane whose Secrets are to be encrypted with the key of Secret "etcd-key", and gives it an address.
@@ -149,7 +150,7 @@ func TestKeyVaultProviders(t *testing.T) {
 			template.Spec.Containers[i].Env = append(template.Spec.Containers[i].Env, corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://proxy"})
 		}
 	}}
-	objects, err := apiserver.Component().Objects(view)
+	objects, err := apiserver.Component(publish.Endpoints{}).Objects(view)
 	if err != nil {
 		t.Fatal(err)
 	}

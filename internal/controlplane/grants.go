@@ -40,10 +40,19 @@ func (g *grants) done(id types.UID, now time.Time) {
 
 // grant writes into the guest what must be there before anybody else can work in it.
 func grant(ctx context.Context, connect func(kubeconfig []byte) (client.Client, error), inputs *component.Inputs) error {
-	data, _ := inputs.Data("Secret", component.AdminKubeconfigSecret)
-	admin, err := connect(data[contract.KubeconfigKey])
+	guest, err := admin(connect, inputs)
 	if err != nil {
-		return fmt.Errorf("reach the hosted API server: %w", err)
+		return err
 	}
-	return access.Bootstrap(ctx, admin)
+	return access.Bootstrap(ctx, guest)
+}
+
+// admin is a client of the guest with all rights.
+func admin(connect func(kubeconfig []byte) (client.Client, error), inputs *component.Inputs) (client.Client, error) {
+	data, _ := inputs.Data("Secret", component.AdminKubeconfigSecret)
+	guest, err := connect(data[contract.KubeconfigKey])
+	if err != nil {
+		return nil, fmt.Errorf("reach the hosted API server: %w", err)
+	}
+	return guest, nil
 }

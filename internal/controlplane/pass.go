@@ -13,9 +13,14 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/autoscaler"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/backups"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/endpoints"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/keys"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/recovery"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/restoration"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/rotation"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/status"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -42,6 +47,12 @@ type pass struct {
 	// reachable is the outcome of the probe of the published API server; nil error and false mean not probed.
 	reachable bool
 	probed    error
+	// backups that were asked for.
+	backups []hyperv1.HCPEtcdBackup
+	// recovery of a member of etcd.
+	recovery *recovery.Recovery
+	// restoration of etcd from a backup, in place.
+	restoration *restoration.Restoration
 }
 
 func newPass(r *Reconciler, hcp *hyperv1.HostedControlPlane) *pass {
@@ -49,6 +60,7 @@ func newPass(r *Reconciler, hcp *hyperv1.HostedControlPlane) *pass {
 	p := &pass{
 		Reconciler: r, hcp: hcp, write: write, inputs: inputs,
 		keys:     &keys.Keys{Writer: write, Inputs: inputs, Policy: r.Certificates, Now: r.Now},
+		recovery: &recovery.Recovery{Writer: write, Settings: r.Settings}, restoration: &restoration.Restoration{Writer: write},
 		rotation: &rotation.Rotation{Client: r.Client, HCP: hcp, Inputs: inputs, Now: r.Now},
 	}
 	p.rotation.Save = p.save
@@ -77,6 +89,9 @@ func (p *pass) publish(ctx context.Context) error {
 // certifyAPIServer makes what the API server mounts. The address of its load balancer, which its certificate names, may have come
 // while etcd's certificates were made.
 func (p *pass) certifyAPIServer(ctx context.Context) error {
+	if p.release != nil {
+		p.keys.Payload = p.release.Kind()
+	}
 	if err := p.keys.MakeAuthorities(ctx, keys.ForAll); err != nil {
 		return fmt.Errorf("authorities: %w", err)
 	}
@@ -84,7 +99,29 @@ func (p *pass) certifyAPIServer(ctx context.Context) error {
 	if p.endpoints, err = publish.Read(ctx, p.Client, p.hcp); err != nil {
 		return fmt.Errorf("read endpoints: %w", err)
 	}
+	if err := p.publishLogin(ctx); err != nil {
+		return err
+	}
 	return p.keys.Certify(ctx, keys.ForAPIServer, p.endpoints)
+}
+
+// publishLogin brings what is in front of the OAuth server, where the payload has one.
+func (p *pass) publishLogin(ctx context.Context) error {
+	if !p.view(ctx).LogsUsersIn() {
+		return nil
+	}
+	if err := p.write.Apply(ctx, publish.LoginObjects(p.hcp, p.IngressDomain)...); err != nil {
+		return fmt.Errorf("publish the OAuth server: %w", err)
+	}
+	endpoint, waiting, err := publish.ReadLogin(ctx, p.Client, p.hcp)
+	if err != nil {
+		return fmt.Errorf("read where the OAuth server is: %w", err)
+	}
+	p.endpoints.OAuth = endpoint
+	if waiting != "" {
+		p.endpoints.Waiting = append(p.endpoints.Waiting, waiting)
+	}
+	return nil
 }
 
 func (p *pass) encrypt(ctx context.Context) error {
@@ -95,15 +132,21 @@ func (p *pass) encrypt(ctx context.Context) error {
 func (p *pass) view(ctx context.Context) *component.Context {
 	view := &component.Context{Context: ctx, Client: p.Client, HCP: p.hcp, Settings: p.Settings, Keeper: &p.keeper, Inputs: p.inputs}
 	if p.release != nil {
-		view.Version, view.Images = p.release.Version, p.release.Images
+		view.Payload, view.Version, view.Images = p.release.Kind(), p.release.Version, autoscaler.Images(p.release.Images, p.hcp)
+	}
+	if p.release != nil && p.guest != nil {
+		view.ReleaseImage, view.GuestReleaseImage = p.release.ByDigest(), p.guest.ByDigest()
+		view.GuestVersion, view.GuestImages = p.guest.Version, p.guest.Images
 	}
 	return view
 }
 
 // take does something with one component and keeps the result.
 func (p *pass) take(ctx context.Context, name string, do func(*component.Context, component.Component) (component.Result, error)) error {
-	all := components(p.endpoints)
-	result, err := do(p.view(ctx), all[p.position(name)])
+	view := p.view(ctx)
+	one, _ := component.Named(components(p.endpoints), name, view.Payload)
+	result, err := do(view, p.restoration.Hold(one))
+	result = p.restoration.Correct(result)
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.results = append(p.results, result)
@@ -118,9 +161,9 @@ func (p *pass) position(name string) int {
 // observeRest looks at the workloads of the components that had no turn, because the pass lacks what it would need to write them.
 func (p *pass) observeRest(ctx context.Context) error {
 	var problems []error
-	for _, c := range components(p.endpoints) {
-		if !p.results.Has(c.Name) {
-			problems = append(problems, p.take(ctx, c.Name, component.Observe))
+	for _, id := range componentIDs() {
+		if name := string(id); !p.results.Has(name) {
+			problems = append(problems, p.take(ctx, name, component.Observe))
 		}
 	}
 	return errors.Join(problems...)
@@ -144,6 +187,26 @@ func (p *pass) grantAccess(ctx context.Context) error {
 	return nil
 }
 
+// forgetLeaders takes away the leases that came with a backup, once the API server serves them and before anybody waits for them.
+func (p *pass) forgetLeaders(ctx context.Context) error {
+	begins := etcd.SnapshotURL(p.hcp) != "" && !p.hcp.Status.Initialized
+	if !p.results.Available(contract.APIServer) || !begins && !p.restoration.Serving() {
+		return nil
+	}
+	guest, err := admin(p.Guest, p.inputs)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, id := range componentIDs() {
+		names = append(names, string(id))
+	}
+	if err := restoration.ForgetLeaders(ctx, guest, names); err != nil || !p.restoration.Serving() {
+		return err
+	}
+	return p.restoration.Served(ctx)
+}
+
 // probe asks the published API server, once there is one, for its health.
 func (p *pass) probe(ctx context.Context) {
 	if !p.results.Available(contract.APIServer) || !p.endpoints.APIServer.Known() {
@@ -151,6 +214,19 @@ func (p *pass) probe(ctx context.Context) {
 	}
 	p.probed = endpoints.Ask(ctx, p.Probe, p.endpoints.APIServer, p.keys.Secrets, p.hcp.Status.Ready)
 	p.reachable = p.probed == nil
+}
+
+// readBackups finds the backups of this etcd, where the kind is served.
+func (p *pass) readBackups(ctx context.Context) error {
+	if !p.Backups {
+		return nil
+	}
+	list := &hyperv1.HCPEtcdBackupList{}
+	if err := p.Client.List(ctx, list, client.InNamespace(p.hcp.Namespace)); err != nil {
+		return fmt.Errorf("list the backups: %w", err)
+	}
+	p.backups = list.Items
+	return nil
 }
 
 // signer signs tokens of the guest's accounts for who signs in to Azure.
@@ -171,6 +247,8 @@ func (p *pass) status() *status.Status {
 			p.signIns.Tell(p.hcp, p.results, set)
 		},
 		Encryption: p.rotation.Tell,
+		Backups:    func(set kube.ConditionSetter) { backups.Tell(p.backups, set) },
+		Recovery:   p.recovery.Tell, Restoration: p.restoration.Tell,
 	}
 }
 

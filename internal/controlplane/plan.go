@@ -30,6 +30,10 @@ const (
 	checkKeyVault    steps.ID = "key vault"
 	checkIdentities  steps.ID = "identities"
 	probeEndpoint    steps.ID = "published API server"
+	readBackups      steps.ID = "backups"
+	recoverEtcd      steps.ID = "recovery of etcd"
+	restoreEtcd      steps.ID = "restore of etcd"
+	forgetLeaders    steps.ID = "leaders of before"
 )
 
 // plan has etcd start, then the API server, before it makes what only the others need: their start is the longest wait of a control
@@ -39,7 +43,9 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	[]steps.Step[*pass]{
 		{ID: readRelease, Run: (*pass).readRelease},
 		{ID: publishEndpoints, Run: (*pass).publish},
-		{ID: readCertificates, Needs: []steps.ID{publishEndpoints}, Run: func(p *pass, ctx context.Context) error { return p.keys.Read(ctx) }},
+		// It decides who must not run, so nothing that runs is made without it.
+		{ID: restoreEtcd, Run: func(p *pass, ctx context.Context) error { return p.restoration.Run(ctx) }},
+		{ID: readCertificates, Needs: []steps.ID{publishEndpoints, restoreEtcd}, Run: func(p *pass, ctx context.Context) error { return p.keys.Read(ctx) }},
 		{ID: certifyEtcd, Needs: []steps.ID{readCertificates}, Run: certify(keys.ForEtcd)},
 		componentStep(etcd.Name, []steps.ID{readRelease, certifyEtcd}, nil),
 		{ID: makeTokenKey, Needs: []steps.ID{certifyEtcd}, After: []steps.ID{readRelease, etcd.Name}, Run: func(p *pass, ctx context.Context) error { return p.keys.MakeServiceAccountKey(ctx) }},
@@ -52,10 +58,13 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	otherComponents(),
 	[]steps.Step[*pass]{
 		{ID: grantAccess, Needs: []steps.ID{certifyAll}, After: componentIDs(), Run: (*pass).grantAccess},
-		{ID: keepMonitors, Needs: []steps.ID{certifyAll}, After: []steps.ID{grantAccess}, Run: keepMonitorsOf},
+		{ID: forgetLeaders, Needs: []steps.ID{certifyAll}, After: []steps.ID{grantAccess}, Run: (*pass).forgetLeaders},
+		{ID: keepMonitors, Needs: []steps.ID{certifyAll}, After: []steps.ID{forgetLeaders}, Run: keepMonitorsOf},
 		{ID: observeRest, After: append(componentIDs(), keepMonitors), Run: (*pass).observeRest},
 		{ID: checkKeyVault, After: []steps.ID{observeRest}, Run: always(func(p *pass, ctx context.Context) { p.vaults.Check(ctx, p.hcp, p.signer(), p.OpenVault) })},
 		{ID: checkIdentities, After: []steps.ID{checkKeyVault}, Run: always(func(p *pass, ctx context.Context) { p.signIns.Check(ctx, p.hcp, p.results, p.signer(), p.SignIn) })},
+		{ID: readBackups, After: []steps.ID{observeRest}, Run: (*pass).readBackups},
+		{ID: recoverEtcd, After: []steps.ID{readBackups}, Run: func(p *pass, ctx context.Context) error { return p.recovery.Run(ctx) }},
 		{ID: probeEndpoint, After: []steps.ID{observeRest}, Run: always((*pass).probe)},
 	},
 )...).Concurrent()
@@ -74,7 +83,10 @@ func otherComponents() []steps.Step[*pass] {
 func componentIDs() []steps.ID {
 	var ids []steps.ID
 	for _, c := range components(publish.Endpoints{}) {
-		ids = append(ids, steps.ID(c.Name))
+		// What exists in two kinds of payload is one step.
+		if !slices.Contains(ids, steps.ID(c.Name)) {
+			ids = append(ids, steps.ID(c.Name))
+		}
 	}
 	return ids
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // server is the API server that the tests of this package share; each test has a namespace of its own.
@@ -36,7 +37,9 @@ func TestMain(m *testing.M) {
 // payload is every key of the sandbox's release payload that a control plane can use.
 var payload = []string{
 	"hyperkube", "etcd", "apiserver-network-proxy", "azure-cloud-controller-manager", "azure-cloud-node-manager", "coredns", "kube-proxy",
-	"flannel", "azure-workload-identity-webhook", "skipper", "haproxy-router", "cli", "tools", "hypershift",
+	"flannel", "azure-workload-identity-webhook", "skipper", "haproxy-router", "cli", "tools", "hypershift", "azure-disk-csi-driver",
+	"csi-external-provisioner", "csi-external-attacher", "csi-external-resizer", "csi-external-snapshotter", "csi-snapshot-controller",
+	"csi-node-driver-registrar", "csi-livenessprobe",
 }
 
 const (
@@ -137,7 +140,7 @@ func (f *fixture) begin(secrets ...corev1.Secret) {
 			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: namespace}, Type: s.Type, Data: s.Data})
 		}
 	}
-	objects = append(objects, operators.Account().Objects(namespace)...)
+	objects = append(objects, operators.Account(release.Kind(f.kind)).Objects(namespace)...)
 	f.create(append(objects, f.hcp)...)
 }
 
@@ -167,10 +170,22 @@ func (f *fixture) list(into client.ObjectList) {
 	}
 }
 
+// addressed are the Services whose addresses the table names.
+var addressed = []string{"openshift-apiserver", "packageserver", "openshift-oauth-apiserver"}
+
 // fill puts the plane's facts where the table has placeholders.
 func (f *fixture) fill(text string) string {
+	for _, name := range addressed {
+		placeholder := "<ip " + name + ">"
+		if strings.Contains(text, placeholder) {
+			service := &corev1.Service{}
+			f.get(service, name)
+			text = strings.ReplaceAll(text, placeholder, service.Spec.ClusterIP)
+		}
+	}
 	return strings.NewReplacer("<cpns>", f.hcp.Namespace, "<hcp>", f.hcp.Name, "<infraID>", f.hcp.Spec.InfraID, "<api>", loadBalancerAddress,
 		"<konnectivity>", "konnectivity-server-"+f.hcp.Namespace+".apps.mgmt.hypershift.test",
+		"<oauth>", "oauth-"+f.hcp.Namespace+".apps.mgmt.hypershift.test",
 		"<ignition>", "ignition-server-"+f.hcp.Namespace+".apps.mgmt.hypershift.test").Replace(text)
 }
 

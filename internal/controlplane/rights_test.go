@@ -8,12 +8,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
@@ -29,9 +32,10 @@ const (
 // autoscaler's is what Cluster API's provider publishes for it.
 var accountCalls = map[string]map[string][]kubetest.Right{
 	"hosted-cluster-config-operator": {
-		"what the guest is to be":            slices.Concat(watched(groupHypershift, "hostedcontrolplanes"), watched("", "secrets"), watched("", "configmaps")),
+		"what the guest is to be":            slices.Concat(watched(groupHypershift, "hostedcontrolplanes"), cached("", "secrets"), watched("", "configmaps")),
 		"the guest's version and conditions": slices.Concat(watched(groupHypershift, "controlplanecomponents"), kubetest.Rights(groupHypershift, "hostedcontrolplanes/status", "update")),
 		"labels and taints of nodes":         watched(groupCluster, "machines"),
+		"nodes that are changed in place":    slices.Concat(kubetest.Rights(groupCluster, "machinesets", "list", "watch", "patch"), kubetest.Rights(groupCluster, "machines", "patch")),
 		"webhooks that call its Services":    watched("", "services"),
 		"how far a re-encryption is":         kubetest.Rights("", "configmaps", "create", "patch"),
 	},
@@ -39,9 +43,9 @@ var accountCalls = map[string]map[string][]kubetest.Right{
 		"which machines exist": watched(groupCluster, "machines"),
 	},
 	"ignition-server": {
-		"tokens, their rotation, outcome and end": slices.Concat(watched("", "secrets"), kubetest.Rights("", "secrets", "update", "patch", "delete")),
-		"what payloads are made of":               slices.Concat(watched("", "configmaps"), watched(groupHypershift, "hostedcontrolplanes")),
-		"a payload was sent":                      kubetest.Rights("events.k8s.io", "events", "create", "patch"),
+		"what payloads are made of": slices.Concat(cached("", "secrets"), watched("", "configmaps"), watched(groupHypershift, "hostedcontrolplanes")),
+		"which tokens there are":    watched("rbac.authorization.k8s.io", "roles"),
+		"a payload was sent":        kubetest.Rights("events.k8s.io", "events", "create", "patch"),
 	},
 	"ingress-operator": {
 		"which domain, its finalizer and condition": slices.Concat(watched(groupHypershift, "hostedcontrolplanes"),
@@ -68,6 +72,8 @@ var accountCalls = map[string]map[string][]kubetest.Right{
 var unseenCalls = map[string][]kubetest.Right{
 	"the kinds that its manager watches": slices.Concat(watched("", "serviceaccounts"), watched("", "pods"),
 		watched("rbac.authorization.k8s.io", "roles"), watched("rbac.authorization.k8s.io", "rolebindings")),
+	"what it gives to the Job that replaces a member of etcd": slices.Concat(kubetest.Rights("", "pods", "delete"),
+		kubetest.Rights("", "persistentvolumeclaims", "get", "list", "delete")),
 	"OpenShift asks who gives a Route a host name": kubetest.Rights("route.openshift.io", "routes/custom-host", "create", "update"),
 }
 
@@ -152,6 +158,7 @@ func TestRights(t *testing.T) {
 	f.becomeAvailable("True")
 	f.pass()
 	f.checkAccounts()
+	f.checkTokens()
 
 	held, granted := f.rights("control-plane-operator")
 	if !granted {
@@ -193,6 +200,72 @@ func containersWithToken(spec corev1.PodSpec) []string {
 	return names
 }
 
+// readersOfSecrets are the accounts that may read Secrets, and whether they are held to those of certain names.
+var readersOfSecrets = map[string]bool{"control-plane-operator": false, "ignition-server": true, "hosted-cluster-config-operator": true}
+
+// checkSecrets: who reads some Secrets of the control plane has no right to the keys of its authorities.
+func (f *fixture) checkSecrets() {
+	f.Helper()
+	roles := &rbacv1.RoleList{}
+	f.list(roles)
+	for _, role := range roles.Items {
+		for _, rule := range role.Rules {
+			if !slices.Contains(rule.Resources, "secrets") {
+				continue
+			}
+			named, ok := readersOfSecrets[role.Name]
+			if !ok || named && (len(rule.ResourceNames) == 0 || slices.ContainsFunc(rule.ResourceNames, f.isAuthority)) {
+				f.Errorf("%s reads Secrets: %v", role.Name, rule)
+			}
+		}
+	}
+}
+
+// checkTokens: the ignition server has rights on the tokens of node pools, one by one, and the control-plane-operator may give them.
+func (f *fixture) checkTokens() {
+	f.Helper()
+	tokens := &ignitionserver.TokenRights{Client: f.client, Namespace: f.hcp.Namespace}
+	names := func() []string {
+		f.Helper()
+		if _, err := tokens.Reconcile(f.Context(), ctrl.Request{}); err != nil {
+			f.Fatal(err)
+		}
+		role := &rbacv1.Role{}
+		if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: contract.IgnitionTokens}, role); err != nil {
+			f.Fatal(err)
+		}
+		var all []string
+		for _, rule := range role.Rules {
+			if len(rule.ResourceNames) == 0 {
+				f.Errorf("a right to every Secret: %v", rule)
+			}
+			all = append(all, rule.ResourceNames...)
+		}
+		return all
+	}
+	if none := names(); len(none) > 0 {
+		f.Errorf("without tokens it reads %v", none)
+	}
+	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.hcp.Namespace, Name: "token-demo", Annotations: map[string]string{hyperv1.IgnitionConfigAnnotation: "true"}}}
+	if err := f.client.Create(f.Context(), token); err != nil {
+		f.Fatal(err)
+	}
+	if one := names(); !slices.Equal(one, []string{"token-demo"}) {
+		f.Errorf("with a token it reads %v", one)
+	}
+	if err := f.client.Delete(f.Context(), token); err != nil {
+		f.Fatal(err)
+	}
+	if none := names(); len(none) > 0 {
+		f.Errorf("with its last token gone it reads %v", none)
+	}
+}
+
+// isAuthority tells whether the Secret has the key of an authority, of service accounts, or of an administrator.
+func (f *fixture) isAuthority(name string) bool {
+	return strings.HasSuffix(name, "-ca") || slices.Contains([]string{"cluster-signer-ca", "sa-signing-key", "admin-kubeconfig", "service-network-admin-kubeconfig"}, name)
+}
+
 // checkAccounts: whoever has rights has exactly those that he uses, and a token to use them with; whoever has none has no token.
 func (f *fixture) checkAccounts() {
 	f.Helper()
@@ -230,6 +303,7 @@ func (f *fixture) checkAccounts() {
 			f.Errorf("%s: the token of one container is mounted into %v", key, alone)
 		}
 	}
+	f.checkSecrets()
 	record := &rbacv1.Role{}
 	f.get(record, ingressoperator.Name)
 	for _, rule := range record.Rules {

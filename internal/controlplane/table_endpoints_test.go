@@ -32,7 +32,7 @@ func (f *fixture) checkEndpoints(rows *table.Table, plane string) {
 	}
 	wanted := map[string]bool{}
 	for _, row := range rows.Endpoints {
-		if row.Absent != "" || !exists(row.Planes, plane) {
+		if !row.There(f.kind) || !exists(row.Planes, plane) {
 			continue
 		}
 		key := row.Kind + "/" + row.Name

@@ -2,13 +2,16 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	kubecontrolplanev1 "github.com/openshift/api/kubecontrolplane/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // customName is the user's name for the API server.
@@ -32,7 +36,7 @@ func loadTable(t *testing.T) *table.Table {
 	return loaded
 }
 
-// workload is a live Deployment or StatefulSet.
+// workload is a live workload of a component.
 type workload struct {
 	replicas int32
 	template corev1.PodTemplateSpec
@@ -42,8 +46,17 @@ func (f *fixture) workloads() map[string]workload {
 	f.Helper()
 	out := map[string]workload{}
 	deployments, sets := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
+	jobs, scheduled := &batchv1.JobList{}, &batchv1.CronJobList{}
 	f.list(deployments)
 	f.list(sets)
+	f.list(jobs)
+	f.list(scheduled)
+	for _, j := range jobs.Items {
+		out["Job/"+j.Name] = workload{1, j.Spec.Template}
+	}
+	for _, j := range scheduled.Items {
+		out["CronJob/"+j.Name] = workload{1, j.Spec.JobTemplate.Spec.Template}
+	}
 	for _, d := range deployments.Items {
 		out["Deployment/"+d.Name] = workload{*d.Spec.Replicas, d.Spec.Template}
 	}
@@ -65,6 +78,7 @@ func TestTable(t *testing.T) {
 	f.begin()
 	f.publishedPasses()
 	f.checkWorkloads(rows, planeHA)
+	f.checkPlain()
 	f.checkAuthorities(rows)
 	f.checkCertificates(rows)
 	f.checkKubeconfigs(rows)
@@ -104,18 +118,22 @@ func TestTable(t *testing.T) {
 
 func (f *fixture) checkWorkloads(rows *table.Table, plane string) {
 	f.Helper()
-	live, known := f.workloads(), map[string]bool{}
+	live, known, twice := f.workloads(), map[string]bool{}, map[string]bool{}
 	budgets := &policyv1.PodDisruptionBudgetList{}
 	f.list(budgets)
 	for _, row := range rows.Workloads {
-		kind := row.Kind
-		if kind == "" {
-			kind = "Deployment"
+		if row.There(f.kind) {
+			twice[row.Name] = true
 		}
-		key := kind + "/" + row.Name
+	}
+	for _, row := range rows.Workloads {
+		if !row.There(f.kind) && twice[row.Name] {
+			continue // another kind of payload has something else of the name
+		}
+		key := orElse(row.Kind, "Deployment") + "/" + row.Name
 		known[key] = true
 		w, made := live[key]
-		wanted := row.Absent == "" && exists(row.Planes, plane)
+		wanted := row.There(f.kind) && exists(row.Planes, plane)
 		if made != wanted {
 			f.Errorf("plane %s: %s is there: %t, the table says %t", plane, key, made, wanted)
 		}
@@ -154,7 +172,7 @@ func (f *fixture) checkWorkload(plane string, row table.Workload, w workload) {
 		}
 	}
 	mounted := mountsOf(spec)
-	for _, mount := range row.Mounts {
+	for _, mount := range slices.Concat(row.Mounts, row.MountsOf[f.kind]) {
 		if !slices.Contains(mounted, f.fill(mount)) {
 			f.Errorf("plane %s: %s does not mount %s", plane, row.Name, mount)
 		}
@@ -177,7 +195,7 @@ func (f *fixture) checkContainers(plane string, row table.Workload, spec corev1.
 		}
 		known[key] = true
 		container, made := live[key]
-		wanted := c.Absent == "" && exists(c.Planes, plane)
+		wanted := c.There(f.kind) && exists(c.Planes, plane)
 		if made != wanted {
 			f.Errorf("plane %s: %s: container %s is there: %t, the table says %t", plane, row.Name, key, made, wanted)
 		}
@@ -205,10 +223,32 @@ func (f *fixture) checkContainer(plane, name string, row table.Container, live c
 	if component.HighlyAvailable(f.hcp) {
 		args = slices.Concat(row.Args, row.ArgsHA)
 	}
-	mustContain(f.T, slices.Concat(live.Command, live.Args), f.fillAll(args)...)
+	args = slices.Concat(args, row.ArgsOf[f.kind])
+	mustContain(f.T, slices.Concat(live.Command, live.Args, f.configured(live)), f.fillAll(args)...)
 	if s := live.SecurityContext; s == nil || !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || len(s.Capabilities.Drop) != 1 {
 		f.Errorf("plane %s: %s/%s: security context %+v", plane, name, row.Name, s)
 	}
+}
+
+// configured are the arguments that OpenShift's build of the API server finds in its file, in the form that they have on a command line.
+func (f *fixture) configured(c corev1.Container) []string {
+	f.Helper()
+	if !slices.ContainsFunc(c.Command, func(arg string) bool { return strings.HasPrefix(arg, "--openshift-config=") }) {
+		return nil
+	}
+	file := &corev1.ConfigMap{}
+	f.get(file, "kas-config")
+	config := kubecontrolplanev1.KubeAPIServerConfig{}
+	if err := json.Unmarshal([]byte(file.Data["config.json"]), &config); err != nil {
+		f.Fatal(err)
+	}
+	out := []string{"--tls-min-version=" + config.ServingInfo.MinTLSVersion}
+	for name, values := range config.APIServerArguments {
+		for _, value := range values {
+			out = append(out, "--"+name+"="+value)
+		}
+	}
+	return out
 }
 
 // factsOf reads off a live container what the table tells.
@@ -288,12 +328,15 @@ func mountsOf(spec corev1.PodSpec) []string {
 func TestRegistryIsInTheTable(t *testing.T) {
 	rows := map[string]table.Workload{}
 	for _, row := range loadTable(t).Workloads {
+		if have, ok := rows[row.Name]; ok {
+			row.Containers = append(row.Containers, have.Containers...)
+		}
 		rows[row.Name] = row
-		if row.Absent != table.OpenShift {
+		if row.Absent != table.OpenShift && row.Payload != string(release.KindOpenShift) {
 			continue
 		}
 		for _, c := range row.Containers {
-			if image := c.Image; !slices.Contains(openShiftOnly, image) && !strings.HasSuffix(image, "-operators") {
+			if image := c.Image; image != "cpo" && image != "release" && !slices.Contains(payload, image) && !slices.Contains(openShiftOnly, image) && !strings.HasSuffix(image, "-operators") {
 				t.Errorf("%s: image %s of OpenShift's own is not among openShiftOnly", row.Name, image)
 			}
 		}
@@ -305,7 +348,7 @@ func TestRegistryIsInTheTable(t *testing.T) {
 			continue
 		}
 		for _, key := range c.ImageKeys {
-			if !slices.ContainsFunc(row.Containers, func(have table.Container) bool { return have.Image == key && have.Absent == "" }) {
+			if !slices.Contains(row.Images, key) && !slices.ContainsFunc(row.Containers, func(have table.Container) bool { return have.Image == key && have.Absent == "" }) {
 				t.Errorf("component %s needs image %s, which no container of its row has", c.Name, key)
 			}
 		}

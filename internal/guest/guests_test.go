@@ -100,6 +100,7 @@ func sources(hcp *hyperv1.HostedControlPlane) []client.Object {
 		secret(contract.KonnectivityAgent, map[string]string{"tls.crt": "agent certificate", "tls.key": "agent key"}),
 		secret(contract.PullSecret, map[string]string{hyperv1.PullSecretKey: `{"auths":{}}`}),
 		secret(pki.IngressServing, map[string]string{"tls.crt": "ingress certificate", "tls.key": "ingress key"}),
+		secret(pki.MetricsServing, map[string]string{"tls.crt": "metrics certificate", "tls.key": "metrics key"}),
 		bundle(contract.KonnectivityCABundle, contract.CAKey, "konnectivity authority"),
 		bundle(contract.KubeletCA, contract.CAKey, "kubelets' authority"),
 		bundle(component.RootCAConfigMap, contract.CAKey, "root"),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +31,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inplace"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/nodes"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
@@ -54,7 +57,7 @@ type server struct {
 	client client.Client
 }
 
-func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
+func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string) *server {
 	t.Helper()
 	config := kubetest.Start(t)
 	s := guesttest.Scheme(t)
@@ -78,11 +81,17 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	out.must(err)
-	management, err := plane.ConnectWith(config, s, testNamespace)
+	management, err := plane.ConnectWith(out.asAccount(hcp), s, testNamespace)
 	out.must(err)
 	out.must(manager.Add(management))
+	images := maps.Clone(guesttest.PlainFacts().Images)
+	for _, key := range more {
+		images[key] = "quay.io/r@sha256:" + key
+	}
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
-	out.must(setupResources(manager, management, releases{&release.Release{Version: "4.21.0", Images: guesttest.PlainFacts().Images}}, options))
+	reader := readerOf(manager, management, releases{&release.Release{Version: "4.21.0", Images: images}}, options)
+	out.must(setupResources(manager, management, reader, options))
+	out.must(inplace.Setup(manager, management, testNamespace, reader.Facts))
 	out.must(webhooks.Setup(manager, management, testNamespace))
 	out.must(nodes.Setup(manager, management, testNamespace))
 	ctx, stop := context.WithCancel(t.Context())
@@ -90,6 +99,23 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
 	go func() { done <- manager.Start(ctx) }()
 	t.Cleanup(func() { stop(); <-done })
 	return out
+}
+
+// asAccount is the management cluster as the operator's account there sees it, whose Secrets are those that it reads.
+func (s *server) asAccount(hcp *hyperv1.HostedControlPlane) *rest.Config {
+	s.t.Helper()
+	const name = "config-operator"
+	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp)...)
+	every := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
+	s.create(
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: []rbacv1.PolicyRule{
+			secrets, access.Rule("", every, "configmaps", "services"), access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*")}},
+		access.BindRole(testNamespace, name, name, subject),
+	)
+	config := rest.CopyConfig(s.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: []string{"system:authenticated"}}
+	return config
 }
 
 func (s *server) must(err error) {

@@ -21,7 +21,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/cleanup"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/connection"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inplace"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/nodes"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
@@ -33,7 +35,7 @@ import (
 )
 
 // Options configure the hosted-cluster-config-operator. On the management side it uses its service account: HostedControlPlanes (and
-// their status), Secrets, ConfigMaps, Services and Machines of the namespace. In the guest it is system:hosted-cluster-config; see access.Bootstrap.
+// their status), Secrets, ConfigMaps, Services, Machines and MachineSets of the namespace. In the guest it is system:hosted-cluster-config; see access.Bootstrap.
 type Options struct {
 	// Namespace is the control-plane namespace.
 	Namespace string
@@ -121,13 +123,20 @@ func guestManager(config *rest.Config, scheme *runtime.Scheme, options Options) 
 }
 
 func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
-	if err := setupResources(manager, management, releases, options); err != nil {
+	reader := readerOf(manager, management, releases, options)
+	if err := setupResources(manager, management, reader, options); err != nil {
+		return err
+	}
+	if err := inplace.Setup(manager, management, options.Namespace, reader.Facts); err != nil {
 		return err
 	}
 	if err := nodes.Setup(manager, management, options.Namespace); err != nil {
 		return err
 	}
 	if err := reencryption.Setup(manager, management, options.Namespace); err != nil {
+		return err
+	}
+	if err := cleanup.Setup(manager, management, options.Namespace); err != nil {
 		return err
 	}
 	if err := webhooks.Setup(manager, management, options.Namespace); err != nil {
@@ -140,12 +149,15 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	return manager.Add(status)
 }
 
-// setupResources sets up what keeps the objects of the guest, and what tells its version once their kinds are served.
-func setupResources(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) error {
-	reader := &inside.Reader{
-		Guest: manager.GetClient(), Management: management.GetClient(), Namespace: options.Namespace, Releases: releases,
+func readerOf(manager ctrl.Manager, management cluster.Cluster, releases release.Provider, options Options) *inside.Reader {
+	return &inside.Reader{
+		Guest: manager.GetClient(), Live: manager.GetAPIReader(), Management: management.GetClient(), Namespace: options.Namespace, Releases: releases,
 		KonnectivityHost: options.KonnectivityAddress, KonnectivityPort: options.KonnectivityPort,
 	}
+}
+
+// setupResources sets up what keeps the objects of the guest, and what tells its version once their kinds are served.
+func setupResources(manager ctrl.Manager, management cluster.Cluster, reader *inside.Reader, options Options) error {
 	return resources.Setup(manager, management, options.Namespace, reader.Facts, func() error {
 		return version.Setup(manager, management, options.Namespace, reader.Facts)
 	})

@@ -55,7 +55,7 @@ func TestPoliciesOneByOne(t *testing.T) {
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
 	f.reconcile(t)
 	all := f.policies(t)
-	if len(all) != 6 {
+	if len(all) != 8 {
 		t.Fatalf("policies %v", all)
 	}
 	hc := f.get(t)

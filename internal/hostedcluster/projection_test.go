@@ -310,6 +310,10 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 	hc.Spec.Networking.APIServer = &hyperv1.APIServerNetworking{Port: ptr.To[int32](7443)}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "isolated"}, Spec: corev1.NodeSpec{PodCIDR: "10.200.7.0/24", PodCIDRs: []string{"10.200.7.0/24"}}}
 	f.create(t, f.pullSecret(), f.madeSecret(), hc, node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.9.8.7"}, {Type: corev1.NodeHostName, Address: "isolated"}}
+	if err := f.client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
 	f.reconcile(t)
 	policy := func(name string) networkingv1.NetworkPolicySpec {
 		got := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}}
@@ -339,9 +343,18 @@ func TestNetworkPoliciesOnServer(t *testing.T) {
 		t.Fatalf("kas-egress %+v", server)
 	}
 	closed := server.Egress[1].To[0].IPBlock.Except
-	for _, network := range []string{"10.200.7.0/24", "169.254.169.254/32", router.Egress[0].To[0].IPBlock.Except[0]} {
+	management := policy("management-api")
+	if len(management.Egress) != 1 || len(management.Egress[0].To) == 0 || len(management.Egress[0].Ports) == 0 {
+		t.Fatalf("management-api %+v", management)
+	}
+	for _, network := range []string{"10.200.7.0/24", "10.9.8.7/32", "169.254.169.254/32", "168.63.129.16/32", management.Egress[0].To[0].IPBlock.CIDR} {
 		if !slices.Contains(closed, network) {
 			t.Errorf("the API server of a guest reaches %s: %v", network, closed)
+		}
+	}
+	for name, block := range map[string]*networkingv1.IPBlock{"pods-egress": policy("pods-egress").Egress[1].To[0].IPBlock, "private-router": router.Egress[0].To[0].IPBlock} {
+		if !slices.Equal(block.Except, closed) {
+			t.Errorf("%s closes %v, kas-egress %v", name, block.Except, closed)
 		}
 	}
 

@@ -48,7 +48,7 @@ type Options struct {
 	Capabilities management.Capabilities
 	// OperatorNamespace is where the installation's ConfigMaps are that control planes get copies of; empty means none.
 	OperatorNamespace string
-	// EgressBlockCIDRs are networks of IPv4 that a control plane's router must not reach, beside the management cluster's own.
+	// EgressBlockCIDRs are networks of IPv4 that a control plane's pods must not reach, beside the management cluster's own.
 	EgressBlockCIDRs []string
 	// ClusterMonitoring lets the management cluster's monitoring scrape control planes.
 	ClusterMonitoring bool
@@ -56,6 +56,8 @@ type Options struct {
 	Dashboards dashboards.Options
 	// Proxy is the way out of the management cluster for pods that need one.
 	Proxy proxyenv.Proxy
+	// MaxConcurrentUpgrades is how many control planes are upgraded at a time; 0 is as many as are asked for.
+	MaxConcurrentUpgrades int
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -70,6 +72,7 @@ type Reconciler struct {
 
 	namespaces isolation.Namespaces
 	networks   isolation.Networks
+	turns      releases.Turns
 	// keeper holds what is applied as it was applied.
 	keeper kube.Keeper
 }

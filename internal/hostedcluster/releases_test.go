@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,7 @@ func TestBadPayloads(t *testing.T) {
 		"older":        {payload: &releasetest.Payload{Version: "4.20.9"}, reason: hyperv1.InvalidImageReason, message: "cannot be taken back"},
 		"no-version":   {payload: &releasetest.Payload{Version: "latest"}, reason: hyperv1.InvalidImageReason, message: "semantic version"},
 		"incomplete":   {payload: &releasetest.Payload{Version: "4.21.1", Without: []string{"etcd", "pod"}}, reason: hyperv1.InvalidImageReason, message: "etcd, pod", missing: true},
+		"openshift":    {payload: &releasetest.Payload{Version: "4.21.1", With: releasetest.OpenShiftKeys}, reason: hyperv1.InvalidImageReason, message: "use a payload of kind Kubernetes"},
 		"architecture": {payload: &releasetest.Payload{Version: "4.21.1", Architecture: "riscv64"}, reason: hyperv1.PayloadArchNotFoundReason, message: "riscv64"},
 		"malformed":    {payload: &releasetest.Payload{References: "{"}, reason: hyperv1.InvalidImageReason, message: "image-references is not JSON"},
 		"absent":       {reason: hyperv1.InvalidImageReason, message: "check repository and tag"},
@@ -77,6 +79,76 @@ func TestBadPayloads(t *testing.T) {
 				t.Errorf("after the repair the control plane has %s: %+v", f.controlPlane(t).Spec.ReleaseImage, meta.FindStatusCondition(hc.Status.Conditions, hyperv1.ValidReleaseImage))
 			}
 		})
+	}
+}
+
+// TestOpenShiftPayload: a cluster whose payload cannot run says so, and nothing of its control plane is made, whatever its annotations.
+func TestOpenShiftPayload(t *testing.T) {
+	f := newFixture(t, "openshift")
+	hc := f.cluster()
+	hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: "true"}
+	hc.Spec.Release.Image = releasetest.New(t).PushPayload(t, "4.21.0", releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys})
+	f.create(t, f.pullSecret(), f.madeSecret(), hc)
+	f.reconcile(t)
+	image := meta.FindStatusCondition(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage)
+	if image == nil || image.Status != metav1.ConditionFalse || image.Reason != hyperv1.InvalidImageReason || !strings.Contains(image.Message, "is of kind OpenShift (it has cluster-version-operator and") {
+		t.Errorf("ValidReleaseImage %+v", image)
+	}
+	for _, obj := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}},
+		&hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: hc.Name}},
+	} {
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+			t.Errorf("%T was made: %v", obj, err)
+		}
+	}
+}
+
+// TestUnsignedRelease: where the installation has keys, a release that none of them signed makes nothing, and a running cluster does not
+// go to one; the signature is enough to go on.
+func TestUnsignedRelease(t *testing.T) {
+	f := newFixture(t, "unsigned")
+	signer, keys := releasetest.Signer(t)
+	reader := release.Reader{Signers: keys}
+	f.reconciler.Releases.Releases, f.reconciler.Releases.Labels = release.NewCache(reader), release.NewLabelCache(reader)
+	registry := releasetest.New(t)
+	tag := registry.PushPayload(t, "4.21.0", releasetest.Payload{Version: "4.21.0"})
+	first := registry.ByDigest(t, tag)
+	hc := f.cluster()
+	hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: "true"}
+	hc.Spec.Release.Image = first
+	f.create(t, f.pullSecret(), f.madeSecret(), hc)
+	refused := func(message string) {
+		t.Helper()
+		f.reconcile(t)
+		image := meta.FindStatusCondition(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage)
+		if image == nil || image.Status != metav1.ConditionFalse || image.Reason != hyperv1.InvalidImageReason || !strings.Contains(image.Message, message) {
+			t.Errorf("ValidReleaseImage %+v, want %q", image, message)
+		}
+	}
+	refused("Unsigned: ")
+	refused("sign it by 'hypershift payload sign'")
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: f.namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a namespace is made for an unsigned release: %v", err)
+	}
+	stranger, _ := releasetest.Signer(t)
+	registry.Sign(t, first, stranger)
+	refused("by a key that is trusted")
+	registry.Sign(t, first, signer)
+	f.reconcile(t)
+	if image := f.controlPlane(t).Spec.ReleaseImage; image != first {
+		t.Errorf("the control plane has %s", image)
+	}
+	f.complete(t, "4.21.0", first)
+	for _, next := range []struct{ image, message string }{
+		{tag, "today it leads to " + first},
+		{registry.ByDigest(t, registry.PushPayload(t, "4.21.1", releasetest.Payload{Version: "4.21.1"})), "it has no signature"},
+	} {
+		f.setRelease(t, next.image)
+		refused(next.message)
+		if image := f.controlPlane(t).Spec.ReleaseImage; image != first {
+			t.Errorf("the control plane goes to %s", image)
+		}
 	}
 }
 

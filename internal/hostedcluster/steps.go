@@ -81,8 +81,11 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 		checks.Inert(p.Cluster, p.found.Release)
 		return nil
 	}},
-	{ID: upgradeStep, Needs: needs(releaseStep), Run: func(p *pass, _ context.Context) (err error) {
-		p.blockedUpgrade, err = releases.GateUpgrade(p.Hosted, p.found.Release)
+	{ID: upgradeStep, Needs: needs(releaseStep), Run: func(p *pass, ctx context.Context) (err error) {
+		if p.blockedUpgrade, err = releases.GateUpgrade(p.Hosted, p.found.Release); err != nil {
+			return err
+		}
+		p.blockedUpgrade, err = p.r.turns.Take(ctx, p.Cluster, p.hcp, p.r.MaxConcurrentUpgrades)
 		return err
 	}},
 	{ID: admissionStep, Needs: needs(configurationStep), After: needs(upgradeStep), Run: func(p *pass, ctx context.Context) error {
@@ -176,7 +179,11 @@ func (p *pass) chooseHelperImage(ctx context.Context) (string, error) {
 func (p *pass) workloadSettings() workloads.Settings {
 	plane := projection.Desired(p.Hosted)
 	plane.UID = p.hcp.UID
-	return workloads.Settings{Plane: plane, HelperImage: p.helperImage, User: p.user, Proxy: p.r.Proxy}
+	settings := workloads.Settings{Plane: plane, HelperImage: p.helperImage, User: p.user, Proxy: p.r.Proxy}
+	if p.found.Release != nil {
+		settings.Payload = p.found.Release.Kind()
+	}
+	return settings
 }
 
 func (r *Reconciler) surroundings() isolation.Surroundings {

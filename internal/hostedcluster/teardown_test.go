@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -176,10 +177,25 @@ func TestDeletionIsBounded(t *testing.T) {
 	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "1 Machines of Cluster "+infraID)
 	clock = clock.Add(15*time.Minute + time.Minute)
 	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "1 Machines of Cluster "+infraID)
+	orphan := clusterapi.NewWithSpec(clusterapi.AzureMachine, f.namespace, "orphan", object{"vmSize": "Standard_D4s_v3", "sshPublicKey": "",
+		"osDisk": object{"osType": "Linux"}, "providerID": "azure:///subscriptions/x/virtualMachines/orphan"})
+	orphan.SetFinalizers([]string{"azuremachine.infrastructure.cluster.x-k8s.io"})
+	f.create(t, orphan)
 	f.finalizers(t, machine)
 	if err := client.IgnoreNotFound(f.client.Delete(t.Context(), machine)); err != nil {
 		t.Fatal(err)
 	}
+	// A machine that Cluster API has forgotten is waited for as well, while what its provider needs is there, and not for ever.
+	f.checkWaiting(t, f.destroyed(t), hyperv1.DeletingMachinesReason, "AzureMachines orphan, which no Machine stands for")
+	if f.isGone(t, azure) || f.isGone(t, cluster) {
+		t.Error("the AzureCluster goes before its machine")
+	}
+	clock = time.Now().Add(15*time.Minute + time.Minute)
+	f.reconcile(t)
+	if !f.isGone(t, orphan) {
+		t.Error("an AzureMachine that no Machine stands for holds the deletion")
+	}
+	f.told(t, "Azure may still have azure:///subscriptions/x/virtualMachines/orphan")
 	f.reconcile(t)
 	for _, obj := range []client.Object{cluster, azure} {
 		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
@@ -306,6 +322,22 @@ ERROR CODE: ScopeLocked
 	}
 	f.says(t, hyperv1.HostedClusterDestroyed, metav1.ConditionFalse, "NodePools refused-pool, whose deletion Azure refuses: "+
 		"AzureMachine m: ScopeLocked: The scope 'm' cannot perform delete operation because following scope(s) are locked: 'rg'.")
+	f.says(t, hyperv1.HostedClusterDestroyed, metav1.ConditionFalse, "az lock delete")
+	f.says(t, hyperv1.HostedClusterDestroyed, metav1.ConditionFalse, "hypershift destroy cluster azure --name refused --namespace clusters --force")
+}
+
+// TestForeignFinalizerIsTold, and who needs it: neither of the deletion's own programs.
+func TestForeignFinalizerIsTold(t *testing.T) {
+	f := newFixture(t, "foreign")
+	pool := f.pool(f.cluster().Namespace, f.name)
+	pool.Finalizers = []string{hyperv1.Finalizer, "example.com/mine"}
+	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster(), pool)
+	f.reconcile(t)
+	if err := f.client.Delete(t.Context(), f.get(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+	f.says(t, hyperv1.HostedClusterDestroyed, metav1.ConditionFalse, `NodePool "foreign-pool" in namespace "clusters" is held by finalizer example.com/mine of somebody else`)
 }
 
 func (f *fixture) isGone(t *testing.T, obj client.Object) bool {
@@ -315,4 +347,22 @@ func (f *fixture) isGone(t *testing.T, obj client.Object) bool {
 		t.Fatal(err)
 	}
 	return err != nil
+}
+
+// told looks for words among the events so far.
+func (f *fixture) told(t *testing.T, words string) {
+	t.Helper()
+	recorder, ok := f.reconciler.Events.(*events.FakeRecorder)
+	if !ok {
+		t.Fatalf("events go to a %T", f.reconciler.Events)
+	}
+	var all []string
+	for len(recorder.Events) > 0 {
+		event := <-recorder.Events
+		if strings.Contains(event, words) {
+			return
+		}
+		all = append(all, event)
+	}
+	t.Errorf("nothing is told of %q: %q", words, all)
 }

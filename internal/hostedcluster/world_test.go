@@ -112,7 +112,7 @@ func (w *world) start(t testing.TB, writes int64) {
 	manager, err := ctrl.NewManager(w.operatorConfig, ctrl.Options{
 		Scheme: w.client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller:              controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
-		GracefulShutdownTimeout: ptr.To(5 * time.Second),
+		GracefulShutdownTimeout: ptr.To(time.Minute),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			plain, err := client.NewWithWatch(config, options)
 			if err != nil {

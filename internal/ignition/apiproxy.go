@@ -46,23 +46,33 @@ func (p APIProxy) MachineConfig() (string, error) {
 	config.Storage.Files = []types.File{
 		file("/etc/kubernetes/apiserver-proxy-config/haproxy.cfg", 0o644, p.haproxyConfig()),
 		file("/etc/kubernetes/manifests/kube-apiserver-proxy.yaml", 0o644, pod),
-		file("/usr/local/bin/setup-apiserver-ip.sh", 0o755, strings.ReplaceAll(apiserverIPScript, "@ADDRESS@", p.ListenAddress)),
+		file(programs+"setup-apiserver-ip.sh", 0o755, strings.ReplaceAll(apiserverIPScript, "@ADDRESS@", p.ListenAddress)),
 	}
-	config.Systemd.Units = []types.Unit{unit("apiserver-ip.service",
-		"[Unit]",
-		"Description=Address of the hosted API server on this node",
-		"[Service]",
-		"Type=oneshot",
-		"RemainAfterExit=yes",
-		"ExecStart=/usr/local/bin/setup-apiserver-ip.sh",
-		"[Install]",
-		"WantedBy=multi-user.target",
-	)}
+	config.Systemd.Units = []types.Unit{onceUnit("apiserver-ip.service", "Address of the hosted API server on this node", "setup-apiserver-ip.sh")}
 	return machineConfig(APIProxyConfigName, config)
 }
 
+// resolversConfig has the proxy follow the name of the API server. As long as no name server knows another address, the last one known is
+// better than none: an outage of the DNS is none of the API.
+const resolversConfig = `
+resolvers node
+  parse-resolv-conf
+  accepted_payload_size 8192
+  hold valid 10s
+  hold nx 24h
+  hold other 24h
+  hold refused 24h
+  hold timeout 24h
+`
+
 // The server has no health check: with one endpoint a failed check could only turn an error into another one.
 func (p APIProxy) haproxyConfig() string {
+	server := "server controlplane " + net.JoinHostPort(p.Host, strconv.Itoa(int(p.Port)))
+	resolvers := ""
+	if net.ParseIP(p.Host) == nil {
+		server += " resolvers node resolve-prefer ipv4 init-addr libc,none"
+		resolvers = resolversConfig
+	}
 	return fmt.Sprintf(`global
   maxconn 7000
   log stdout local0 notice
@@ -77,14 +87,14 @@ defaults
   timeout server-fin 5s
   timeout queue 5s
   retries 3
-
+%s
 frontend local_apiserver
   bind %s
   default_backend remote_apiserver
 
 backend remote_apiserver
-  server controlplane %s
-`, net.JoinHostPort(p.ListenAddress, strconv.Itoa(int(p.ListenPort))), net.JoinHostPort(p.Host, strconv.Itoa(int(p.Port))))
+  %s
+`, resolvers, net.JoinHostPort(p.ListenAddress, strconv.Itoa(int(p.ListenPort))), server)
 }
 
 func (p APIProxy) staticPod() (string, error) {

@@ -11,14 +11,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// sources are the names whose change rebuilds every payload.
+// sources are the Secrets whose change rebuilds every payload. Of the server's own certificate only its authority is read.
 var sources = map[string]bool{
-	contract.BootstrapKubeconfig: true, contract.PullSecret: true, contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true,
+	contract.BootstrapKubeconfig: true, contract.PullSecret: true, contract.IgnitionServer: true,
 }
+
+// sourceMaps are the ConfigMaps whose change does.
+var sourceMaps = map[string]bool{contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true}
 
 var errNoControlPlane = errors.New("the namespace has no HostedControlPlane yet")
 
@@ -28,7 +32,8 @@ func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*I
 		return nil, &invalidError{cause: err}
 	}
 	_, pool, _ := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/")
-	input := &Input{Manifests: manifests, NodePool: pool}
+	inPlace := secret.Annotations[hyperv1.NodePoolUpgradeTypeAnnotation] == string(hyperv1.UpgradeTypeInPlace)
+	input := &Input{Manifests: manifests, NodePool: pool, InPlace: inPlace}
 	for _, step := range []func(context.Context, *Input) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
 		if err := step(ctx, input); err != nil {
 			return nil, err
@@ -61,6 +66,7 @@ func (r *tokenReconciler) gatherCluster(ctx context.Context, input *Input) error
 		return errNoControlPlane
 	}
 	input.ServiceCIDR, input.Proxy = clusterFacts(&planes.Items[0])
+	input.OwnNetwork = component.OwnNetwork(&planes.Items[0])
 	input.Mirrors = release.ContentSources(planes.Items[0].Spec.ImageContentSources)
 	return nil
 }
@@ -82,7 +88,12 @@ func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error
 		}
 		*wanted.into = secret.Data[wanted.key]
 	}
-	return nil
+	serving := &corev1.Secret{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: contract.IgnitionServer}, serving)
+	if err == nil {
+		input.ReportCA = serving.Data[contract.CAKey]
+	}
+	return client.IgnoreNotFound(err)
 }
 
 func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *Input) error {

@@ -133,8 +133,10 @@ func ignitionOf(manifest Manifest) (types.Config, error) {
 // userConfig is what the documents of a node pool ask for, merged in order of their names.
 type userConfig struct {
 	ignition types.Config
-	kubelet  map[string]any
-	mirrors  []release.Mirror
+	// version of the Ignition specification that the newest of them needs.
+	version string
+	kubelet map[string]any
+	mirrors []release.Mirror
 }
 
 func mergeUserConfig(raw string) (userConfig, error) {
@@ -147,7 +149,7 @@ func mergeUserConfig(raw string) (userConfig, error) {
 		right, _ := object(b, "metadata")["name"].(string)
 		return strings.Compare(left, right)
 	})
-	merged := userConfig{kubelet: map[string]any{}}
+	merged := userConfig{kubelet: map[string]any{}, version: specVersion}
 	for _, manifest := range manifests {
 		switch manifest.kind() {
 		case KindMachineConfig:
@@ -156,8 +158,9 @@ func mergeUserConfig(raw string) (userConfig, error) {
 				return userConfig{}, err
 			}
 			merged.ignition = v3_4.Merge(merged.ignition, config)
+			merged.version = max(merged.version, versionOf(manifest))
 		case KindKubeletConfig:
-			mergeMaps(merged.kubelet, object(object(manifest, "spec"), "kubeletConfig"))
+			mergeMaps(merged.kubelet, kubeletOverrides(object(manifest, "spec")))
 		}
 		mirrors, err := mirrorsOf(manifest)
 		if err != nil {
@@ -166,6 +169,12 @@ func mergeUserConfig(raw string) (userConfig, error) {
 		merged.mirrors = append(merged.mirrors, mirrors...)
 	}
 	return merged, nil
+}
+
+// versionOf is the version of the Ignition specification that a MachineConfig is written in.
+func versionOf(manifest Manifest) string {
+	version, _ := object(object(object(manifest, "spec"), "config"), "ignition")["version"].(string)
+	return version
 }
 
 // mergeMaps writes overlay into base, object by object; lists are replaced.
@@ -182,18 +191,50 @@ func mergeMaps(base, overlay map[string]any) {
 	}
 }
 
-// encode writes an Ignition configuration and checks it as the node will.
-func encode(config types.Config) ([]byte, error) {
+// encode writes an Ignition configuration in a version of the specification, and checks it as the node will. Members that say nothing are
+// left out: the version may not have them.
+func encode(config types.Config, version string) ([]byte, error) {
+	config.Ignition.Version = version
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encode the node configuration: %w", err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(encoded, &document); err != nil {
+		return nil, fmt.Errorf("encode the node configuration: %w", err)
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(config); err != nil {
+	if err := encoder.Encode(pruned(document)); err != nil {
 		return nil, fmt.Errorf("encode the node configuration: %w", err)
 	}
 	if err := Check(out.Bytes()); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// pruned is the value without members that are empty objects; nil when nothing is left.
+func pruned(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if v[key] = pruned(member); v[key] == nil {
+				delete(v, key)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			if member := pruned(v[i]); member != nil {
+				v[i] = member
+			}
+		}
+	}
+	return value
 }
 
 // Check tells whether a node would accept the configuration.

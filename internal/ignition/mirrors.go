@@ -73,7 +73,7 @@ func mirrorFiles(in Input, mirrors []release.Mirror) ([]types.File, error) {
 	hosts := runtimeHosts(mirrors)
 	for _, registry := range slices.Sorted(maps.Keys(hosts)) {
 		// The credentials are in it.
-		files = append(files, file(runtimeRegistries+registry+"/hosts.toml", 0o600, hostsFile(registry, hosts[registry], credentials)))
+		files = append(files, file(runtimeRegistries+registry+"/hosts.toml", 0o600, hostsFile(registry, hosts[registry], credentials, hasTrust(in.TrustBundle))))
 	}
 	return files, nil
 }
@@ -105,7 +105,8 @@ func runtimeHosts(mirrors []release.Mirror) map[string][]string {
 }
 
 // hostsFile is the configuration of one registry. Mirrors serve digests alone: what a tag names is for the source to say.
-func hostsFile(registry string, mirrors []string, credentials map[string]string) string {
+// The additional authorities are named where there are any; those of the system are trusted beside them.
+func hostsFile(registry string, mirrors []string, credentials map[string]string, trusted bool) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "server = \"https://%s\"\n", registry)
 	for _, mirror := range mirrors {
@@ -117,6 +118,9 @@ func hostsFile(registry string, mirrors []string, credentials map[string]string)
 		fmt.Fprintf(&out, "\n[host.%q]\n  capabilities = [\"pull\"]\n", address)
 		if below {
 			fmt.Fprintf(&out, "  override_path = true\n")
+		}
+		if trusted {
+			fmt.Fprintf(&out, "  ca = %q\n", trustBundle)
 		}
 		if basic := nearest(credentials, mirror); basic != "" {
 			fmt.Fprintf(&out, "  [host.%q.header]\n    Authorization = \"Basic %s\"\n", address, basic)

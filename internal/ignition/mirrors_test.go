@@ -82,14 +82,14 @@ func TestPayloadIsFetchedFromMirrors(t *testing.T) {
 	write("etc/kubernetes/payload-images.env", "HYPERKUBE_IMAGE=h@sha256:1\nPOD_IMAGE=p@sha256:2\nAPISERVER_PROXY_IMAGE=a@sha256:3\nCNI_PLUGINS_IMAGE=\n")
 	write("etc/kubernetes/payload-mirrors", "p@sha256:2 wrong/p@sha256:2\na@sha256:3 down/a@sha256:3\na@sha256:3 up/a@sha256:3\n")
 	write("bin/containerd", "#!/bin/sh\n")
-	write("usr/local/bin/registry-hosts", "#!/bin/sh\n")
+	write("opt/hypershift/bin/registry-hosts", "#!/bin/sh\n")
 	calls := filepath.Join(dir, "calls")
 	write("bin/ctr", `#!/bin/sh
 shift 2
 echo "$@" | sed 's/--hosts-dir [^ ]* //' >>`+calls+`
 case "$*" in *down/*) exit 1 ;; esac
 `)
-	script := strings.NewReplacer("/etc/kubernetes/", dir+"/etc/kubernetes/", "/usr/local/bin/", dir+"/usr/local/bin/", "/var/lib/", dir+"/var/lib/", "/run/", dir+"/").Replace(payloadFetchScript)
+	script := strings.NewReplacer("/etc/kubernetes/", dir+"/etc/kubernetes/", "/opt/hypershift/bin/", dir+"/opt/hypershift/bin/", "/var/lib/", dir+"/var/lib/", "/run/", dir+"/").Replace(payloadFetchScript)
 	command := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "payload-fetch", "node")
 	command.Env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH")}
 	if output, err := command.CombinedOutput(); err != nil {

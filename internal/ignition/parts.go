@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// version of the Ignition specification that machine configurations are written in.
-const specVersion = "3.4.0"
+// specVersion is the version of the Ignition specification that our configurations are written in: the oldest that machine images take.
+const specVersion = "3.2.0"
 
 const dataPrefix = "data:text/plain;charset=utf-8;base64,"
 

@@ -12,11 +12,13 @@ import (
 
 var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
 
-// protocol speaks HyperShift's ignition protocol.
+// protocol speaks HyperShift's ignition protocol, and takes reports of machines.
 type protocol struct {
 	store *store
 	// served is told after a payload left (failed is nil) or could not be sent.
-	served  func(ctx context.Context, e entry, failed error)
+	served func(ctx context.Context, e entry, failed error)
+	// reports keeps what machines say of themselves.
+	reports *reports
 	metrics *metrics
 }
 
@@ -25,11 +27,13 @@ func (h *protocol) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	if !ignitionPath.MatchString(r.URL.Path) {
+	reporting := r.URL.Path == reportPath && r.Method == http.MethodPost
+	if !reporting && !ignitionPath.MatchString(r.URL.Path) {
 		http.NotFound(w, r)
 		return
 	}
-	token, ok := bearer(r.Header.Get(headerAuthorization))
+	authorization := r.Header.Get(headerAuthorization)
+	token, ok := bearer(authorization)
 	if !ok {
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
 		return
@@ -41,14 +45,28 @@ func (h *protocol) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Token not found", http.StatusNetworkAuthenticationRequired)
 		return
 	}
+	if reporting {
+		h.reports.receive(w, r, found)
+		return
+	}
 	h.metrics.requests.WithLabelValues(found.nodePool).Inc()
 	if err := Check(found.payload); err != nil {
 		http.Error(w, "Invalid configuration", http.StatusInternalServerError)
 		h.served(r.Context(), found, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	_, err := w.Write(found.payload)
+	answer, contentType := personal(found.payload, r.Host, authorization), "application/json; charset=utf-8"
+	if r.URL.Path == filesPath {
+		files, err := archive(answer)
+		if err != nil {
+			http.Error(w, "The configuration cannot be packed", http.StatusInternalServerError)
+			h.served(r.Context(), found, err)
+			return
+		}
+		answer, contentType = files, "application/x-tar"
+	}
+	w.Header().Set("Content-Type", contentType)
+	_, err := w.Write(answer)
 	h.served(context.WithoutCancel(r.Context()), found, err)
 }
 

@@ -8,12 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -40,6 +43,7 @@ func input() Input {
 		NodePool: "np", ServiceCIDR: "172.31.0.0/16",
 		Images: map[string]string{
 			"hyperkube": "quay.io/art@sha256:1", "pod": "quay.io/art@sha256:2", "haproxy-router": "quay.io/art@sha256:3", "container-networking-plugins": "quay.io/art@sha256:4",
+			"azure-cloud-node-manager": "quay.io/art@sha256:5", "flannel": "quay.io/art@sha256:6",
 		},
 		BootstrapKubeconfig: []byte("bootstrap"), KubeletClientCA: []byte("ca"), CloudConfig: []byte("{}"),
 		PullSecret: []byte(`{"auths":{"quay.io":{"auth":"dXNlcjpwYXNz"},"https://other.io/v2/":{"username":"a","password":"b"},"cloud.io/org":{"auth":"eA=="}}}`),
@@ -80,9 +84,9 @@ func TestRenderPlainNode(t *testing.T) {
 		"/etc/kubernetes/kubeconfig":                  "bootstrap",
 		"/etc/kubernetes/kubelet-ca.crt":              "ca",
 		"/var/lib/kubelet/config.json":                string(input().PullSecret),
-		"/etc/kubernetes/payload-images.env":          "HYPERKUBE_IMAGE=quay.io/art@sha256:1\nPOD_IMAGE=quay.io/art@sha256:2\nAPISERVER_PROXY_IMAGE=quay.io/art@sha256:3\nCNI_PLUGINS_IMAGE=quay.io/art@sha256:4\n",
+		"/etc/kubernetes/payload-images.env":          "HYPERKUBE_IMAGE=quay.io/art@sha256:1\nPOD_IMAGE=quay.io/art@sha256:2\nAPISERVER_PROXY_IMAGE=quay.io/art@sha256:3\nCNI_PLUGINS_IMAGE=quay.io/art@sha256:4\nFIRST_IMAGES=\"quay.io/art@sha256:5 quay.io/art@sha256:6\"\n",
 		"/etc/kubernetes/registry-auth/quay.io/basic": "dXNlcjpwYXNz",
-		"/usr/local/bin/registry-hosts":               registryHostsScript,
+		"/opt/hypershift/bin/registry-hosts":          registryHostsScript,
 	} {
 		if files[path] != want {
 			t.Errorf("%s = %q, want %q", path, files[path], want)
@@ -94,12 +98,17 @@ func TestRenderPlainNode(t *testing.T) {
 		}
 	}
 	golden(t, "kubelet.conf", []byte(files["/etc/kubernetes/kubelet.conf"]))
+	own := input()
+	own.OwnNetwork = true
+	if got := contents(t, rendered(t, own))["/etc/kubernetes/payload-images.env"]; !strings.HasSuffix(got, "FIRST_IMAGES=\"quay.io/art@sha256:5\"\n") {
+		t.Errorf("with the user's network: %s", got)
+	}
 }
 
-// Nodes without systemd understand these and fail on any other.
+// knownDirectives are in systemd 245, which is the oldest that a machine image may have.
 var knownDirectives = []string{
-	"Description", "After", "Wants", "Requires", "ConditionPathExists", "Type", "ExecStartPre", "ExecStart", "Environment", "EnvironmentFile",
-	"Restart", "RestartSec", "RemainAfterExit", "WantedBy",
+	"Description", "After", "Before", "Wants", "Requires", "StartLimitIntervalSec", "Type", "ExecStart", "Environment", "EnvironmentFile",
+	"Restart", "RestartSec", "RemainAfterExit", "CPUAccounting", "MemoryAccounting", "Delegate", "OOMScoreAdjust", "WantedBy", "OnBootSec", "OnUnitInactiveSec",
 }
 
 func TestUnitsStayWithinTheContract(t *testing.T) {
@@ -262,9 +271,11 @@ func TestAPIProxy(t *testing.T) {
 	in.Manifests = document
 	files := contents(t, rendered(t, in))
 	golden(t, "haproxy.cfg", []byte(files["/etc/kubernetes/apiserver-proxy-config/haproxy.cfg"]))
+	named := APIProxy{Image: "i", ListenAddress: "172.20.0.1", ListenPort: 6443, Host: "api.demo.example.com", Port: 443}
+	golden(t, "haproxy-name.cfg", []byte(named.haproxyConfig()))
 	golden(t, "kube-apiserver-proxy.json", []byte(files["/etc/kubernetes/manifests/kube-apiserver-proxy.yaml"]))
-	if want := "ip address replace \"172.20.0.1/32\" dev lo\n"; !strings.HasSuffix(files["/usr/local/bin/setup-apiserver-ip.sh"], want) {
-		t.Errorf("script = %s", files["/usr/local/bin/setup-apiserver-ip.sh"])
+	if want := "ip address replace \"172.20.0.1/32\" dev lo\n"; !strings.HasSuffix(files["/opt/hypershift/bin/setup-apiserver-ip.sh"], want) {
+		t.Errorf("script = %s", files["/opt/hypershift/bin/setup-apiserver-ip.sh"])
 	}
 }
 
@@ -286,5 +297,47 @@ func TestCompressIsStableAndReversible(t *testing.T) {
 	}
 	if _, err := Decompress([]byte("garbage")); err == nil {
 		t.Error("garbage decompressed")
+	}
+}
+
+// A machine image's /usr is read-only: a file of ours there would keep every machine from starting.
+func TestNothingIsWrittenWhereImagesAreReadOnly(t *testing.T) {
+	in := input()
+	in.TrustBundle = "bundle"
+	in.Proxy = Proxy{HTTPProxy: "http://proxy:1"}
+	proxy, err := APIProxy{Image: "i", ListenAddress: "172.20.0.1", ListenPort: 6443, Host: "api.example.com", Port: 7443}.MachineConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirrors, err := MirrorDocument([]hyperv1.ImageContentSource{{Source: "quay.io/art", Mirrors: []string{"other.io/art"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Manifests = proxy + "\n---\n" + mirrors
+	config := rendered(t, in)
+	if found := readOnlyPaths(config); len(found) > 0 {
+		t.Errorf("written to a read-only directory: %v", found)
+	}
+	scripts := 0
+	for path, text := range contents(t, config) {
+		if !strings.HasPrefix(path, "/opt/hypershift/bin/") {
+			continue
+		}
+		scripts++
+		for line := range strings.SplitSeq(text, "\n") {
+			for _, root := range readOnly {
+				if regexp.MustCompile(`(>|install_file .* |mkdir -p |mv .* |ln .* )"?` + root + `/`).MatchString(line) {
+					t.Errorf("%s: %s", path, line)
+				}
+			}
+		}
+	}
+	if scripts == 0 {
+		t.Error("no script of ours")
+	}
+	for _, unit := range config.Systemd.Units {
+		if unit.Contents != nil && strings.Contains(*unit.Contents, "/usr/local") {
+			t.Errorf("%s starts a program below /usr/local", unit.Name)
+		}
 	}
 }

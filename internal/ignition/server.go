@@ -12,9 +12,13 @@ import (
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,13 +30,16 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// ServerOptions configure the ignition server. It runs in a control-plane namespace with its service account's rights there:
-// Secrets get, list, watch, update, patch, delete; ConfigMaps and HostedControlPlanes get, list, watch; events create, patch.
+// ServerOptions configure the ignition server. It runs in a control-plane namespace with its service account's rights there: of
+// Secrets it reads those that payloads are made of, and keeps those that Role contract.IgnitionTokens names; ConfigMaps and
+// HostedControlPlanes list, watch; events create, patch.
 type ServerOptions struct {
 	// Namespace is the control-plane namespace.
 	Namespace string
@@ -56,78 +63,104 @@ func RunServer(ctx context.Context, options ServerOptions) error {
 	if options.Namespace == "" {
 		return errors.New("ignition server: --namespace is missing; pass the control-plane namespace")
 	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("ignition server: %w", err)
-		}
-	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("ignition server: find the management cluster: %w", err)
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: options.MetricsAddr},
-		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{options.Namespace: {}}},
-	})
+	manager, err := newServerManager(config, options)
 	if err != nil {
-		return fmt.Errorf("ignition server: %w", err)
+		return err
 	}
 	releases, err := release.FromEnvironment(os.Getenv)
 	if err != nil {
 		return err
 	}
-	if err := setupServer(manager, releases, options); err != nil {
+	handler, err := controllers(manager, releases, options.Namespace)
+	if err != nil {
 		return err
+	}
+	if err := manager.Add(&listener{options: options, handler: handler}); err != nil {
+		return fmt.Errorf("ignition server: %w", err)
 	}
 	return manager.Start(ctx)
 }
 
-func setupServer(manager ctrl.Manager, releases release.Provider, options ServerOptions) error {
+func newServerManager(config *rest.Config, options ServerOptions) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("ignition server: %w", err)
+		}
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:  scheme,
+		Metrics: metricsserver.Options{BindAddress: options.MetricsAddr},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{options.Namespace: {}},
+			ByObject:          map[client.Object]cache.ByObject{&rbacv1.Role{}: {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, contract.IgnitionTokens)}},
+		},
+		// A cache would list all Secrets.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ignition server: %w", err)
+	}
+	return manager, nil
+}
+
+// controllers sets up what follows tokens, and returns what answers machines.
+func controllers(manager ctrl.Manager, releases release.Provider, namespace string) (http.Handler, error) {
+	clients, err := kubernetes.NewForConfig(manager.GetConfig())
+	if err != nil {
+		return nil, fmt.Errorf("ignition server: %w", err)
+	}
 	tokens := newStore()
 	measured := newMetrics(ctrlmetrics.Registry, tokens)
 	reconciler := &tokenReconciler{
-		client: manager.GetClient(), namespace: options.Namespace, releases: releases,
-		store: tokens, metrics: measured, now: time.Now,
+		client: manager.GetClient(), namespace: namespace, releases: releases,
+		store: tokens, metrics: measured, now: time.Now, watches: newWatches(clients, namespace),
 	}
 	if err := reconciler.setup(manager); err != nil {
-		return err
+		return nil, err
 	}
-	served := &recorder{client: manager.GetClient(), namespace: options.Namespace, events: manager.GetEventRecorder("ignition-server")}
-	server := &listener{options: options, handler: &protocol{store: tokens, served: served.record, metrics: measured}}
-	if err := manager.Add(server); err != nil {
-		return fmt.Errorf("ignition server: %w", err)
+	if err := manager.Add(reconciler.watches); err != nil {
+		return nil, fmt.Errorf("ignition server: %w", err)
 	}
-	return nil
+	served := &recorder{client: manager.GetClient(), namespace: namespace, events: manager.GetEventRecorder("ignition-server")}
+	return &protocol{store: tokens, served: served.record, metrics: measured,
+		reports: &reports{client: manager.GetClient(), namespace: namespace, now: time.Now}}, nil
 }
 
 func (r *tokenReconciler) setup(manager ctrl.Manager) error {
 	all := handler.EnqueueRequestsFromMapFunc(r.allTokens)
-	named := builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool { return sources[obj.GetName()] }))
+	named := builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool { return sourceMaps[obj.GetName()] }))
 	err := ctrl.NewControllerManagedBy(manager).Named("ignition-token").
-		For(&corev1.Secret{}, builder.WithPredicates(predicate.NewPredicateFuncs(isToken))).
-		Watches(&corev1.Secret{}, all, named).
+		WatchesRawSource(source.Channel(r.watches.changed, handler.EnqueueRequestsFromMapFunc(r.concerned))).
 		Watches(&corev1.ConfigMap{}, all, named).
 		Watches(&hyperv1.HostedControlPlane{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("ignition server: set up the token controller: %w", err)
 	}
+	names := &namesReconciler{client: r.client, watches: r.watches, store: r.store}
+	if err := ctrl.NewControllerManagedBy(manager).Named("ignition-token-names").For(&rbacv1.Role{}).Complete(names); err != nil {
+		return fmt.Errorf("ignition server: set up the controller of token names: %w", err)
+	}
 	return nil
 }
 
-func (r *tokenReconciler) allTokens(ctx context.Context, _ client.Object) []reconcile.Request {
-	var secrets corev1.SecretList
-	if err := r.client.List(ctx, &secrets, client.InNamespace(r.namespace)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "list token secrets")
-		return nil
+// concerned are the tokens that a change of a Secret concerns: itself, or all of them.
+func (r *tokenReconciler) concerned(ctx context.Context, secret client.Object) []reconcile.Request {
+	if sources[secret.GetName()] {
+		return r.allTokens(ctx, secret)
 	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(secret)}}
+}
+
+func (r *tokenReconciler) allTokens(context.Context, client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for i := range secrets.Items {
-		if isToken(&secrets.Items[i]) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&secrets.Items[i])})
-		}
+	for _, name := range r.watches.tokens() {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: r.namespace, Name: name}})
 	}
 	return requests
 }

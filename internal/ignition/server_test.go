@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	k8sfake "k8s.io/client-go/kubernetes/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -50,9 +51,9 @@ func TestProtocol(t *testing.T) {
 		status                    int
 		body                      string
 	}{
-		{"payload", "/ignition", bearerOf("good"), 200, `"version":"3.4.0"`},
-		{"rotated token", "/ignition", bearerOf("old"), 200, `"version":"3.4.0"`},
-		{"longer path", "/ignition-worker", bearerOf("good"), 200, `"version":"3.4.0"`},
+		{"payload", "/ignition", bearerOf("good"), 200, `"version":"3.2.0"`},
+		{"rotated token", "/ignition", bearerOf("old"), 200, `"version":"3.2.0"`},
+		{"longer path", "/ignition-worker", bearerOf("good"), 200, `"version":"3.2.0"`},
 		{"no header", "/ignition", "", 401, "Unauthorized"},
 		{"no prefix", "/ignition", base64.StdEncoding.EncodeToString([]byte("good")), 401, "Unauthorized"},
 		{"lower-case prefix", "/ignition", "bearer Z29vZA==", 401, "Unauthorized"},
@@ -133,11 +134,49 @@ func newTokenReconciler(t *testing.T, now time.Time, objects ...client.Object) *
 		}
 	}
 	tokens := newStore()
+	followed := newWatches(k8sfake.NewClientset(), testNamespace)
+	followed.started = true
+	t.Cleanup(followed.end)
+	if err := followed.follow("token-np"); err != nil {
+		t.Fatal(err)
+	}
 	return &tokenReconciler{
-		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), namespace: testNamespace,
+		watches: followed,
+		client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), namespace: testNamespace,
 		releases: fixedReleases{release: &release.Release{Images: input().Images}},
 		store:    tokens, metrics: newMetrics(prometheus.NewRegistry(), tokens), now: func() time.Time { return now },
 	}
+}
+
+// TestTokenGoesWhileItsPayloadIsBuilt: a pass that has read a Secret writes to the store after the Secret and the right to it are gone.
+func TestTokenGoesWhileItsPayloadIsBuilt(t *testing.T) {
+	r := newTokenReconciler(t, start, world(t)...)
+	names := &namesReconciler{client: r.client, watches: r.watches, store: r.store}
+	key := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: testNamespace, Name: "token-np"}}
+	built := r.releases
+	r.releases = lookup(func(ctx context.Context, image string, access release.Access) (*release.Release, error) {
+		go func() {
+			if _, err := names.Reconcile(ctx, ctrl.Request{}); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-r.watches.changed
+		return built.Lookup(ctx, image, access)
+	})
+	for range 2 { // the pass in flight, and the one that it was told of
+		if _, err := r.Reconcile(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, opens := r.store.get("one"); opens {
+		t.Error("the token of a Secret that is gone opens its payload")
+	}
+}
+
+type lookup func(context.Context, string, release.Access) (*release.Release, error)
+
+func (f lookup) Lookup(ctx context.Context, image string, access release.Access) (*release.Release, error) {
+	return f(ctx, image, access)
 }
 
 func reconcileToken(t *testing.T, r *tokenReconciler) (*corev1.Secret, ctrl.Result, error) {

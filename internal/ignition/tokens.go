@@ -44,13 +44,22 @@ type tokenReconciler struct {
 	store     *store
 	metrics   *metrics
 	now       func() time.Time
+	watches   *watches
 }
 
 func (r *tokenReconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
-	secret := &corev1.Secret{}
-	if err := r.client.Get(ctx, req.NamespacedName, secret); err != nil {
+	if !r.watches.follows(req.Name) { // nobody would tell that it goes, and it may not be read
 		r.store.remove(req.Name)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		return ctrl.Result{}, nil
+	}
+	secret := &corev1.Secret{}
+	err := r.client.Get(ctx, req.NamespacedName, secret)
+	if apierrors.IsNotFound(err) {
+		r.store.remove(req.Name)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read the token secret %s: %w", req.Name, err)
 	}
 	if !isToken(secret) {
 		return ctrl.Result{}, nil
@@ -60,10 +69,17 @@ func (r *tokenReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 		r.store.remove(secret.Name)
 		return ctrl.Result{}, client.IgnoreNotFound(r.client.Delete(ctx, secret))
 	}
-	rotateIn := r.untilRotation(secret)
-	if !expires && rotateIn <= 0 {
-		return ctrl.Result{}, r.rotate(ctx, secret)
+	again := remaining
+	if !expires {
+		if again = r.untilRotation(secret); again <= 0 {
+			return ctrl.Result{}, r.rotate(ctx, secret)
+		}
 	}
+	return r.serve(ctx, secret, again)
+}
+
+// serve builds and reports, and looks again after that long, or sooner when there is a problem.
+func (r *tokenReconciler) serve(ctx context.Context, secret *corev1.Secret, again time.Duration) (ctrl.Result, error) {
 	buildErr := r.build(ctx, secret)
 	if err := r.report(ctx, secret, buildErr); err != nil {
 		return ctrl.Result{}, err
@@ -71,10 +87,6 @@ func (r *tokenReconciler) Reconcile(ctx context.Context, req reconcile.Request) 
 	var invalid *invalidError
 	if buildErr != nil && !errors.As(buildErr, &invalid) && !errors.Is(buildErr, errCloudConfigPending) {
 		return ctrl.Result{}, buildErr
-	}
-	again := rotateIn
-	if expires {
-		again = remaining
 	}
 	if buildErr != nil {
 		again = min(again, problemPeriod)

@@ -19,7 +19,6 @@ var noEffect = map[string][]struct{ member, instead string }{
 		{"kernelType", "nobody changes the kernel; use an image that has it"},
 	},
 	KindKubeletConfig: {
-		{"autoSizingReserved", "nobody computes reservations; set systemReserved in spec.kubeletConfig"},
 		{"logLevel", "the kubelet logs at its own level; leave it out"},
 		{"tlsSecurityProfile", "kubelets are configured by spec.kubeletConfig; set tlsMinVersion and tlsCipherSuites there"},
 	},
@@ -28,7 +27,7 @@ var noEffect = map[string][]struct{ member, instead string }{
 // neverContactSource is a policy of mirrors that the container runtime here does not know: it asks the source in the end.
 const neverContactSource = "NeverContactSource"
 
-// Unread names what of a node pool's documents no node would act on.
+// Unread names what of a node pool's documents no node would act on, or could not.
 func Unread(documents []string) ([]string, error) {
 	manifests, err := ParseManifests(strings.Join(documents, "\n---\n"))
 	if err != nil {
@@ -46,6 +45,14 @@ func Unread(documents []string) ([]string, error) {
 				problems = append(problems, fmt.Sprintf("spec.%s of %s %q: %s", row.member, manifest.kind(), name, row.instead))
 			}
 		}
+		unwritable, err := readOnlyProblems(manifest)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, unwritable...)
+		if driver := object(spec, "kubeletConfig")["cgroupDriver"]; manifest.kind() == KindKubeletConfig && driver != nil && driver != "systemd" {
+			problems = append(problems, fmt.Sprintf("spec.kubeletConfig.cgroupDriver %v of %s %q: the container runtime leaves cgroups to systemd, and no pod would start; leave it out", driver, manifest.kind(), name))
+		}
 		if manifest.kind() == kindDigestMirrors && slices.ContainsFunc(items(spec["imageDigestMirrors"]), func(item any) bool {
 			mirror, _ := item.(map[string]any)
 			return mirror["mirrorSourcePolicy"] == neverContactSource
@@ -53,6 +60,23 @@ func Unread(documents []string) ([]string, error) {
 			problems = append(problems, fmt.Sprintf("mirrorSourcePolicy %s of %s %q: nodes ask the source when no mirror has an image; use AllowContactingSource",
 				neverContactSource, manifest.kind(), name))
 		}
+	}
+	return problems, nil
+}
+
+// readOnlyProblems names what a MachineConfig writes where machine images are read-only.
+func readOnlyProblems(manifest Manifest) ([]string, error) {
+	if manifest.kind() != KindMachineConfig {
+		return nil, nil
+	}
+	config, err := ignitionOf(manifest)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	for _, path := range readOnlyPaths(config) {
+		problems = append(problems, fmt.Sprintf("%s of MachineConfig %q: machine images are read-only there, and a machine that cannot write it does not start; "+
+			"put programs into /opt, configuration into /etc and data into /var", path, object(manifest, "metadata")["name"]))
 	}
 	return problems, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/coreos/ignition/v2/config/v3_2"
 	"github.com/coreos/ignition/v2/config/v3_2/types"
 )
 
@@ -32,7 +33,16 @@ type UserData struct {
 	Proxy                         Proxy
 }
 
-// JSON returns the Ignition 3.2.0 document.
+// maxUserData is what Azure takes as custom data of a virtual machine, in bytes before its encoding:
+// https://learn.microsoft.com/azure/virtual-machines/custom-data
+const maxUserData = 65535
+
+// bearer is the value of the authorization header.
+func (u UserData) bearer() string {
+	return bearerPrefix + base64.StdEncoding.EncodeToString([]byte(u.Token))
+}
+
+// JSON returns the Ignition 3.2.0 document. An error is the user's to mend: Azure or a machine would refuse it.
 func (u UserData) JSON() ([]byte, error) {
 	header := func(name, value string) types.HTTPHeader { return types.HTTPHeader{Name: name, Value: ptr.To(value)} }
 	config := types.Config{Ignition: types.Ignition{
@@ -43,7 +53,7 @@ func (u UserData) JSON() ([]byte, error) {
 		Config: types.IgnitionConfig{Merge: []types.Resource{{
 			Source: ptr.To("https://" + u.Endpoint + "/ignition"),
 			HTTPHeaders: types.HTTPHeaders{
-				header(headerAuthorization, bearerPrefix+base64.StdEncoding.EncodeToString([]byte(u.Token))),
+				header(headerAuthorization, u.bearer()),
 				header(headerNodePool, u.NodePool),
 				header(headerTargetVersion, u.TargetConfigVersion),
 			},
@@ -63,6 +73,12 @@ func (u UserData) JSON() ([]byte, error) {
 	encoded, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("encode user data: %w", err)
+	}
+	if len(encoded) > maxUserData {
+		return nil, fmt.Errorf("the user data of machines has %d bytes, of which Azure takes %d; shorten noProxy in spec.configuration.proxy of the HostedCluster", len(encoded), maxUserData)
+	}
+	if _, report, err := v3_2.Parse(encoded); err != nil {
+		return nil, fmt.Errorf("no machine would take its user data; check spec.configuration.proxy of the HostedCluster: %w: %s", err, report.String())
 	}
 	return encoded, nil
 }

@@ -16,8 +16,8 @@ import (
 func Everything(namespace string) *Options {
 	return &Options{
 		Namespace: namespace, PrivatePlatform: "None", MetricsSet: "All", ImagePullPolicy: "Always", CertRotationScale: 24 * time.Hour,
-		PullSecret: []byte("{}"), TrustBundle: []byte("PEM"), Proxy: proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName},
-		IngressDomain: "example.com", Router: true, AdminRBAC: true, SLOAlerts: true, MonitoringDashboards: true, TechPreview: true,
+		PullSecret: []byte("{}"), TrustBundle: []byte("PEM"), ReleaseSignatureKeys: []byte("PEM"), Proxy: proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName},
+		IngressDomain: "example.com", Router: true, AdminRBAC: true, Dashboard: true, SLOAlerts: true, MonitoringDashboards: true, TechPreview: true,
 		ExternalDNS: ExternalDNS{Provider: "azure", Credentials: []byte("{}"), DomainFilter: "example.com", ClientID: "id", TenantID: "id"},
 	}
 }

@@ -205,6 +205,7 @@ func (o *Options) externalDNSAccount() client.Object {
 
 func (o *Options) externalDNSDeployment() client.Object {
 	e := o.ExternalDNS
+	e.Image = o.pinned(e.Image)
 	pod := corev1.PodSpec{
 		ServiceAccountName: externalDNSName,
 		PriorityClassName:  operatorPriority,
@@ -225,7 +226,7 @@ func (o *Options) externalDNSDeployment() client.Object {
 	labels := map[string]string{"name": externalDNSName, "app": externalDNSName, componentLabel: externalDNSName}
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: externalDNSName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: externalDNSName, Annotations: o.given(o.ExternalDNS.Image, nil)},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": externalDNSName}},

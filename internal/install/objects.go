@@ -15,6 +15,10 @@ const (
 	operatorRoleName = "hypershift-operator"
 	pullSecretName   = "pull-secret"
 	trustBundleName  = "user-ca-bundle"
+	// ReleaseKeysName is the ConfigMap with the keys that sign releases, under ReleaseKeysKey.
+	ReleaseKeysName = "release-signature-keys"
+	// ReleaseKeysKey is its key.
+	ReleaseKeysKey = "keys.pem"
 	// managedTrustName is where controllers look for the management cluster's certificate authorities.
 	managedTrustName = "openshift-config-managed-trusted-ca-bundle"
 	injectTrustLabel = "config.openshift.io/inject-trusted-cabundle"
@@ -31,11 +35,12 @@ func (o *Options) Objects() []client.Object {
 	objs = append(objs, o.files()...)
 	objs = append(objs, o.externalDNS()...)
 	objs = append(objs, o.router()...)
+	objs = append(objs, o.dashboard()...)
 	objs = append(objs, o.operatorDeployment(), o.operatorService())
 	if o.replicas() > 1 {
 		objs = append(objs, o.disruptionBudget(operatorName))
 	}
-	objs = append(objs, o.featureGate())
+	objs = append(objs, o.metricsPolicy(), o.featureGate())
 	objs = append(objs, o.monitoring()...)
 	return append(objs, o.admission()...)
 }
@@ -157,6 +162,9 @@ func (o *Options) files() []client.Object {
 	}
 	if len(o.TrustBundle) > 0 {
 		objs = append(objs, configMap(o.Namespace, trustBundleName, nil, map[string]string{hyperv1.TrustBundleKey: string(o.TrustBundle)}))
+	}
+	if len(o.ReleaseSignatureKeys) > 0 {
+		objs = append(objs, configMap(o.Namespace, ReleaseKeysName, nil, map[string]string{ReleaseKeysKey: string(o.ReleaseSignatureKeys)}))
 	}
 	objs = append(objs, configMap(o.Namespace, managedTrustName, map[string]string{injectTrustLabel: "true"}, nil))
 	if o.Proxy.TrustBundle != "" {

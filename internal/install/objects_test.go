@@ -52,6 +52,7 @@ ClusterRole hypershift-readers
 ClusterRoleBinding hypershift-readers
 Secret pull-secret
 ConfigMap user-ca-bundle
+ConfigMap release-signature-keys
 ConfigMap openshift-config-managed-trusted-ca-bundle
 ConfigMap trusted-ca
 ServiceAccount external-dns
@@ -66,9 +67,14 @@ ClusterRoleBinding hypershift-router
 Deployment router
 Service router
 PodDisruptionBudget router
+ServiceAccount dashboard
+ClusterRole hypershift-dashboard-viewer
+Deployment dashboard
+Service dashboard
 Deployment operator
 Service operator
 PodDisruptionBudget operator
+NetworkPolicy metrics
 ConfigMap feature-gate
 Role prometheus
 RoleBinding prometheus
@@ -107,7 +113,7 @@ func TestEverythingIsEverything(t *testing.T) {
 		if has(8) {
 			o.ExternalDNS.SecretName, o.ExternalDNS.Credentials = "", []byte("{}")
 		}
-		o.MonitoringDashboards = has(2)
+		o.MonitoringDashboards, o.Dashboard = has(2), has(1)
 		if has(9) {
 			o.Proxy = proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName}
 		}
@@ -204,6 +210,31 @@ func TestRulesAreComplete(t *testing.T) {
 			if (rule.Record == "") == (rule.Alert == "") || rule.Expr == "" {
 				t.Errorf("%s: %+v is no rule", name, rule)
 			}
+		}
+	}
+}
+
+// Readers read: no verb of theirs changes anything or uses a right of somebody else's, such as use of security context constraints, and none
+// shows them a Secret.
+func TestReadersOnlyRead(t *testing.T) {
+	reads := []string{"get", "list", "watch"}
+	rules := readerRules()
+	if len(rules) == 0 {
+		t.Fatal("readers have no rule")
+	}
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			if !slices.Contains(reads, verb) {
+				t.Errorf("readers may %s %v of %v", verb, rule.Resources, rule.APIGroups)
+			}
+		}
+		for _, resource := range rule.Resources {
+			if slices.Contains(rule.APIGroups, "") && (resource == "*" || strings.HasPrefix(resource, "secrets") || strings.HasSuffix(resource, "/exec") || strings.HasSuffix(resource, "/proxy")) {
+				t.Errorf("readers see %s", resource)
+			}
+		}
+		if slices.Contains(rule.APIGroups, "*") {
+			t.Errorf("readers see every group: %v", rule.Resources)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion/wire"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
@@ -62,17 +63,20 @@ func (o *Options) operatorDeployment() client.Object {
 	if len(o.TrustBundle) > 0 {
 		o.trust(&pod)
 	}
+	if len(o.ReleaseSignatureKeys) > 0 {
+		mountReleaseKeys(&pod)
+	}
 	proxyenv.Stamp(&pod, o.Proxy)
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.Namespace, Name: operatorName,
-			Annotations: map[string]string{"hypershift.openshift.io/install-cli-version": version.Version},
+			Annotations: o.given(o.OperatorImage(), map[string]string{"hypershift.openshift.io/install-cli-version": version.Version}),
 		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": operatorName}},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: restartOn(o.TrustBundle)}, Spec: pod},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: restartOn(o.TrustBundle, o.ReleaseSignatureKeys)}, Spec: pod},
 		},
 	}
 }
@@ -131,13 +135,24 @@ func (o *Options) trust(pod *corev1.PodSpec) {
 	*mounts = append(*mounts, corev1.VolumeMount{Name: proxyenv.TrustBundleName, MountPath: proxyenv.TrustBundleDir, ReadOnly: true})
 }
 
+// releaseKeysDir is where the operator has the keys that sign releases.
+const releaseKeysDir = "/etc/release-signature-keys"
+
+func mountReleaseKeys(pod *corev1.PodSpec) {
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: ReleaseKeysName, VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: ReleaseKeysName}},
+	}})
+	mounts := &pod.Containers[0].VolumeMounts
+	*mounts = append(*mounts, corev1.VolumeMount{Name: ReleaseKeysName, MountPath: releaseKeysDir, ReadOnly: true})
+}
+
 func (o *Options) operatorContainer() corev1.Container {
 	// Seldom, so that a busy node does not get the operator killed; ready soon, because people wait for it.
 	liveness := healthProbe("/healthz", 60, 5)
 	liveness.InitialDelaySeconds = 60
 	return corev1.Container{
 		Name:            operatorName,
-		Image:           o.OperatorImage(),
+		Image:           o.pinned(o.OperatorImage()),
 		ImagePullPolicy: corev1.PullPolicy(o.ImagePullPolicy),
 		Command:         []string{"/usr/bin/hypershift-operator"},
 		Args:            o.operatorArgs(),
@@ -172,8 +187,14 @@ func (o *Options) operatorArgs() []string {
 	for _, cidr := range o.EgressBlockCIDRs {
 		args = append(args, "--hcp-egress-block-cidrs="+cidr)
 	}
+	if o.MaxConcurrentUpgrades > 0 {
+		args = append(args, fmt.Sprintf("--max-concurrent-upgrades=%d", o.MaxConcurrentUpgrades))
+	}
 	if o.AllowPrivateRegistries {
 		args = append(args, "--allow-private-registries")
+	}
+	if len(o.ReleaseSignatureKeys) > 0 {
+		args = append(args, "--release-signature-keys="+releaseKeysDir+"/"+ReleaseKeysKey)
 	}
 	if o.RegistryOverrides != "" {
 		args = append(args, "--registry-overrides="+o.RegistryOverrides)
@@ -205,7 +226,7 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 		}
 	}
 	if o.TechPreview {
-		env = append(env, corev1.EnvVar{Name: "HYPERSHIFT_FEATURESET", Value: "TechPreviewNoUpgrade"})
+		env = append(env, corev1.EnvVar{Name: contract.FeatureSet, Value: "TechPreviewNoUpgrade"})
 	}
 	if o.KeyVaultClientID != "" {
 		env = append(env, corev1.EnvVar{Name: "ARO_HCP_KEY_VAULT_USER_CLIENT_ID", Value: o.KeyVaultClientID})

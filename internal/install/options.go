@@ -17,6 +17,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/release/signature"
 )
 
 // FieldManager owns what install applies.
@@ -29,6 +30,8 @@ type Options struct {
 	ImagePullPolicy string
 	// ImageRefs are the images of an ImageStream by tag; known ones replace images of the payload.
 	ImageRefs map[string]string
+	// Pinned has images by digest, by the name that they were given; the others are written as they were given.
+	Pinned map[string]string
 	// RegistryOverrides is source=mirror,source=mirror.
 	RegistryOverrides string
 	// PullSecret is a dockerconfigjson; empty makes no Secret.
@@ -57,12 +60,17 @@ type Options struct {
 	AdminRBAC        bool
 	ExtraEnv         map[string]string
 	EgressBlockCIDRs []string
+	// MaxConcurrentUpgrades is how many control planes are upgraded at a time; 0 is no bound.
+	MaxConcurrentUpgrades int
 	// AllowPrivateRegistries lets the images that HostedClusters name be read from private networks.
 	AllowPrivateRegistries bool
 	// NoAdmission: the management cluster cannot enforce ValidatingAdmissionPolicies.
 	NoAdmission bool
 	// ReleaseRegistries are the registries, or repositories of them, that releases may lie in; all may when it is empty.
 	ReleaseRegistries []string
+	// ReleaseSignatureKeys are public keys in PEM, of which one must have signed a release that HostedClusters and NodePools name; empty
+	// takes unsigned releases.
+	ReleaseSignatureKeys []byte
 
 	PrivatePlatform    string
 	PlatformMonitoring string
@@ -72,6 +80,8 @@ type Options struct {
 	TechPreview        bool
 	// SLOAlerts adds the alerts of the service-level objectives.
 	SLOAlerts bool
+	// Dashboard adds the pages for people who sign in.
+	Dashboard bool
 	// MonitoringDashboards has the operator make a dashboard for each hosted cluster.
 	MonitoringDashboards bool
 
@@ -152,6 +162,11 @@ func (o *Options) validateFiles() []error {
 	if len(o.TrustBundle) > 0 && !x509.NewCertPool().AppendCertsFromPEM(o.TrustBundle) {
 		errs = append(errs, field.Errorf(FieldTrustBundle, "the file of %s holds no certificate in PEM form", FieldTrustBundle))
 	}
+	if len(o.ReleaseSignatureKeys) > 0 {
+		if _, err := signature.ParseKeys(o.ReleaseSignatureKeys); err != nil {
+			errs = append(errs, field.Errorf(FieldReleaseSignatureKeys, "the file of %s cannot be used: %w", FieldReleaseSignatureKeys, err))
+		}
+	}
 	return errs
 }
 
@@ -166,6 +181,9 @@ func (o *Options) validateLists() []error {
 		if prefix, err := netip.ParsePrefix(cidr); err != nil || !prefix.Addr().Is4() || prefix.Bits() == 0 {
 			errs = append(errs, FieldEgressBlockCIDRs.Wrong("%q is not a CIDR of IPv4 like 10.0.0.0/8; all of it cannot be blocked", cidr))
 		}
+	}
+	if o.MaxConcurrentUpgrades < 0 {
+		errs = append(errs, FieldMaxConcurrentUpgrades.Wrong("%d is no number of upgrades; 0 is no bound", o.MaxConcurrentUpgrades))
 	}
 	for _, entry := range strings.FieldsFunc(o.RegistryOverrides, func(r rune) bool { return r == ',' }) {
 		if source, mirror, ok := strings.Cut(entry, "="); !ok || source == "" || mirror == "" {

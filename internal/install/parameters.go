@@ -38,7 +38,7 @@ func reference(name string) string { return "${" + name + "}" }
 // Parameterized returns the options with references in the place of what the parameters decide. It takes normalized options: no
 // reference is a valid value.
 func (o *Options) Parameterized() (*Options, []Parameter) {
-	image, tag := splitImage(o.OperatorImage())
+	image, tag := splitImage(o.pinned(o.OperatorImage()))
 	parameters := []Parameter{
 		{ParameterImage, "Repository of the operator's image.", image},
 		{ParameterTag, "Tag of the operator's image; of one by digest what follows the colon.", tag},
@@ -48,6 +48,7 @@ func (o *Options) Parameterized() (*Options, []Parameter) {
 		{ParameterKeyVaultClientID, "Identity that reads the key vault of a managed service.", o.KeyVaultClientID},
 	}
 	out := *o
+	out.Pinned = nil
 	out.ImageRefs = maps.Clone(o.ImageRefs)
 	delete(out.ImageRefs, operatorTag)
 	out.Image = reference(ParameterImage) + ":" + reference(ParameterTag)
@@ -61,7 +62,7 @@ func (o *Options) Parameterized() (*Options, []Parameter) {
 	parameters = append(parameters,
 		Parameter{ParameterDNSSecret, "Secret with the credentials of ExternalDNS under the key \"credentials\".", e.mountedSecret()},
 		Parameter{ParameterDNSDomain, "DNS zone that ExternalDNS writes to.", e.DomainFilter},
-		Parameter{ParameterDNSImage, "Image of ExternalDNS.", e.Image},
+		Parameter{ParameterDNSImage, "Image of ExternalDNS.", o.pinned(e.Image)},
 		Parameter{ParameterDNSOwner, "Owner mark of the records; it must stay the same.", e.TXTOwnerID},
 		Parameter{ParameterDNSInterval, "Interval between updates of ExternalDNS.", e.interval()},
 	)

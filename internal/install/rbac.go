@@ -42,7 +42,7 @@ func operatorRules() []rbacv1.PolicyRule {
 		rule("", write, "configmaps", "secrets", "services", "namespaces"),
 		rule("", apply, "serviceaccounts"),
 		rule("", append([]string{"delete", "deletecollection"}, read...), "pods"),
-		rule("", []string{"list", "deletecollection"}, "persistentvolumeclaims"),
+		rule("", []string{"get", "list", "delete", "deletecollection"}, "persistentvolumeclaims"),
 		rule("", read, "endpoints"),
 		rule("", []string{"list"}, "nodes"),
 		rule("", tell, "events"),

@@ -71,7 +71,7 @@ func (o *Options) routerDeployment() client.Object {
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: routerName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: routerName, Annotations: o.given(o.OperatorImage(), nil)},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": routerName}},
@@ -83,7 +83,7 @@ func (o *Options) routerDeployment() client.Object {
 func (o *Options) routerContainer() corev1.Container {
 	return corev1.Container{
 		Name:            routerName,
-		Image:           o.OperatorImage(),
+		Image:           o.pinned(o.OperatorImage()),
 		ImagePullPolicy: corev1.PullPolicy(o.ImagePullPolicy),
 		Command:         []string{"/usr/bin/hypershift-operator"},
 		Args: []string{

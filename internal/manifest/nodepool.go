@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 )
 
 // Pools returns the NodePools.
@@ -62,6 +63,15 @@ func (n NodePool) Object() *hyperv1.NodePool {
 	}
 	if np.Spec.Management.UpgradeType == "" {
 		np.Spec.Management.UpgradeType = hyperv1.UpgradeTypeReplace
+	}
+	if n.Image.Plan {
+		np.Annotations = map[string]string{hyperv1.AzureImagePlanAnnotation: "true"}
+	}
+	if len(n.Tags) > 0 {
+		if np.Annotations == nil {
+			np.Annotations = map[string]string{}
+		}
+		np.Annotations[hyperv1.AzureTagsAnnotation] = azure.FormatTags(n.Tags)
 	}
 	if n.PausedUntil != "" {
 		np.Spec.PausedUntil = &n.PausedUntil

@@ -131,6 +131,7 @@ type NodePool struct {
 	DiagnosticsType     string
 	DiagnosticsURI      string
 	Image               Image
+	Tags                map[string]string // of the machines in Azure, with their disks and interfaces
 }
 
 // Image says what the machines boot from: an id, a marketplace image, or (neither) what the release payload names.
@@ -138,4 +139,6 @@ type Image struct {
 	ID                             string
 	Generation                     string
 	Publisher, Offer, SKU, Version string
+	// Plan: the marketplace image has a purchase plan.
+	Plan bool
 }

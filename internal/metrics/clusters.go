@@ -12,9 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -24,9 +26,6 @@ const (
 	silenceAlertsLabel       = "hypershift.openshift.io/silence-cluster-alerts"
 	sizeOverrideAnnotation   = "hypershift.openshift.io/cluster-size-override"
 	managedAzureResourceType = "hcpOpenShiftClusters"
-	// etcdRecovery is the condition of the job that repairs a member of etcd; with this reason somebody has to look.
-	etcdRecovery       = "EtcdRecoveryActive"
-	etcdRecoveryFailed = "EtcdRecoveryJobFailed"
 )
 
 var (
@@ -53,7 +52,8 @@ var (
 	proxyCAExpiry  = clusterGauge(Telemetry, "hypershift_cluster_proxy_ca_expiry_timestamp",
 		"Unix time in seconds at which the first certificate of the proxy's CA bundle expires; absent without a readable bundle.")
 	identityProviders = clusterGauge(Telemetry, "hypershift_cluster_identity_providers", "Number of identity providers of a type.", "identity_provider")
-	etcdManual        = clusterGauge(Telemetry, "hypershift_etcd_manual_intervention_required", "1 when the repair of etcd failed and somebody has to look, else 0; nothing repairs etcd by itself yet, so it is 0 unless somebody else reports EtcdRecoveryActive.")
+	etcdManual        = clusterGauge(Telemetry, "hypershift_etcd_manual_intervention_required", "1 when the repair of etcd failed and somebody has to look, else 0: reason EtcdRecoveryJobFailed of condition EtcdRecoveryActive.")
+	lastBackup        = clusterGauge(Telemetry, "hypershift_cluster_etcd_backup_last_success_timestamp_seconds", "Unix time in seconds at which the newest successful HCPEtcdBackup of the hosted cluster ended; absent without one.")
 	sizeOverride      = clusterGauge(SRE, "hypershift_cluster_size_override_instances", "1 when annotation "+sizeOverrideAnnotation+" sets the size of the hosted cluster, else 0.")
 
 	encryptionState = clusterGauge(SRE, "hypershift_encryption_migration_state", "1 for the state of the last change of the key that encrypts Secrets.", "state")
@@ -74,8 +74,10 @@ var (
 type cluster struct {
 	*hyperv1.HostedCluster
 	pools []*hyperv1.NodePool
-	now   time.Time
-	to    chan<- prometheus.Metric
+	// backups: the management cluster has HCPEtcdBackup.
+	backups bool
+	now     time.Time
+	to      chan<- prometheus.Metric
 }
 
 func (c *cluster) send(g gauge, value float64, more ...string) {
@@ -99,6 +101,7 @@ func (c *cluster) collect(ctx context.Context, reader client.Reader) {
 	if encryption := c.Status.SecretEncryption; encryption != nil && len(encryption.History) > 0 {
 		c.send(encryptionState, 1, encryption.History[0].State)
 	}
+	c.backup(ctx, reader)
 	c.azure()
 	c.send(clusterPools, float64(len(c.pools)), c.platform())
 	c.countVCPUs()
@@ -135,11 +138,11 @@ func (c *cluster) deletion() {
 func (c *cluster) flags() {
 	_, silenced := c.Labels[silenceAlertsLabel]
 	_, sized := c.Annotations[sizeOverrideAnnotation]
-	recovery := kube.Find(c.Status.Conditions, etcdRecovery)
+	recovery := kube.Find(c.Status.Conditions, hyperv1.EtcdRecoveryActive)
 	c.send(limitedSupport, boolean(c.Labels[limitedSupportLabel] == "true"))
 	c.send(silenceAlerts, boolean(silenced))
 	c.send(sizeOverride, boolean(sized))
-	c.send(etcdManual, boolean(recovery != nil && recovery.Reason == etcdRecoveryFailed))
+	c.send(etcdManual, boolean(recovery != nil && recovery.Reason == hyperv1.EtcdRecoveryJobFailedReason))
 }
 
 func (c *cluster) proxy(ctx context.Context, reader client.Reader) {
@@ -179,6 +182,28 @@ func firstExpiry(bundle []byte) (time.Time, error) {
 		return first, fmt.Errorf("the bundle has no certificate in PEM form")
 	}
 	return first, nil
+}
+
+// backup tells when etcd was saved last. What cannot be read is left out.
+func (c *cluster) backup(ctx context.Context, reader client.Reader) {
+	if !c.backups {
+		return
+	}
+	list := &hyperv1.HCPEtcdBackupList{}
+	inside := client.InNamespace(contract.ControlPlaneNamespace(c.Namespace, c.Name))
+	if err := reader.List(ctx, list, inside, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	var last time.Time
+	for i := range list.Items {
+		done := kube.Find(list.Items[i].Status.Conditions, hyperv1.BackupCompleted)
+		if done != nil && done.Status == metav1.ConditionTrue && done.LastTransitionTime.After(last) {
+			last = done.LastTransitionTime.Time
+		}
+	}
+	if !last.IsZero() {
+		c.send(lastBackup, float64(last.Unix()))
+	}
 }
 
 type providerCount struct {

@@ -23,6 +23,8 @@ var operatorInfo = newGauge(Telemetry, "hypershift_operator_info", "Always 1; th
 type Options struct {
 	// Version and Image of this operator.
 	Version, Image string
+	// Backups: the management cluster has HCPEtcdBackup.
+	Backups bool
 }
 
 // SetupWithManager registers all metrics with the manager's endpoint.
@@ -90,7 +92,7 @@ func (c *collector) collectClusters(ctx context.Context, list *hyperv1.HostedClu
 		for _, condition := range hc.Status.Conditions {
 			failed.add(string(hc.Spec.Platform.Type), condition.Type, string(condition.Status))
 		}
-		one := cluster{HostedCluster: hc, pools: pools[key], now: c.now(), to: to}
+		one := cluster{HostedCluster: hc, pools: pools[key], backups: c.options.Backups, now: c.now(), to: to}
 		one.collect(ctx, c.reader)
 	}
 	number.send(hostedClusters, to)

@@ -65,6 +65,7 @@ var (
 		hyperv1.ValidAzureKMSConfig:              whenTrueOrUnknown,
 		hyperv1.IngressDNSReady:                  whenTrueOrUnknown,
 		hyperv1.EtcdDataEncryptionUpToDate:       whenTrue,
+		hyperv1.ControlPlaneIsolated:             whenTrue,
 	}
 	poolConditions = map[string]health{
 		hyperv1.NodePoolUpdateManagementEnabled:         whenTrue,
@@ -118,4 +119,16 @@ func (f failures) add(platform, condition, status string) {
 	if h, known := f.conditions[condition]; known && h.failed(status) {
 		f.platform(platform)[h.name(condition)]++
 	}
+}
+
+// ClusterFails tells whether a condition of a HostedCluster with this status tells of a failure, as it is counted.
+func ClusterFails(condition, status string) bool {
+	h, known := clusterConditions[condition]
+	return known && h.failed(status)
+}
+
+// PoolFails is the same of a NodePool.
+func PoolFails(condition, status string) bool {
+	h, known := poolConditions[condition]
+	return known && h.failed(status)
 }

@@ -118,6 +118,16 @@ func pools() []client.Object {
 	return []client.Object{first, scaled, odd, going}
 }
 
+// backups of one hosted cluster: the newest one failed.
+func backups() []client.Object {
+	made := func(name string, ended int, status metav1.ConditionStatus, reason string) client.Object {
+		return &hyperv1.HCPEtcdBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-upgrading", Name: name}, Status: hyperv1.HCPEtcdBackupStatus{
+			Conditions: []metav1.Condition{{Type: hyperv1.BackupCompleted, Status: status, Reason: reason, LastTransitionTime: ago(ended)}}}}
+	}
+	return []client.Object{made("c", 100, metav1.ConditionFalse, hyperv1.BackupFailedReason), made("b", 3600, metav1.ConditionTrue, hyperv1.BackupSucceededReason),
+		made("a", 7200, metav1.ConditionTrue, hyperv1.BackupSucceededReason)}
+}
+
 // fleet is everything the operator tells about the objects.
 type fleet struct {
 	*follower
@@ -160,13 +170,13 @@ func newFleet(t *testing.T, objects ...client.Object) fleet {
 	f.poolChanged(pending, ready)
 	f.poolChanged(ready, ready)
 
-	return fleet{f, &collector{reader: reader, now: func() time.Time { return now }, options: Options{Version: "v1", Image: "quay.io/operator:v1"}}}
+	return fleet{f, &collector{reader: reader, now: func() time.Time { return now }, options: Options{Version: "v1", Image: "quay.io/operator:v1", Backups: true}}}
 }
 
 // TestGolden compares every series of a small fleet.
 func TestGolden(t *testing.T) {
-	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "proxy-ca"}, Data: map[string]string{"ca-bundle.crt": certificates(t)}}
-	all := newFleet(t, append(pools(), installing(), upgraded(), deleted(), bundle)...)
+	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "proxy-ca"}, Data: map[string]string{"ca-bundle.crt": certificates(t, now.AddDate(2, 0, 0), now.AddDate(1, 0, 0))}}
+	all := newFleet(t, append(append(pools(), backups()...), installing(), upgraded(), deleted(), bundle)...)
 	got := scrape(t, all)
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -209,15 +219,15 @@ func without(one, other string) []string {
 	return slices.DeleteFunc(strings.Split(one, "\n"), func(line string) bool { return slices.Contains(known, line) })
 }
 
-// certificates is a bundle whose second certificate expires first.
-func certificates(t *testing.T) string {
+// certificates is a bundle with one certificate for each time at which one expires.
+func certificates(t *testing.T, ends ...time.Time) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var bundle bytes.Buffer
-	for _, expiry := range []time.Time{now.AddDate(2, 0, 0), now.AddDate(1, 0, 0)} {
+	for _, expiry := range ends {
 		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: expiry}
 		raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 		if err != nil {

@@ -24,8 +24,10 @@ import (
 )
 
 // Azure's provider looks sizes of virtual machines up before it does anything for a machine. What fails there, a sign-in above all, is in its
-// log and nowhere else: neither a condition nor an event tells it. So where a machine stays without a word, Azure is asked for its reasons
-// as the provider would ask: with the same identity, for the same virtual machine. Nothing is asked while all machines are accounted for.
+// log and nowhere else: neither a condition nor an event tells it. What becomes of machines that are there it looks at every ten minutes only.
+// So Azure is asked for its reasons as the provider would ask, with the same identity, for the same virtual machine: where a machine stays
+// without a word, where the node of one is gone, and where the control plane finds that identities are refused. Nothing is asked while all
+// machines are accounted for.
 
 const (
 	// patience is how long the provider has to say something about a machine.
@@ -41,13 +43,19 @@ const (
 	codeNoSuchResource = "ResourceNotFound"
 )
 
-// question is what Azure is asked: whether the identity that makes machines may look at one.
-type question struct {
+// identity is what makes machines, as Azure knows it.
+type identity struct {
 	platform   *hyperv1.AzurePlatformSpec
 	clientID   string
 	issuer     string
 	signingKey []byte
-	machine    string
+}
+
+// question is what Azure is asked: whether the identity that makes machines may look at one.
+type question struct {
+	identity
+	machine string
+	made    bool // the virtual machine was there
 }
 
 // answers are what Azure said last, by pool.
@@ -57,8 +65,9 @@ type answers struct {
 }
 
 type answer struct {
-	at  time.Time
-	err error
+	at    time.Time
+	about string
+	err   error
 }
 
 func (a *answers) get(pool types.NamespacedName) answer {
@@ -92,30 +101,71 @@ func silent(m capiv1.Machine) bool {
 	return infrastructure == nil || (infrastructure.Status != metav1.ConditionTrue && infrastructure.Reason == noWordReason)
 }
 
-// silentCause is why machines stay without a word, as Azure says it; nil where it refuses nothing, or nobody has to be asked.
-func (r *Reconciler) silentCause(ctx context.Context, p *pass) (*problem, error) {
-	pool := client.ObjectKeyFromObject(p.np)
-	var first *capiv1.Machine
+// lost tells since when the node of a machine that was made is not well while its provider has nothing to say.
+func lost(m capiv1.Machine) (since time.Time, is bool) {
+	healthy := meta.FindStatusCondition(m.Status.Conditions, machineNodeHealthy)
+	if m.DeletionTimestamp != nil || !m.Status.NodeRef.IsDefined() || healthy == nil || healthy.Status == metav1.ConditionTrue ||
+		!meta.IsStatusConditionTrue(m.Status.Conditions, machineInfrastructure) {
+		return time.Time{}, false
+	}
+	return healthy.LastTransitionTime.Time, true
+}
+
+// unaccounted is a machine of which Azure is asked, and since when it is to be.
+type unaccounted struct {
+	machine *capiv1.Machine
+	since   time.Time
+	made    bool
+}
+
+// toAskAbout is the oldest machine without a word, else the oldest one whose node is lost, else the oldest one while identities are refused.
+func (p *pass) toAskAbout() *unaccounted {
+	var found [3]*unaccounted
+	refused := meta.FindStatusCondition(p.hc.Status.Conditions, string(hyperv1.PlatformCredentialsFound))
 	for i := range p.machines {
-		if silent(p.machines[i]) && (first == nil || p.machines[i].CreationTimestamp.Before(&first.CreationTimestamp)) {
-			first = &p.machines[i]
+		m := &p.machines[i]
+		since, gone := lost(*m)
+		at, one := len(found), &unaccounted{m, since, true}
+		switch {
+		case silent(*m):
+			at, one = 0, &unaccounted{m, m.CreationTimestamp.Time, false}
+		case gone:
+			at = 1
+		case m.DeletionTimestamp == nil && refused != nil && refused.Status == metav1.ConditionFalse && refused.Reason == hyperv1.InvalidAzureCredentialsReason:
+			at, one.since = 2, refused.LastTransitionTime.Time
+		}
+		if at < len(found) && (found[at] == nil || m.CreationTimestamp.Before(&found[at].machine.CreationTimestamp)) {
+			found[at] = one
 		}
 	}
+	for _, one := range found {
+		if one != nil {
+			return one
+		}
+	}
+	return nil
+}
+
+// azuresCause is why machines stay without a word, or are lost, as Azure says it; nil where it refuses nothing, or nobody has to be asked. It
+// is of all such machines, or of the one that it names.
+func (r *Reconciler) azuresCause(ctx context.Context, p *pass) (*problem, error) {
+	pool, first := client.ObjectKeyFromObject(p.np), p.toAskAbout()
 	if first == nil {
 		r.answers.forget(pool)
 		return nil, nil
 	}
-	if age := r.now().Sub(first.CreationTimestamp.Time); age < patience {
+	if age := r.now().Sub(first.since); age < patience {
 		p.again(patience - age)
 		return nil, nil
 	}
-	asked, err := r.questionAbout(ctx, p, first.Spec.InfrastructureRef.Name)
-	if err != nil || asked == nil {
+	asker, err := r.identityOf(ctx, p)
+	if err != nil || asker == nil {
 		return nil, err
 	}
+	machine := first.machine.Spec.InfrastructureRef.Name
 	said := r.answers.get(pool)
-	if r.now().Sub(said.at) >= askPeriod {
-		said = answer{r.now(), r.askInTime(ctx, *asked)}
+	if r.now().Sub(said.at) >= askPeriod || said.about != machine {
+		said = answer{r.now(), machine, r.askInTime(ctx, question{*asker, machine, first.made})}
 		r.answers.put(pool, said)
 	}
 	p.again(askPeriod)
@@ -124,12 +174,23 @@ func (r *Reconciler) silentCause(ctx context.Context, p *pass) (*problem, error)
 		return nil, nil
 	case azure.CodeOf(said.err) == "":
 		// Azure itself said nothing; that this operator does not reach it may be its own matter.
-		ctrl.LoggerFrom(ctx).Info("cannot ask Azure why a machine is not made", "machine", first.Name, "error", said.err.Error())
+		ctrl.LoggerFrom(ctx).Info("cannot ask Azure about a machine", "machine", first.machine.Name, "error", said.err.Error())
 		return nil, nil
 	case azure.IsSignIn(said.err):
 		return &problem{"", hyperv1.InvalidAzureCredentialsReason, fmt.Sprintf("identity nodePoolManagement cannot sign in: %v", said.err)}, nil
+	case azure.CodeOf(said.err) == codeNoSuchResource:
+		return &problem{first.machine.Name, hyperv1.AzureErrorReason, fmt.Sprintf("its virtual machine is gone, and nobody here deleted it: %v", said.err)}, nil
 	}
 	return &problem{"", hyperv1.AzureErrorReason, fmt.Sprintf("Azure refuses identity nodePoolManagement: %v", said.err)}, nil
+}
+
+// isOf tells whether what Azure said is why the machine is not as it should be.
+func (found *problem) isOf(m capiv1.Machine) bool {
+	if found == nil || found.machine != "" && found.machine != m.Name {
+		return false
+	}
+	_, gone := lost(m)
+	return gone || silent(m)
 }
 
 func (r *Reconciler) askInTime(ctx context.Context, q question) error {
@@ -138,8 +199,8 @@ func (r *Reconciler) askInTime(ctx context.Context, q question) error {
 	return r.ask(ctx, q)
 }
 
-// questionAbout is nil where the machines' identity is none of the hosted cluster's issuer.
-func (r *Reconciler) questionAbout(ctx context.Context, p *pass, machine string) (*question, error) {
+// identityOf is nil where the machines' identity is none of the hosted cluster's issuer.
+func (r *Reconciler) identityOf(ctx context.Context, p *pass) (*identity, error) {
 	platform, key := p.hc.Spec.Platform.Azure, p.hc.Spec.ServiceAccountSigningKey
 	if platform == nil || platform.AzureAuthenticationConfig.WorkloadIdentities == nil || key == nil {
 		return nil, nil
@@ -152,36 +213,40 @@ func (r *Reconciler) questionAbout(ctx context.Context, p *pass, machine string)
 	if err != nil {
 		return nil, fmt.Errorf("read the service account signing key %q: %w", key.Name, err)
 	}
-	return &question{
+	return &identity{
 		platform: platform, clientID: string(platform.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID),
-		issuer: p.hc.Spec.IssuerURL, signingKey: secret.Data[hyperv1.ServiceAccountSigningKey], machine: machine,
+		issuer: p.hc.Spec.IssuerURL, signingKey: secret.Data[hyperv1.ServiceAccountSigningKey],
 	}, nil
 }
 
-// askAzure looks at the virtual machine, which need not be there; the first thing that this takes is to sign in.
+// askAzure looks at the virtual machine, which need not be there if it is to be made; the first thing that this takes is to sign in.
 func askAzure(ctx context.Context, q question) error { return q.ask(ctx, nil) }
 
-// ask goes through the client, or through the proxy of the environment when there is none.
-func (q question) ask(ctx context.Context, through *http.Client) error {
+// session signs in as the identity, through the client, or through the proxy of the environment when there is none.
+func (i identity) session(through *http.Client) (*azure.Session, error) {
 	var options []azure.Option
 	if through != nil {
 		options = append(options, azure.WithHTTPClient(through))
 	}
-	base, err := azure.NewSession(azure.Credentials{SubscriptionID: q.platform.SubscriptionID, TenantID: q.platform.TenantID}, q.platform.Cloud, options...)
+	base, err := azure.NewSession(azure.Credentials{SubscriptionID: i.platform.SubscriptionID, TenantID: i.platform.TenantID}, i.platform.Cloud, options...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	account := component.MachineProvider
-	session, err := base.As(q.clientID, func(context.Context) (string, error) {
-		return pki.ServiceAccountToken(q.signingKey, jwt.Claims{
-			Issuer: q.issuer, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
+	return base.As(i.clientID, func(context.Context) (string, error) {
+		return pki.ServiceAccountToken(i.signingKey, jwt.Claims{
+			Issuer: i.issuer, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
 			Audience: jwt.Audience{component.CloudAudience}}, time.Now(), askTokenLife)
 	})
+}
+
+func (q question) ask(ctx context.Context, through *http.Client) error {
+	session, err := q.session(through)
 	if err != nil {
 		return err
 	}
 	_, err = session.Get(ctx, session.ResourceID(q.platform.ResourceGroupName, typeVirtualMachine, q.machine), apiVirtualMachine)
-	if azure.CodeOf(err) == codeNoSuchResource {
+	if !q.made && azure.CodeOf(err) == codeNoSuchResource {
 		return nil
 	}
 	return err

@@ -29,19 +29,21 @@ const (
 	resolveTimeout = 5 * time.Second
 )
 
-// set writes a condition; its time moves only when the status changes.
+// set writes a condition; its time moves only when the status is another one than before the pass, whatever steps said of it meanwhile.
 func (p *pass) set(conditionType string, status corev1.ConditionStatus, reason, message string) {
 	updated := hyperv1.NodePoolCondition{
 		Type: conditionType, Status: status, Reason: reason, Message: kube.Shorten(message, kube.MessageLimit),
 		LastTransitionTime: metav1.Now().Rfc3339Copy(), ObservedGeneration: p.np.Generation,
 	}
+	for _, former := range p.began {
+		if former.Type == conditionType && former.Status == status {
+			updated.LastTransitionTime = former.LastTransitionTime
+		}
+	}
 	p.told = updated
 	for i, known := range p.np.Status.Conditions {
 		if known.Type != conditionType {
 			continue
-		}
-		if known.Status == status {
-			updated.LastTransitionTime = known.LastTransitionTime
 		}
 		p.np.Status.Conditions[i] = updated
 		return
@@ -73,21 +75,6 @@ func (p *pass) status(conditionType string) corev1.ConditionStatus {
 	return p.condition(conditionType).Status
 }
 
-func (r *Reconciler) autoscaling(_ context.Context, p *pass) error {
-	scaling := p.np.Spec.AutoScaling
-	switch {
-	case scaling == nil:
-		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
-	case scaling.Min == 0 && p.np.Spec.Platform.Type != hyperv1.AzurePlatform && p.np.Spec.Platform.Type != hyperv1.AWSPlatform:
-		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason,
-			"scaling from zero is not supported on platform "+string(p.np.Spec.Platform.Type)+"; set autoScaling.min to at least 1")
-	default:
-		p.set(hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionTrue, hyperv1.AsExpectedReason,
-			fmt.Sprintf("Maximum nodes: %d, Minimum nodes: %d", scaling.Max, scaling.Min))
-	}
-	return nil
-}
-
 func (r *Reconciler) updateManagement(_ context.Context, p *pass) error {
 	if err := validateManagement(p.np.Spec.Management); err != nil {
 		p.set(hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
@@ -100,10 +87,10 @@ func (r *Reconciler) updateManagement(_ context.Context, p *pass) error {
 func validateManagement(management hyperv1.NodePoolManagement) error {
 	switch management.UpgradeType {
 	case hyperv1.UpgradeTypeInPlace:
-		return fmt.Errorf("upgradeType InPlace needs a machine-config-operator in the release payload, which is not supported; use Replace")
+		return nil
 	case hyperv1.UpgradeTypeReplace:
 	default:
-		return fmt.Errorf("upgradeType %q is unknown; use Replace", management.UpgradeType)
+		return fmt.Errorf("upgradeType %q is unknown; use Replace or InPlace", management.UpgradeType)
 	}
 	replace := management.Replace
 	switch {
@@ -231,6 +218,9 @@ func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) error {
 
 func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolReachedIgnitionEndpoint
+	if updatedInPlace(p.np) && p.status(condition) == corev1.ConditionTrue {
+		return nil // no machine of the pool has to come for a configuration again
+	}
 	token, reason, err := r.readToken(ctx, p)
 	switch {
 	case err != nil:
@@ -268,6 +258,10 @@ func (r *Reconciler) platformConfig(_ context.Context, p *pass) error {
 			p.np.Name, strings.Join(problems, ", "), validation.DNS1123LabelMaxLength))
 		return p.stop()
 	}
+	if _, err := tagsOf(p.np, p.hc); err != nil {
+		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
+		return p.stop()
+	}
 	p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionTrue, hyperv1.AsExpectedReason, "The node pool's platform configuration is valid"+inert(p))
 	return nil
 }
@@ -276,8 +270,8 @@ func (r *Reconciler) platformConfig(_ context.Context, p *pass) error {
 func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) error {
 	paused, _, err := pause.Read(p.np.Spec.PausedUntil, r.now())
 	paused = paused && err == nil
-	if p.deployment != nil && paused != (p.deployment.Annotations[contract.PausedAnnotation] == "true") {
-		if err := r.setPaused(ctx, clusterapi.New(clusterapi.MachineDeployment, p.namespace, p.np.Name), paused); err != nil {
+	if p.maker != nil && paused != (p.maker.Annotations[contract.PausedAnnotation] == "true") {
+		if err := r.setPaused(ctx, clusterapi.New(makerKind(p.np), p.namespace, p.np.Name), paused); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
@@ -51,7 +53,7 @@ type Options struct {
 //  2. when deleted: machines first, then secrets, then the finalizer
 //  3. evaluate the conditions in their order; one may end the pass, except for those that tell how machines and nodes are
 //  4. write token and user-data secrets
-//  5. write machine template, MachineDeployment and MachineHealthCheck
+//  5. write machine template, MachineDeployment (of pools that are updated in place MachineSet) and MachineHealthCheck
 //  6. advance version and "current" annotations when the rollout is complete
 //  7. one patch of annotations and one of the status, each only when something changed
 type Reconciler struct {
@@ -67,6 +69,9 @@ type Reconciler struct {
 	// ask asks Azure as the identity that makes machines; answers remembers what it said.
 	ask     func(context.Context, question) error
 	answers answers
+	// readSizes reads the sizes of virtual machines of the identity's location; sizes remembers them.
+	readSizes func(context.Context, identity) (map[string]azure.MachineSize, error)
+	sizes     sizes
 	// paces hold back what Nodes make a status say.
 	paces kube.Paces
 }
@@ -84,11 +89,22 @@ type pass struct {
 	ignitionCA []byte
 	config     *config
 	template   string
-	deployment *capiv1.MachineDeployment
-	machines   []capiv1.Machine
-	// refused: the API server does not take the MachineDeployment, and condition Ready says so.
+	// floor is the least number of machines that the autoscaler may leave, known from step "capacity" on.
+	floor int32
+	// machine is what a machine of the pool has; nil where that is not known, or nobody needs it.
+	machine *azure.MachineSize
+	// maker is what makes the machines, nil while there is none.
+	maker    *maker
+	machines []capiv1.Machine
+	// reports are what machines say that are no nodes yet, by the name of the virtual machine.
+	reports map[string]ignition.Report
+	// cause is what Azure says of machines that are not accounted for, nil where it was not asked or refuses nothing.
+	cause *problem
+	// refused: the API server does not take the maker, and condition Ready says so.
 	refused bool
 	requeue time.Duration
+	// began are the conditions that the pass found.
+	began []hyperv1.NodePoolCondition
 	// told is the condition that was set last.
 	told hyperv1.NodePoolCondition
 }
@@ -130,6 +146,7 @@ var plan = steps.Chain("nodepool", []steps.Step[*pass]{
 	{ID: "paused deployment", Run: does((*Reconciler).pausedDeployment)},
 	{ID: "secrets", Run: does((*Reconciler).secrets)},
 	{ID: "machine template", Run: does((*Reconciler).machineTemplate)},
+	{ID: "capacity", Run: does((*Reconciler).capacity)},
 	{ID: "machine deployment", Run: does((*Reconciler).machineDeployment)},
 	{ID: "machine health check", Run: does((*Reconciler).machineHealthCheck)},
 	{ID: "rollout", Run: does((*Reconciler).rollout)},
@@ -145,7 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	before := np.DeepCopy()
-	p := &pass{reconciler: r, np: np, namespace: contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
+	p := &pass{reconciler: r, np: np, began: before.Status.Conditions, namespace: contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName)}
 	if !np.DeletionTimestamp.IsZero() {
 		return r.delete(ctx, p)
 	}
@@ -285,7 +302,7 @@ func newReconciler(c client.Client, live client.Reader, options Options) *Reconc
 		releases = release.NewProvider()
 	}
 	return &Reconciler{client: steps.Recording(c), live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost,
-		techPreview: options.TechPreview, ask: askAzure}
+		techPreview: options.TechPreview, ask: askAzure, readSizes: readSizes}
 }
 
 // apply writes an object when its desired state changed.

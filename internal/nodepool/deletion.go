@@ -34,8 +34,8 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 	if err := r.deleteMakers(ctx, p); err != nil {
 		return ctrl.Result{}, err
 	}
-	// The MachineDeployment goes last: while it is there it may still make a machine.
-	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, clusterapi.MachineDeployment} {
+	// Their maker goes last: while it is there it may still make a machine.
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, makerKind(p.np)} {
 		left, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return ctrl.Result{}, err
@@ -56,12 +56,17 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
+	if updatedInPlace(p.np) {
+		if err := r.writeUpdates(ctx, p, nil); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
 }
 
 // deleteMakers deletes what makes machines. It reads past the cache: an object that it does not show yet would be left behind.
 func (r *Reconciler) deleteMakers(ctx context.Context, p *pass) error {
-	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, clusterapi.MachineDeployment, clusterapi.AzureMachineTemplate} {
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, makerKind(p.np), clusterapi.AzureMachineTemplate} {
 		items, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return err

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -133,6 +134,22 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 	}
 	w := &world{}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&hyperv1.NodePool{}).
+		WithInterceptorFuncs(w.noting()).Build()
+	w.Reconciler = &Reconciler{
+		client: schemed{c, pristine}, live: c, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
+		newToken: func() string { return "3d2b8a0e-0000-4000-8000-000000000001" },
+		resolve:  func(context.Context, string) error { return nil },
+		ask:      func(context.Context, question) error { return nil },
+		readSizes: func(context.Context, identity) (map[string]azure.MachineSize, error) {
+			return map[string]azure.MachineSize{"standard_d4s_v3": {Name: "Standard_D4s_v3", VCPUs: 4, MemoryMiB: 16384, Arch: "amd64"}}, nil
+		},
+	}
+	return w
+}
+
+// noting has the world remember what is written.
+func (w *world) noting() interceptor.Funcs {
 	note := func(verb string, obj any) {
 		name := ""
 		if named, ok := obj.(client.Object); ok {
@@ -140,36 +157,28 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}
 		w.writes = append(w.writes, strings.TrimSpace(verb+" "+name))
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&hyperv1.NodePool{}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-				note("create", obj)
-				return c.Create(ctx, obj, opts...)
-			},
-			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-				note("patch", obj)
-				return c.Patch(ctx, obj, patch, opts...)
-			},
-			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-				note("delete", obj)
-				return c.Delete(ctx, obj, opts...)
-			},
-			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				note("apply", obj)
-				return c.Apply(ctx, obj, opts...)
-			},
-			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-				note("patch "+sub, obj)
-				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
-			},
-		}).Build()
-	w.Reconciler = &Reconciler{
-		client: schemed{c, pristine}, live: c, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
-		newToken: func() string { return "3d2b8a0e-0000-4000-8000-000000000001" },
-		resolve:  func(context.Context, string) error { return nil },
-		ask:      func(context.Context, question) error { return nil },
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			note("create", obj)
+			return c.Create(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			note("patch", obj)
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			note("delete", obj)
+			return c.Delete(ctx, obj, opts...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			note("apply", obj)
+			return c.Apply(ctx, obj, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			note("patch "+sub, obj)
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
 	}
-	return w
 }
 
 func surroundings(t *testing.T) []client.Object {

@@ -34,14 +34,14 @@ func TestFloodOfNodesIsToldSlowly(t *testing.T) {
 	}
 	// What the user does is told at once all the same.
 	np := w.pool(t)
-	np.Spec.Management.UpgradeType = hyperv1.UpgradeTypeInPlace
+	np.Spec.Management.UpgradeType = "Sideways"
 	if err := w.client.Update(t.Context(), np); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	w.shows(t, hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "InPlace")
+	w.shows(t, hyperv1.NodePoolUpdateManagementEnabled, corev1.ConditionFalse, hyperv1.ValidationFailedReason, "Sideways")
 }
 
 // TestVersionsOfNodesAreBounded: each Node tells a version of its own, and a long one.
@@ -52,7 +52,7 @@ func TestVersionsOfNodesAreBounded(t *testing.T) {
 		m.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: fmt.Sprint(i) + strings.Repeat("v", 100_000)}
 		machines = append(machines, m)
 	}
-	versions := nodesInfo(machines).NodeVersions
+	versions := nodesInfo(nodePool(), machines).NodeVersions
 	if len(versions) == 0 || len(versions) > maxVersions || len(versions[0].KubeletVersion) > maxVersion {
 		t.Errorf("%d versions", len(versions))
 	}

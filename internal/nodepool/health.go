@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,28 +22,23 @@ func (r *Reconciler) health(ctx context.Context, p *pass) error {
 	if p.np.Spec.Platform.Type == hyperv1.NonePlatform {
 		return nil
 	}
+	reportsErr := r.readReports(ctx, p)
 	machinesErr := r.machinesReady(ctx, p)
-	p.aggregate(hyperv1.NodePoolAllNodesHealthy, "healthy", healthProblem)
-	return errors.Join(machinesErr, r.ready(ctx, p))
+	p.aggregate(hyperv1.NodePoolAllNodesHealthy, "healthy", func(m capiv1.Machine) *problem { return p.withReport(m, healthProblem(m)) })
+	return errors.Join(reportsErr, machinesErr, r.ready(ctx, p))
 }
 
-// ready copies the health of the MachineDeployment, or says why it may not repair itself.
+// ready copies the health of the MachineDeployment, or says why it may not repair itself, or cannot.
 func (r *Reconciler) ready(ctx context.Context, p *pass) error {
 	if p.refused {
 		return nil
 	}
-	if p.deployment == nil {
+	if p.maker == nil {
 		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason,
-			"there is no MachineDeployment yet; the other conditions tell how far the node pool is")
+			"there is no "+makerKind(p.np).Kind+" yet; the other conditions tell how far the node pool is")
 		return nil
 	}
-	status, reason, message := corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, "the MachineDeployment does not tell its state yet"
-	if available := meta.FindStatusCondition(p.deployment.Status.Conditions, "Available"); available != nil {
-		status, reason, message = corev1.ConditionStatus(available.Status), available.Reason, available.Message
-		if available.Status == metav1.ConditionTrue {
-			reason = hyperv1.AsExpectedReason
-		}
-	}
+	status, reason, message := p.availability()
 	blocked, err := r.remediationBlocked(ctx, p)
 	if err != nil {
 		return err
@@ -50,8 +46,31 @@ func (r *Reconciler) ready(ctx context.Context, p *pass) error {
 	if blocked != nil {
 		status, reason, message = corev1.ConditionFalse, blocked.Reason, blocked.Message
 	}
+	if p.cause != nil && p.cause.machine == "" {
+		status, reason = corev1.ConditionFalse, p.cause.reason
+		message = "machines can be neither made nor repaired nor deleted: " + p.cause.message
+	}
 	p.set(hyperv1.NodePoolReady, status, reason, message)
 	return nil
+}
+
+// availability is that of the machines: what a MachineDeployment says of them, and of a MachineSet, which says nothing, its count.
+func (p *pass) availability() (status corev1.ConditionStatus, reason, message string) {
+	if updatedInPlace(p.np) {
+		available, wanted := int(ptr.Deref(p.maker.Status.AvailableReplicas, 0)), p.wanted()
+		if available < wanted {
+			return corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, fmt.Sprintf("%d of %d machines are available", available, wanted)
+		}
+		return corev1.ConditionTrue, hyperv1.AsExpectedReason, ""
+	}
+	available := meta.FindStatusCondition(p.maker.Status.Conditions, "Available")
+	switch {
+	case available == nil:
+		return corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, "the MachineDeployment does not tell its state yet"
+	case available.Status == metav1.ConditionTrue:
+		return corev1.ConditionTrue, hyperv1.AsExpectedReason, available.Message
+	}
+	return corev1.ConditionStatus(available.Status), available.Reason, available.Message
 }
 
 // remediationBlocked is why the pool may not repair itself; nil when it may, or shall not.

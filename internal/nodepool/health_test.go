@@ -193,6 +193,98 @@ func TestSilentMachinesAskAzure(t *testing.T) {
 	w.shows(t, hyperv1.NodePoolAllMachinesReady, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
 }
 
+// seen is a world with two machines that were made, of which Azure answers as it is told to.
+func seen(t *testing.T, answers *answering) (*world, *time.Time) {
+	t.Helper()
+	w, asked := withIdentity(t)
+	if _, err := w.pass(t); err != nil {
+		t.Fatal(err)
+	}
+	w.finish(t, 2)
+	for _, name := range []string{"demo-0", "demo-1"} {
+		machine := w.object(t, clusterapi.Machine, name)
+		if err := unstructured.SetNestedField(machine.Object, name, "status", "nodeRef", "name"); err != nil {
+			t.Fatal(err)
+		}
+		w.writeStatus(t, machine)
+		w.says(t, name, conditionOf("Ready", "True", ""), conditionOf("InfrastructureReady", "True", ""), conditionOf("NodeHealthy", "True", ""))
+	}
+	answers.asked = asked
+	w.ask = func(ctx context.Context, q question) error { return q.ask(ctx, &http.Client{Transport: *answers}) }
+	clock := now
+	w.now = func() time.Time { return clock }
+	return w, &clock
+}
+
+// TestLostMachinesAskAzure: the provider looks at machines that are there every ten minutes. Where their nodes are lost before that, Azure says
+// what became of them: of one machine, or of all of them.
+func TestLostMachinesAskAzure(t *testing.T) {
+	answers := &answering{}
+	w, clock := seen(t, answers)
+	lostNode := []any{conditionOf("Ready", "False", "NotReady"), conditionOf("InfrastructureReady", "True", ""), conditionOf("NodeHealthy", "Unknown", "NodeConnectionDown")}
+	for _, tc := range []struct {
+		moment, code   string
+		calls          int
+		reason, poolIs string
+	}{
+		{"Azure has the machine", "", 1, "NotReady", ""},
+		{"the machine is gone", codeNoSuchResource, 2, hyperv1.AzureErrorReason, ""},
+		{"the group is gone", "ResourceGroupNotFound", 3, hyperv1.AzureErrorReason, hyperv1.AzureErrorReason},
+	} {
+		w.says(t, "demo-0", lostNode...)
+		answers.machine = tc.code
+		*clock = clock.Add(askPeriod)
+		result, err := w.pass(t)
+		if err != nil || result.RequeueAfter == 0 || *answers.asked != tc.calls {
+			t.Errorf("%s: %v, %v, asked %d times", tc.moment, result, err, *answers.asked)
+		}
+		w.shows(t, hyperv1.NodePoolAllMachinesReady, corev1.ConditionFalse, tc.reason, "Machine demo-0: ")
+		w.shows(t, hyperv1.NodePoolAllNodesHealthy, corev1.ConditionFalse, "NodeConnectionDown", "1 of 2 machines are not healthy")
+		if tc.code != "" {
+			w.shows(t, hyperv1.NodePoolAllMachinesReady, corev1.ConditionFalse, tc.reason, tc.code)
+		}
+		if tc.poolIs == "" {
+			w.shows(t, hyperv1.NodePoolReady, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+		} else {
+			w.shows(t, hyperv1.NodePoolReady, corev1.ConditionFalse, tc.poolIs, "neither made nor repaired nor deleted: Azure refuses identity nodePoolManagement")
+		}
+	}
+}
+
+// TestRefusedIdentityIsTold: machines run on without the identity that made them; that nobody can make, repair or delete one is told all the same,
+// where it is that identity which is refused.
+func TestRefusedIdentityIsTold(t *testing.T) {
+	answers := &answering{signIn: "AADSTS70021"}
+	w, clock := seen(t, answers)
+	refused := metav1.Condition{Type: string(hyperv1.PlatformCredentialsFound), Status: metav1.ConditionFalse, Reason: hyperv1.InvalidAzureCredentialsReason,
+		Message: "an identity cannot sign in", LastTransitionTime: metav1.Time{Time: now.Add(-time.Minute)}}
+	step := func(moment string, conditions []metav1.Condition, calls int) {
+		t.Helper()
+		*clock = clock.Add(askPeriod)
+		hc := &hyperv1.HostedCluster{}
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, hc); err != nil {
+			t.Fatal(err)
+		}
+		hc.Status.Conditions = conditions
+		if err := w.client.Update(t.Context(), hc); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.pass(t); err != nil || *answers.asked != calls {
+			t.Errorf("%s: %v, asked %d times", moment, err, *answers.asked)
+		}
+		w.shows(t, hyperv1.NodePoolAllMachinesReady, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	}
+	step("nobody is refused", nil, 0)
+	w.shows(t, hyperv1.NodePoolReady, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	step("the machines' identity is refused", []metav1.Condition{refused}, 1)
+	w.shows(t, hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.InvalidAzureCredentialsReason, "identity nodePoolManagement cannot sign in")
+	answers.signIn = ""
+	step("another identity is refused", []metav1.Condition{refused}, 2)
+	w.shows(t, hyperv1.NodePoolReady, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	step("nobody is refused any more", nil, 2)
+	w.shows(t, hyperv1.NodePoolReady, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+}
+
 // withIdentity is a world whose hosted cluster has an issuer and a machines' identity.
 func withIdentity(t *testing.T) (*world, *int) {
 	t.Helper()

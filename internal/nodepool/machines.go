@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,21 +22,19 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
-const (
-	minSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
-	maxSizeAnnotation = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
-)
-
 func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) error {
 	if p.template == "" {
 		return nil
 	}
-	desired, err := desiredDeployment(p)
+	if err := r.resize(ctx, p); err != nil {
+		return err
+	}
+	desired, err := desiredMaker(p)
 	if err != nil {
 		return err
 	}
 	write := kube.Apply
-	if p.deployment != nil && !inPlace(p, desired) {
+	if p.maker != nil && !untouched(p, desired) {
 		write = kube.ApplyAlways
 	}
 	err = write(ctx, r.client, FieldManager, desired)
@@ -50,16 +49,16 @@ func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// inPlace tells whether the fields that others like to change still are as this controller wrote them.
-func inPlace(p *pass, desired *unstructured.Unstructured) bool {
-	replicas, _, _ := unstructured.NestedInt64(desired.Object, "spec", "replicas")
-	live := p.deployment.Spec
-	return live.Replicas != nil && int64(*live.Replicas) == replicas &&
+// untouched tells whether the fields that others like to change still are as this controller wrote them.
+func untouched(p *pass, desired *unstructured.Unstructured) bool {
+	replicas, ours, _ := unstructured.NestedInt64(desired.Object, "spec", "replicas")
+	live := p.maker.Spec
+	return (!ours || live.Replicas != nil && int64(*live.Replicas) == replicas) &&
 		live.Template.Spec.InfrastructureRef.Name == p.template &&
 		userDataOf(live.Template.Spec) == userDataName(p.np, p.config.version)
 }
 
-func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
+func desiredMaker(p *pass) (*unstructured.Unstructured, error) {
 	np := p.np
 	selector := resourceLabel(p.hc.Spec.InfraID, p.hc.Name, np.Name)
 	metadata, err := machineMetadata(p, selector)
@@ -75,24 +74,27 @@ func desiredDeployment(p *pass) (*unstructured.Unstructured, error) {
 	if deletion := deletionTimeouts(np); len(deletion) > 0 {
 		template["deletion"] = deletion
 	}
-	deployment := clusterapi.New(clusterapi.MachineDeployment, p.namespace, np.Name)
-	deployment.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
+	made := clusterapi.New(makerKind(np), p.namespace, np.Name)
+	made.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
 	annotations := map[string]string{hyperv1.NodePoolAnnotation: reference(np), hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version}
-	if scaling := np.Spec.AutoScaling; scaling != nil {
-		annotations[minSizeAnnotation] = fmt.Sprint(max(scaling.Min, 1))
-		annotations[maxSizeAnnotation] = fmt.Sprint(scaling.Max)
-	}
-	deployment.SetAnnotations(annotations)
-	deployment.Object["spec"] = map[string]any{
+	maps.Copy(annotations, autoscalerAnnotations(p))
+	maps.Copy(annotations, inPlaceAnnotations(p))
+	made.SetAnnotations(annotations)
+	spec := map[string]any{
 		"clusterName": p.hc.Spec.InfraID,
-		"replicas":    int64(desiredReplicas(np, p.deployment)),
 		// Cluster API's MachineSets carry the cluster's label in their selector whatever stands here; were it missing, the two
 		// controllers would take turns writing it and removing it.
 		"selector": map[string]any{"matchLabels": map[string]any{selector: selector, contract.ClusterNameLabel: p.hc.Spec.InfraID}},
-		"rollout":  map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)},
 		"template": map[string]any{"metadata": metadata, "spec": template},
 	}
-	return deployment, nil
+	if !updatedInPlace(np) {
+		spec["rollout"] = map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)}
+	}
+	if p.ownsReplicas() {
+		spec["replicas"] = int64(desiredReplicas(np, p.maker, p.floor))
+	}
+	made.Object["spec"] = spec
+	return made, nil
 }
 
 // machineMetadata carries what nodes inherit: Cluster API copies changes onto living machines without replacing them.
@@ -101,9 +103,11 @@ func machineMetadata(p *pass, selector string) (map[string]any, error) {
 	for key, value := range p.np.Spec.NodeLabels {
 		labels[hyperv1.ManagedNodeLabelPrefix+"."+key] = value
 	}
-	annotations := map[string]any{
-		hyperv1.NodePoolAnnotation:               reference(p.np),
-		hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version,
+	annotations := map[string]any{hyperv1.NodePoolAnnotation: reference(p.np)}
+	if !updatedInPlace(p.np) {
+		labels[hyperv1.ManagedNodeLabelPrefix+"."+hyperv1.NodePoolGlobalPullSecretLabel] = "true"
+		// Of one that is changed in place who changes it tells the release.
+		annotations[hyperv1.NodePoolReleaseVersionAnnotation] = p.release.Version
 	}
 	if len(p.np.Spec.Taints) > 0 {
 		encoded, err := json.Marshal(p.np.Spec.Taints)
@@ -127,9 +131,9 @@ func deletionTimeouts(np *hyperv1.NodePool) map[string]any {
 	return out
 }
 
-// desiredReplicas is the user's number, or with autoscaling the present one within its bounds. Without either the pool stays as large
-// as it is: autoscaling was taken away.
-func desiredReplicas(np *hyperv1.NodePool, live *capiv1.MachineDeployment) int32 {
+// desiredReplicas is the user's number, or with autoscaling the present one within its bounds, of which floor is the lower. Without either
+// the pool stays as large as it is: autoscaling was taken away.
+func desiredReplicas(np *hyperv1.NodePool, live *maker, floor int32) int32 {
 	var current int32
 	if live != nil && live.Spec.Replicas != nil {
 		current = *live.Spec.Replicas
@@ -137,7 +141,7 @@ func desiredReplicas(np *hyperv1.NodePool, live *capiv1.MachineDeployment) int32
 	if np.Spec.AutoScaling == nil {
 		return ptr.Deref(np.Spec.Replicas, current)
 	}
-	return min(max(current, np.Spec.AutoScaling.Min, 1), np.Spec.AutoScaling.Max)
+	return min(max(current, floor), np.Spec.AutoScaling.Max)
 }
 
 func rolloutStrategy(replace *hyperv1.ReplaceUpgrade) map[string]any {
@@ -167,18 +171,18 @@ func intOrString(value intstr.IntOrString) any {
 
 // readMachines reads what Cluster API made of the pool; nodesInfo is told even when a condition stops the pass.
 func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
-	live := clusterapi.New(clusterapi.MachineDeployment, p.namespace, p.np.Name)
+	live := clusterapi.New(makerKind(p.np), p.namespace, p.np.Name)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		p.np.Status.Replicas = 0
 	case err != nil:
-		return fmt.Errorf("read the MachineDeployment: %w", err)
+		return fmt.Errorf("read %s %s: %w", live.GetKind(), live.GetName(), err)
 	default:
-		if p.deployment, err = decode[capiv1.MachineDeployment](live); err != nil {
+		if p.maker, err = decode[maker](live); err != nil {
 			return err
 		}
-		p.np.Status.Replicas = ptr.Deref(p.deployment.Status.AvailableReplicas, 0)
+		p.np.Status.Replicas = ptr.Deref(p.maker.Status.AvailableReplicas, 0)
 	}
 	items, err := poolObjects(ctx, r.client, p, clusterapi.Machine)
 	if err != nil {
@@ -194,6 +198,6 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 		}
 		p.machines = append(p.machines, *decoded)
 	}
-	p.np.Status.NodesInfo = nodesInfo(p.machines)
+	p.np.Status.NodesInfo = nodesInfo(p.np, p.machines)
 	return nil
 }

@@ -54,22 +54,26 @@ type problem struct{ machine, reason, message string }
 
 // machinesReady names what keeps each machine, with Azure's own words where its provider has none.
 func (r *Reconciler) machinesReady(ctx context.Context, p *pass) error {
-	cause, err := r.silentCause(ctx, p)
+	cause, err := r.azuresCause(ctx, p)
 	p.aggregate(hyperv1.NodePoolAllMachinesReady, "ready", func(m capiv1.Machine) *problem {
-		if cause != nil && silent(m) {
+		if cause.isOf(m) {
 			return &problem{m.Name, cause.reason, cause.message}
 		}
-		return readinessProblem(m)
+		return p.withReport(m, readinessProblem(m))
 	})
+	p.cause = cause
 	return err
 }
 
 // aggregate tells of all machines at once. Fewer of them than wanted are not all, however well they are.
 func (p *pass) aggregate(condition, adjective string, check func(capiv1.Machine) *problem) {
 	if len(p.machines) == 0 {
-		if p.np.Spec.AutoScaling == nil && ptr.Deref(p.np.Spec.Replicas, 0) == 0 {
+		switch scaled := p.np.Spec.AutoScaling != nil; {
+		case !scaled && ptr.Deref(p.np.Spec.Replicas, 0) == 0:
 			p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "NodePool set to no replicas")
-		} else {
+		case scaled && p.maker != nil && p.wanted() == 0:
+			p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "the autoscaler keeps no machines")
+		default:
 			p.set(condition, corev1.ConditionFalse, hyperv1.NotFoundReason, "No Machines are created")
 		}
 		return
@@ -95,10 +99,10 @@ func (p *pass) aggregate(condition, adjective string, check func(capiv1.Machine)
 
 // wanted is how many machines Cluster API is to keep.
 func (p *pass) wanted() int {
-	if p.deployment == nil {
+	if p.maker == nil {
 		return 0
 	}
-	return int(ptr.Deref(p.deployment.Spec.Replicas, 0))
+	return int(ptr.Deref(p.maker.Spec.Replicas, 0))
 }
 
 // readinessProblem prefers the infrastructure's word: there a missing role or quota shows. Where it has none, a failure that no retry mends
@@ -168,10 +172,16 @@ func join(problems []problem) (string, string) {
 }
 
 // releaseOf is the version that a machine was made with. Its annotation tells the pool's: Cluster API copies that onto former machines too.
-func releaseOf(m capiv1.Machine) string { return strings.TrimPrefix(m.Spec.Version, "v") }
+// A machine that was changed in place is of what it was changed to, which who did that writes there: to such machines nobody copies.
+func releaseOf(np *hyperv1.NodePool, m capiv1.Machine) string {
+	if told := m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation]; told != "" && updatedInPlace(np) {
+		return told
+	}
+	return strings.TrimPrefix(m.Spec.Version, "v")
+}
 
 // nodesInfo counts nodes by version, which the Nodes tell themselves.
-func nodesInfo(machines []capiv1.Machine) *hyperv1.NodesInfo {
+func nodesInfo(np *hyperv1.NodePool, machines []capiv1.Machine) *hyperv1.NodesInfo {
 	type key struct{ release, kubelet string }
 	ready, unready := map[key]int32{}, map[key]int32{}
 	keys := map[key]bool{}
@@ -179,7 +189,7 @@ func nodesInfo(machines []capiv1.Machine) *hyperv1.NodesInfo {
 		if m.Status.NodeInfo == nil {
 			continue
 		}
-		version := key{releaseOf(m), kube.Shorten(m.Status.NodeInfo.KubeletVersion, maxVersion)}
+		version := key{releaseOf(np, m), kube.Shorten(m.Status.NodeInfo.KubeletVersion, maxVersion)}
 		keys[version] = true
 		if meta.IsStatusConditionTrue(m.Status.Conditions, machineNodeReady) {
 			ready[version]++

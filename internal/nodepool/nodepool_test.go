@@ -22,6 +22,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
 func TestReconcileMakesMachines(t *testing.T) {
@@ -219,9 +221,9 @@ func TestConditionsThatStop(t *testing.T) {
 		condition, status, reason string
 		fails, machines           bool
 	}{
-		"in place": {condition: "UpdateManagementEnabled", status: "False", reason: "ValidationFailed",
+		"updated nobody knows how": {condition: "UpdateManagementEnabled", status: "False", reason: "ValidationFailed",
 			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
-				np.Spec.Management.UpgradeType = "InPlace"
+				np.Spec.Management.UpgradeType = "Sideways"
 			}},
 		"payload unreadable": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
 			change: func(w *world, _ *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
@@ -235,6 +237,11 @@ func TestConditionsThatStop(t *testing.T) {
 			change: func(w *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
 				w.releases = versioned("5.2.0")
 				hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: ""}
+			}},
+		"OpenShift's": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
+			change: func(w *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
+				hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: ""}
+				w.releases = served(t, releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys})
 			}},
 		"downgrade": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
 			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Status.Version = "4.22.0" }},
@@ -262,6 +269,10 @@ func TestConditionsThatStop(t *testing.T) {
 			}},
 		"no machine image": {condition: "ValidPlatformImage", status: "False", reason: "ValidationFailed", fails: true,
 			change: func(w *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) {
+				multi := payload()
+				multi.Architecture = release.ArchMulti
+				w.releases = fixedReleases{release: multi}
+				np.Spec.Arch = "arm64"
 				np.Spec.Platform.Azure.Image.AzureMarketplace.ImageGeneration = "Gen1"
 			}},
 		"Azure block missing": {condition: "ValidPlatformConfig", status: "False", reason: "ValidationFailed",
@@ -338,6 +349,16 @@ func podOf(t *testing.T, manifests string) string {
 		all.Write(decoded)
 	}
 	return all.String()
+}
+
+// served is what a registry has of a payload, which any image leads to.
+func served(t *testing.T, payload releasetest.Payload) fixedReleases {
+	t.Helper()
+	found, err := release.Reader{}.Lookup(t.Context(), releasetest.New(t).PushPayload(t, "release", payload), release.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixedReleases{release: found}
 }
 
 // versioned is a payload of another version.

@@ -2,6 +2,7 @@ package nodepool
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -153,8 +155,8 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{np: &hyperv1.NodePool{}, machines: test.machines}
 			p.np.Spec.Replicas = test.replicas
-			p.deployment = &capiv1.MachineDeployment{}
-			p.deployment.Spec.Replicas = test.replicas
+			p.maker = &maker{}
+			p.maker.Spec.Replicas = test.replicas
 			p.aggregate("AllMachinesReady", "ready", readinessProblem)
 			got := p.np.Status.Conditions[0]
 			if got.Status != test.status || got.Reason != test.reason || got.Message != test.message {
@@ -186,38 +188,41 @@ func TestNodesInfo(t *testing.T) {
 		m.Status.NodeInfo = &corev1.NodeSystemInfo{KubeletVersion: "v1.34.2"}
 		return m
 	}
-	if nodesInfo([]capiv1.Machine{testMachine("a")}) != nil {
+	if nodesInfo(nodePool(), []capiv1.Machine{testMachine("a")}) != nil {
 		t.Error("a machine without a node counts")
 	}
-	info := nodesInfo([]capiv1.Machine{with("4.21.0", ready), with("4.21.0"), with("4.20.0", ready)})
+	info := nodesInfo(nodePool(), []capiv1.Machine{with("4.21.0", ready), with("4.21.0"), with("4.20.0", ready)})
 	if len(info.NodeVersions) != 2 || info.NodeVersions[0].OCPVersion != "4.20.0" || *info.NodeVersions[1].ReadyNodeCount != 1 || *info.NodeVersions[1].UnreadyNodeCount != 1 {
 		t.Errorf("%+v", info.NodeVersions)
 	}
 }
 
 func TestDesiredReplicas(t *testing.T) {
-	live := func(n int32) *capiv1.MachineDeployment {
-		d := &capiv1.MachineDeployment{}
+	live := func(n int32) *maker {
+		d := &maker{}
 		d.Spec.Replicas = &n
 		return d
 	}
 	for _, test := range []struct {
 		replicas *int32
 		scaling  *hyperv1.NodePoolAutoScaling
-		live     *capiv1.MachineDeployment
+		floor    int32
+		live     *maker
 		want     int32
 	}{
-		{nil, nil, nil, 0},
-		{nil, nil, live(4), 4},
-		{ptr.To[int32](3), nil, live(7), 3},
-		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, nil, 2},
-		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, live(4), 4},
-		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, live(9), 5},
-		{nil, &hyperv1.NodePoolAutoScaling{Min: 0, Max: 5}, live(0), 1},
+		{nil, nil, 0, nil, 0},
+		{nil, nil, 0, live(4), 4},
+		{ptr.To[int32](3), nil, 0, live(7), 3},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, 2, nil, 2},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, 2, live(4), 4},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 2, Max: 5}, 2, live(9), 5},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 0, Max: 5}, 1, live(0), 1},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 0, Max: 5}, 0, live(0), 0},
+		{nil, &hyperv1.NodePoolAutoScaling{Min: 0, Max: 5}, 0, nil, 0},
 	} {
 		np := &hyperv1.NodePool{}
 		np.Spec.Replicas, np.Spec.AutoScaling = test.replicas, test.scaling
-		if got := desiredReplicas(np, test.live); got != test.want {
+		if got := desiredReplicas(np, test.live, test.floor); got != test.want {
 			t.Errorf("%+v: %d", test, got)
 		}
 	}
@@ -233,7 +238,7 @@ func TestMachineImage(t *testing.T) {
 		"id missing":            {hyperv1.AzureVMImage{Type: "ImageID"}, "4.21.0", ""},
 		"spelled out":           {hyperv1.AzureVMImage{Type: "AzureMarketplace", AzureMarketplace: &hyperv1.AzureMarketplaceSpec{Publisher: "p", Offer: "o", SKU: "s", Version: "1.2.3"}}, "4.19.0", "p"},
 		"from the payload":      {hyperv1.AzureVMImage{Type: "AzureMarketplace"}, "4.21.0", "azureopenshift"},
-		"generation missing":    {hyperv1.AzureVMImage{Type: "AzureMarketplace", AzureMarketplace: &hyperv1.AzureMarketplaceSpec{ImageGeneration: "Gen1"}}, "4.21.0", ""},
+		"generation missing":    {hyperv1.AzureVMImage{Type: "AzureMarketplace", AzureMarketplace: &hyperv1.AzureMarketplaceSpec{ImageGeneration: "Gen1"}}, "4.21.0", "kinvolk"},
 		"release without image": {hyperv1.AzureVMImage{Type: "AzureMarketplace"}, "4.19.0", ""},
 	}
 	for name, test := range tests {
@@ -242,6 +247,10 @@ func TestMachineImage(t *testing.T) {
 			np.Spec.Platform.Azure.Image = test.image
 			source := payload()
 			source.Version = test.version
+			if name == "release without image" {
+				source = openShift(payload())
+				source.Version, source.StreamMetadata = test.version, nil
+			}
 			got, err := machineImage(np, source)
 			if (err == nil) != (test.want != "") {
 				t.Fatalf("%v, %v", got, err)
@@ -254,12 +263,49 @@ func TestMachineImage(t *testing.T) {
 			}
 		})
 	}
-	broken := payload()
+	broken := openShift(payload())
 	broken.StreamMetadata = nil
-	np := nodePool()
-	if _, err := machineImage(np, broken); err == nil {
-		t.Error("a payload without stream metadata has an image")
+	if _, err := machineImage(nodePool(), broken); err == nil || !strings.Contains(err.Error(), "the payload is broken") {
+		t.Errorf("an OpenShift payload without stream metadata has an image: %v", err)
 	}
+	np := nodePool()
+	np.Spec.Arch = "arm64"
+	if _, err := machineImage(np, openShift(payload())); err == nil || !strings.Contains(err.Error(), "architecture arm64, generation Gen2") {
+		t.Errorf("an OpenShift payload has no image for arm64: %v", err)
+	}
+}
+
+func TestImageWithAPurchasePlan(t *testing.T) {
+	np := nodePool()
+	np.Spec.Platform.Azure.Image = hyperv1.AzureVMImage{Type: "AzureMarketplace", AzureMarketplace: &hyperv1.AzureMarketplaceSpec{
+		Publisher: "kinvolk", Offer: "flatcar-container-linux-free", SKU: "stable-gen2", Version: "latest"}}
+	for annotation, want := range map[string]any{"": nil, "false": nil, "true": true} {
+		np.Annotations = nil
+		if annotation != "" {
+			np.Annotations = map[string]string{hyperv1.AzureImagePlanAnnotation: annotation}
+		}
+		image, err := machineImage(np, payload())
+		if err != nil || image["marketplace"].(map[string]any)["thirdPartyImage"] != want {
+			t.Errorf("%q: %v, %v", annotation, image, err)
+		}
+	}
+	np.Annotations = map[string]string{hyperv1.AzureImagePlanAnnotation: "stable-gen2"}
+	if _, err := machineImage(np, payload()); err == nil || !strings.Contains(err.Error(), hyperv1.AzureImagePlanAnnotation) {
+		t.Errorf("nonsense: %v", err)
+	}
+	// The payload's image has none, whatever is said of another.
+	np.Annotations[hyperv1.AzureImagePlanAnnotation] = "true"
+	np.Spec.Platform.Azure.Image.AzureMarketplace = nil
+	if image, err := machineImage(np, payload()); err != nil || image["marketplace"].(map[string]any)["thirdPartyImage"] != nil {
+		t.Errorf("%v, %v", image, err)
+	}
+}
+
+// openShift is a payload that describes the operating system of its nodes itself.
+func openShift(payload *release.Release) *release.Release {
+	payload.Images = maps.Clone(payload.Images)
+	payload.Images["machine-config-operator"] = "quay.io/mco"
+	return payload
 }
 
 func TestNetworkConflict(t *testing.T) {
@@ -320,12 +366,29 @@ func TestNamesThatCannotBecomeNodes(t *testing.T) {
 	} {
 		np := nodePool()
 		np.Name = name
-		p := &pass{np: np}
+		p := &pass{np: np, hc: &hyperv1.HostedCluster{}}
 		err := (&Reconciler{}).platformConfig(t.Context(), p)
 		condition := p.condition(hyperv1.NodePoolValidPlatformConfig)
 		var stopped *steps.Stopped
 		if want != (err == nil) || !want && !errors.As(err, &stopped) || (condition.Status == "True") != want {
 			t.Errorf("%s: %v, %+v", name, err, condition)
 		}
+	}
+}
+
+// TestConditionKeepsItsTime: of a condition that one step of a pass sets and a later one takes back nothing has changed.
+func TestConditionKeepsItsTime(t *testing.T) {
+	const name = hyperv1.NodePoolAutoscalingEnabled
+	since := metav1.Unix(1000, 0)
+	np := nodePool()
+	np.Status.Conditions = []hyperv1.NodePoolCondition{{Type: name, Status: corev1.ConditionFalse, LastTransitionTime: since}}
+	p := &pass{np: np, began: np.DeepCopy().Status.Conditions}
+	p.set(name, corev1.ConditionTrue, "Any", "")
+	if got := p.condition(name).LastTransitionTime; got == since {
+		t.Error("a condition that changed keeps its time")
+	}
+	p.set(name, corev1.ConditionFalse, "Any", "")
+	if got := p.condition(name).LastTransitionTime; got != since {
+		t.Errorf("since %v, and nothing changed since %v", got, since)
 	}
 }

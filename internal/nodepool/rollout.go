@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,6 +11,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // clonedFromAnnotation names the template that an AzureMachine was made of.
@@ -22,8 +24,14 @@ func (p *pass) updating(condition string, differs bool, message string) {
 		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
 		return
 	}
-	if differs || p.status(condition) == corev1.ConditionTrue {
-		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, message)
+	known := p.condition(condition)
+	if differs || known.Status == corev1.ConditionTrue || known.Reason == hyperv1.InplaceUpgradeFailedReason {
+		failure, progress := p.inPlaceProgress(condition)
+		if failure != "" {
+			p.set(condition, corev1.ConditionFalse, hyperv1.InplaceUpgradeFailedReason, failure)
+			return
+		}
+		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, cmp.Or(progress, message))
 		return
 	}
 	p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
@@ -36,8 +44,12 @@ func (r *Reconciler) rollout(ctx context.Context, p *pass) error {
 		return p.stop()
 	}
 	done, err := r.rolledOut(ctx, p)
-	if err != nil || !done {
+	if err != nil {
 		return err
+	}
+	if !done {
+		// What former machines were made of stays: one that is lost before its turn is made anew of it.
+		return &steps.Waiting{For: "the machines of the target"}
 	}
 	p.np.Status.Version = p.release.Version
 	p.annotate(hyperv1.NodePoolCurrentConfigAnnotation, p.config.hash)
@@ -52,7 +64,7 @@ func (r *Reconciler) rollout(ctx context.Context, p *pass) error {
 // rolledOut compares with what was read at the start of the pass: a write of this pass makes the next one look again. The counts of a
 // MachineDeployment are older than its generation says for a moment, so the Machines themselves are asked as well.
 func (r *Reconciler) rolledOut(ctx context.Context, p *pass) (bool, error) {
-	live := p.deployment
+	live := p.maker
 	if live == nil || live.Spec.Replicas == nil || live.Generation != live.Status.ObservedGeneration {
 		return false, nil
 	}
@@ -61,7 +73,10 @@ func (r *Reconciler) rolledOut(ctx context.Context, p *pass) (bool, error) {
 		return false, nil
 	}
 	wanted, status := *live.Spec.Replicas, live.Status
-	if wanted != desiredReplicas(p.np, live) || ptr.Deref(status.Replicas, 0) != wanted ||
+	if updatedInPlace(p.np) {
+		return wanted == desiredReplicas(p.np, live, p.floor) && p.changedInPlace(wanted), nil
+	}
+	if wanted != desiredReplicas(p.np, live, p.floor) || ptr.Deref(status.Replicas, 0) != wanted ||
 		ptr.Deref(status.UpToDateReplicas, 0) != wanted || ptr.Deref(status.AvailableReplicas, 0) != wanted {
 		return false, nil
 	}
@@ -80,7 +95,7 @@ func (p *pass) machinesAreOfTarget(wanted int32) bool {
 		return false
 	}
 	for _, m := range p.machines {
-		if m.DeletionTimestamp != nil || releaseOf(m) != p.release.Version || userDataOf(m.Spec) != userDataName(p.np, p.config.version) {
+		if m.DeletionTimestamp != nil || releaseOf(p.np, m) != p.release.Version || userDataOf(m.Spec) != userDataName(p.np, p.config.version) {
 			return false
 		}
 	}

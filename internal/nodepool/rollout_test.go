@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
@@ -37,18 +40,21 @@ func onServer(t *testing.T) *world {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), hyperv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	live, err := client.New(server.Config(t), client.Options{Scheme: scheme})
+	direct, err := client.NewWithWatch(server.Config(t), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newWorld(t)
+	live := interceptor.NewClient(direct, w.noting())
 	w.real, w.Reconciler.client, w.Reconciler.live = true, live, live
 	hc, np := storedCluster(), nodePool()
-	w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	t.Cleanup(func() { w.clear(t, madeKinds...) })
+	w.createIfMissing(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: cpns, Annotations: map[string]string{hyperv1.HostedClusterAnnotation: hc.Namespace + "/" + hc.Name},
 	}})
 	np.Spec.Platform.Azure.SubnetID = hc.Spec.Platform.Azure.SubnetID
 	status := hc.Status
+	w.clear(t, madeKinds...) // a world of the same test may have been before
 	w.create(t, append(surroundings(t)[1:], hc, np)...)
 	hc.Status = status
 	if err := live.Status().Update(t.Context(), hc); err != nil {
@@ -93,6 +99,47 @@ func (w *world) create(t *testing.T, objects ...client.Object) {
 	for _, obj := range objects {
 		if err := w.client.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) createIfMissing(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, obj := range objects {
+		if err := w.client.Create(t.Context(), obj); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// madeKinds are of what tests make.
+var madeKinds = []schema.GroupVersionKind{
+	hyperv1.GroupVersion.WithKind("NodePool"), hyperv1.GroupVersion.WithKind("HostedCluster"),
+	clusterapi.MachineHealthCheck, clusterapi.MachineDeployment, clusterapi.MachineSet, clusterapi.Machine, clusterapi.AzureMachine, clusterapi.AzureMachineTemplate,
+	corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+}
+
+// clear deletes what a test has made of these kinds, for the next one: the namespaces are never finished without their controller.
+func (w *world) clear(t *testing.T, kinds ...schema.GroupVersionKind) {
+	t.Helper()
+	for _, kind := range kinds {
+		for _, namespace := range []string{"clusters", cpns} {
+			list := clusterapi.NewList(kind)
+			if err := w.client.List(context.Background(), list, client.InNamespace(namespace)); err != nil {
+				t.Fatal(err)
+			}
+			for i := range list.Items {
+				obj := &list.Items[i]
+				if len(obj.GetFinalizers()) > 0 {
+					obj.SetFinalizers(nil)
+					if err := w.client.Update(context.Background(), obj); client.IgnoreNotFound(err) != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.client.Delete(context.Background(), obj); client.IgnoreNotFound(err) != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 }

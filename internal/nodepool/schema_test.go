@@ -32,6 +32,9 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 			np.Spec.Platform.Azure.Diagnostics = &hyperv1.AzureDiagnostics{StorageAccountType: "Managed"}
 			hc.Annotations = map[string]string{hyperv1.MachineHealthCheckMaxUnhealthy: "40%", hyperv1.MachineHealthCheckTimeout: "90s"}
 		},
+		"in place": func(np *hyperv1.NodePool, _ *hyperv1.HostedCluster) {
+			np.Spec.Management = hyperv1.NodePoolManagement{UpgradeType: hyperv1.UpgradeTypeInPlace}
+		},
 		"surge by share, autoscaling": func(np *hyperv1.NodePool, _ *hyperv1.HostedCluster) {
 			np.Spec.Management.Replace.RollingUpdate = &hyperv1.RollingUpdate{MaxSurge: ptr.To(intstr.FromString("25%")), MaxUnavailable: ptr.To(intstr.FromInt32(0))}
 			np.Spec.Replicas, np.Spec.AutoScaling = nil, &hyperv1.NodePoolAutoScaling{Min: 0, Max: 3}
@@ -51,11 +54,11 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.template = template.GetName()
-			deployment, err := desiredDeployment(p)
+			made, err := desiredMaker(p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := kube.ApplyAlways(t.Context(), live, FieldManager, template, deployment, desiredHealthCheck(t.Context(), p)); err != nil {
+			if err := kube.ApplyAlways(t.Context(), live, FieldManager, template, made, desiredHealthCheck(t.Context(), p)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -31,11 +31,15 @@ func (r *Reconciler) secrets(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	userData, err := userDataSecret(p, string(token.Data[ignition.TokenKey]))
+	source := userDataOfPool(p, string(token.Data[ignition.TokenKey]))
+	userData, err := userDataSecret(p, source)
 	if err != nil {
 		return err
 	}
 	if err := r.apply(ctx, userData); err != nil {
+		return err
+	}
+	if err := r.offerUpdate(ctx, p, source); err != nil {
 		return err
 	}
 	return r.expireOldTokens(ctx, p)
@@ -111,11 +115,16 @@ func (r *Reconciler) newTokenSecret(p *pass, name, configuration, cloud string) 
 	}, nil
 }
 
-func userDataSecret(p *pass, token string) (*corev1.Secret, error) {
-	value, err := ignition.UserData{
+// userDataOfPool is where machines find the configuration of the target.
+func userDataOfPool(p *pass, token string) ignition.UserData {
+	return ignition.UserData{
 		Endpoint: p.hc.Status.IgnitionEndpoint, CA: p.ignitionCA, Token: token,
 		NodePool: reference(p.np), TargetConfigVersion: p.config.version, Proxy: p.config.proxy,
-	}.JSON()
+	}
+}
+
+func userDataSecret(p *pass, source ignition.UserData) (*corev1.Secret, error) {
+	value, err := source.JSON()
 	if err != nil {
 		return nil, err
 	}
@@ -188,15 +197,20 @@ func configurationHash(configuration *hyperv1.ClusterConfiguration) (string, err
 	return Hash(string(encoded)), nil
 }
 
-// sweep deletes what no machine can need any more: the rollout is complete.
+// sweep deletes what no machine can need any more: the rollout is complete. Azure's provider reads the user data of each machine in every
+// pass, also of one that was changed in place since it was made of it.
 func (r *Reconciler) sweep(ctx context.Context, p *pass) error {
+	needed := map[string]bool{userDataName(p.np, p.config.version): true}
+	for _, m := range p.machines {
+		needed[userDataOf(m.Spec)] = true
+	}
 	secrets, err := r.poolSecrets(ctx, p)
 	if err != nil {
 		return err
 	}
 	for i := range secrets {
 		secret := &secrets[i]
-		if secret.Annotations[hyperv1.IgnitionConfigAnnotation] == "true" || secret.Name == userDataName(p.np, p.config.version) {
+		if secret.Annotations[hyperv1.IgnitionConfigAnnotation] == "true" || needed[secret.Name] {
 			continue
 		}
 		if err := kube.DeleteIfExists(ctx, r.client, secret); err != nil {

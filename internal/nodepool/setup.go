@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,11 +44,16 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		Watches(&hyperv1.HostedCluster{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfCluster)).
 		Watches(&corev1.Secret{}, owned, annotated).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfNamespace), named(ignitionCASecret)).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.autoscaledPools), named(contract.ClusterAutoscaler)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.poolsOfConfigMap)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](500*time.Millisecond, 10*time.Second),
 		})
+	// Those of MachineDeployments have no target.
+	build = build.Watches(clusterapi.New(clusterapi.MachineSet, "", ""), owned, builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return obj.GetAnnotations()[hyperv1.NodePoolTargetConfigVersionAnnotation] != ""
+	})))
 	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineDeployment, clusterapi.Machine, clusterapi.MachineHealthCheck, clusterapi.AzureMachineTemplate} {
 		build = build.Watches(clusterapi.New(gvk, "", ""), owned, annotated)
 	}
@@ -77,6 +83,13 @@ func (r *Reconciler) poolsOfCluster(ctx context.Context, obj client.Object) []re
 func (r *Reconciler) poolsOfNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.pools(ctx, metav1.NamespaceAll, func(np *hyperv1.NodePool) bool {
 		return contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName) == obj.GetNamespace()
+	})
+}
+
+// autoscaledPools are those that the autoscaler of the namespace may size.
+func (r *Reconciler) autoscaledPools(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.pools(ctx, metav1.NamespaceAll, func(np *hyperv1.NodePool) bool {
+		return np.Spec.AutoScaling != nil && contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName) == obj.GetNamespace()
 	})
 }
 

@@ -37,7 +37,7 @@ func (r *Reconciler) tuningConfig(_ context.Context, p *pass) error {
 	case problem == "":
 		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
 		return nil
-	case p.deployment == nil:
+	case p.maker == nil:
 		p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, problem)
 		return p.stop()
 	}
@@ -50,7 +50,7 @@ func (r *Reconciler) tuningConfig(_ context.Context, p *pass) error {
 func (p *pass) refuseConfig() error {
 	const condition = hyperv1.NodePoolValidMachineConfig
 	message := "spec.config: " + strings.Join(p.config.unread, "; ")
-	if p.deployment != nil && (p.np.Annotations[hyperv1.NodePoolCurrentConfigAnnotation] == p.config.hash ||
+	if p.maker != nil && (p.np.Annotations[hyperv1.NodePoolCurrentConfigAnnotation] == p.config.hash ||
 		p.np.Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation] == p.config.version) {
 		p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, message+keptUp)
 		return nil

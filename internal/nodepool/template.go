@@ -1,16 +1,19 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -34,46 +37,61 @@ func machineImage(np *hyperv1.NodePool, payload *release.Release) (map[string]an
 		return map[string]any{"id": *image.ImageID}, nil
 	}
 	if given := image.AzureMarketplace; given != nil && given.Publisher != "" {
-		return marketplace(release.MarketplaceImage{Publisher: given.Publisher, Offer: given.Offer, SKU: given.SKU, Version: given.Version}), nil
+		plan, err := purchasePlan(np)
+		if err != nil {
+			return nil, err
+		}
+		return marketplace(release.MarketplaceImage{Publisher: given.Publisher, Offer: given.Offer, SKU: given.SKU, Version: given.Version}, plan), nil
 	}
 	found, err := defaultImage(np, payload)
 	if err != nil {
 		return nil, err
 	}
-	return marketplace(*found), nil
+	return marketplace(*found, false), nil
 }
 
-func marketplace(image release.MarketplaceImage) map[string]any {
-	return map[string]any{"marketplace": map[string]any{
-		"publisher": image.Publisher, "offer": image.Offer, "sku": image.SKU, "version": image.Version,
-	}}
+// marketplace is an image as the provider takes it, which names the plan to Azure for one that it calls of a third party.
+func marketplace(image release.MarketplaceImage, plan bool) map[string]any {
+	out := map[string]any{"publisher": image.Publisher, "offer": image.Offer, "sku": image.SKU, "version": image.Version}
+	if plan {
+		out["thirdPartyImage"] = true
+	}
+	return map[string]any{"marketplace": out}
+}
+
+// purchasePlan tells whether the image that the pool names has a plan, which the API has no field for.
+func purchasePlan(np *hyperv1.NodePool) (bool, error) {
+	text, given := np.Annotations[hyperv1.AzureImagePlanAnnotation]
+	if !given {
+		return false, nil
+	}
+	plan, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("annotation %s is %q; use true where the image has a purchase plan, or remove it", hyperv1.AzureImagePlanAnnotation, text)
+	}
+	return plan, nil
 }
 
 // defaultImage follows the payload; the choice is not written back, so an upgrade gets the next payload's.
 func defaultImage(np *hyperv1.NodePool, payload *release.Release) (*release.MarketplaceImage, error) {
 	const remedy = "set publisher, offer, sku and version in spec.platform.azure.image.azureMarketplace"
-	named, err := release.AtLeast(payload.Version, 4, 20)
-	if err != nil {
-		return nil, err
-	}
-	if !named {
-		return nil, fmt.Errorf("release %s names no machine image for Azure; %s", payload.Version, remedy)
-	}
-	if payload.Stream("") == nil {
-		return nil, fmt.Errorf("release %s carries no stream metadata; the payload is broken", payload.Version)
-	}
-	generation, arch := "Gen2", np.Spec.Arch
+	generation, arch := "Gen2", cmp.Or(np.Spec.Arch, "amd64")
 	if given := np.Spec.Platform.Azure.Image.AzureMarketplace; given != nil && given.ImageGeneration != "" {
 		generation = given.ImageGeneration
 	}
-	if arch == "" {
-		arch = "amd64"
+	if found := payload.MachineImage(arch, generation == "Gen1"); found != nil {
+		return found, nil
 	}
-	found := payload.Stream("").AzureMarketplace(arch, generation == "Gen1")
-	if found == nil {
-		return nil, fmt.Errorf("release %s has no marketplace image for architecture %s, generation %s; %s", payload.Version, arch, generation, remedy)
+	named, err := release.AtLeast(payload.Version, 4, 20)
+	switch {
+	case err != nil:
+		return nil, err
+	case !named:
+		return nil, fmt.Errorf("release %s names no machine image for Azure; %s", payload.Version, remedy)
+	case payload.Stream("") == nil:
+		return nil, fmt.Errorf("release %s carries no stream metadata; the payload is broken", payload.Version)
 	}
-	return found, nil
+	return nil, fmt.Errorf("release %s has no marketplace image for architecture %s, generation %s; %s", payload.Version, arch, generation, remedy)
 }
 
 // templateSpec is the machine of a pool.
@@ -143,11 +161,21 @@ func registryIdentity(hc *hyperv1.HostedCluster) string {
 	return azure.ContainerRegistry.Credentials.ManagedIdentity.ResourceID
 }
 
+// azureMachineTemplate is the template of the pool's target. Its name follows from everything but the tags: other tags are no reason for
+// other machines.
 func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstructured, error) {
-	spec := map[string]any{"template": map[string]any{"spec": templateSpec(p.np, p.hc, image)}}
+	machine := templateSpec(p.np, p.hc, image)
+	spec := map[string]any{"template": map[string]any{"spec": machine}}
 	encoded, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encode the machine template: %w", err)
+	}
+	tags, err := tagsOf(p.np, p.hc)
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) > 0 {
+		machine["additionalTags"] = tags
 	}
 	template := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, shorten(p.np.Name, hashBytes(encoded)))
 	template.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
@@ -156,7 +184,8 @@ func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstruct
 	return template, nil
 }
 
-// machineTemplate creates the template of the target; templates are never changed, a new content is a new name.
+// machineTemplate creates the template of the target; templates are never changed, a new content is a new name. Only the tags of one change
+// under its name: then another takes its place, and the machines that there are get the tags, too.
 func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 	if p.np.Spec.Platform.Type != hyperv1.AzurePlatform || p.np.Spec.Platform.Azure == nil {
 		return nil
@@ -173,16 +202,31 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 	}
 	live := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, template.GetName())
 	err = r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
-	if apierrors.IsNotFound(err) {
-		err = r.client.Create(ctx, template)
+	if err == nil && !sameTags(live, template) {
+		if err := client.IgnoreNotFound(r.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())})); err != nil {
+			return fmt.Errorf("delete AzureMachineTemplate %s, whose tags are others now: %w", live.GetName(), err)
+		}
+		err = r.createTemplate(ctx, p, template)
+	} else if apierrors.IsNotFound(err) {
+		if err = r.createTemplate(ctx, p, template); apierrors.IsAlreadyExists(err) {
+			err = nil
+		}
 	}
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if err != nil {
 		return fmt.Errorf("create AzureMachineTemplate %s: %w", template.GetName(), err)
 	}
 	p.template = template.GetName()
 	p.updating(hyperv1.NodePoolUpdatingPlatformMachineTemplate, p.np.Annotations[hyperv1.NodePoolPlatformMachineTemplateAnnotation] != p.template,
 		"platform machine template update in progress. Target template: "+p.template)
 	return nil
+}
+
+// createTemplate tags the pool's machines first: a template with the tags says that this is done.
+func (r *Reconciler) createTemplate(ctx context.Context, p *pass, template *unstructured.Unstructured) error {
+	if err := r.tagMachines(ctx, p); err != nil {
+		return err
+	}
+	return r.client.Create(ctx, template)
 }
 
 // sweepTemplates deletes the pool's other templates.

@@ -65,8 +65,12 @@ func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// validTarget refuses what no rollout may do: an unreadable or unsupported version, and a step back over a minor version.
+// validTarget refuses what no rollout may do: a payload whose kind cannot run, an unreadable or unsupported version, and a step back over
+// a minor version.
 func (p *pass) validTarget() error {
+	if err := p.release.Runnable(); err != nil {
+		return fmt.Errorf("release %s cannot be used: %w", p.release.Version, err)
+	}
 	_, skip := p.hc.Annotations[hyperv1.SkipReleaseImageValidation]
 	policy := release.Policy{AnyVersion: skip}
 	if current := p.np.Status.Version; current != "" {

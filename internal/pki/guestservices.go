@@ -11,6 +11,9 @@ const (
 	WebhookKubeconfig = "azure-workload-identity-webhook-kubeconfig"
 )
 
+// MetricsServing is the certificate of the guest's server of resource metrics.
+const MetricsServing = "metrics-server-serving-cert"
+
 // IngressServing is the default certificate of the guest's ingress.
 const IngressServing = "ingress-crt"
 
@@ -18,6 +21,8 @@ const IngressServing = "ingress-crt"
 func guestServiceLeaves(p Params) []Leaf {
 	leaves := []Leaf{
 		{Secret: WebhookServing, Signer: RootCA, CN: "127.0.0.1", Usages: both, Hosts: []string{"127.0.0.1"}},
+		{Secret: MetricsServing, Signer: RootCA, CN: contract.MetricsServer, Orgs: []string{"openshift"}, Usages: both,
+			Hosts: []string{contract.MetricsServer + ".kube-system.svc", contract.MetricsServer + ".kube-system.svc.cluster.local"}},
 		serviceAccountClient(WebhookClient, "openshift-authentication", contract.WorkloadIdentityWebhook),
 	}
 	if p.AppsDomain != "" {

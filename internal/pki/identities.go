@@ -2,6 +2,7 @@ package pki
 
 import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Identity is a service account of the guest as which a program of the control plane works there, with rights of its own: programs
@@ -13,6 +14,8 @@ type Identity struct {
 	Namespace, Name string
 
 	certificate string
+	// kind of payload that has the program; empty means every kind.
+	kind release.Kind
 }
 
 // User is how the hosted API server knows it.
@@ -28,15 +31,28 @@ var (
 		Kubeconfig: "azure-cloud-controller-manager-service-account-kubeconfig", certificate: "azure-cloud-controller-manager-client",
 		Namespace: "openshift-cloud-controller-manager", Name: contract.CloudControllerManager,
 	}
+	// DiskDriver is the account that the disk identity is federated with, too.
+	DiskDriver = Identity{
+		Kubeconfig: "azure-disk-csi-driver-controller-service-account-kubeconfig", certificate: "azure-disk-csi-driver-controller-client",
+		Namespace: contract.DriverNamespace, Name: "azure-disk-csi-driver-controller-sa",
+	}
+	DNSOperator = Identity{
+		Kubeconfig: "dns-operator-service-account-kubeconfig", certificate: "dns-operator-client",
+		Namespace: "openshift-dns-operator", Name: "dns-operator", kind: release.KindOpenShift,
+	}
+	IngressOperator = Identity{
+		Kubeconfig: "ingress-operator-service-account-kubeconfig", certificate: "ingress-operator-client",
+		Namespace: "openshift-ingress-operator", Name: "ingress-operator", kind: release.KindOpenShift,
+	}
 )
 
-var identities = []Identity{MachineApprover, CloudControllerManager}
+var identities = []Identity{MachineApprover, CloudControllerManager, DiskDriver, DNSOperator, IngressOperator}
 
 func identityLeaves() []Leaf {
 	var leaves []Leaf
 	for _, i := range identities {
 		leaves = append(leaves, Leaf{Secret: i.certificate, Signer: CSRSigner, CN: i.User(), Usages: client,
-			Orgs: []string{"system:serviceaccounts:" + i.Namespace, "system:serviceaccounts"}})
+			Orgs: []string{"system:serviceaccounts:" + i.Namespace, "system:serviceaccounts"}, Kind: i.kind})
 	}
 	return leaves
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Leaf is one certificate of a component.
@@ -30,6 +31,8 @@ type Leaf struct {
 	CertKey, KeyKey string
 	// Brief certificates are given away, to whoever reads a machine's configuration: they live a day and not a year.
 	Brief bool
+	// Kind is the kind of payload that has a use for it; empty means every kind.
+	Kind release.Kind
 }
 
 func (l Leaf) keys() (cert, key string) {

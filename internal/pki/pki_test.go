@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 var (
@@ -15,7 +17,7 @@ var (
 	params = Params{
 		Namespace: "clusters-demo", Name: "demo", ServiceCIDRs: []string{"172.31.0.0/16"}, AdvertiseAddress: "172.20.0.1",
 		APIHost: "198.18.16.3", KonnectivityHost: "konnectivity.example.com", IgnitionHost: "ignition.example.com",
-		AppsDomain: "apps.demo.example.com",
+		AppsDomain: "apps.demo.example.com", OAuthHost: "oauth.example.com", Payload: release.KindOpenShift,
 	}
 )
 

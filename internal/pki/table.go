@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Params are the facts the certificates' names depend on. An endpoint that is not known yet is empty: the certificates that
@@ -21,6 +22,10 @@ type Params struct {
 	APIHost, KonnectivityHost, IgnitionHost string
 	// AppsDomain is where the guest's applications are published.
 	AppsDomain string
+	// OAuthHost is where users log in.
+	OAuthHost string
+	// Payload is the kind of the release's payload.
+	Payload release.Kind
 	// ExtraAPIHosts are further names of the API server.
 	ExtraAPIHosts []string
 }
@@ -36,7 +41,7 @@ var (
 
 // Leaves is HyperShift's table of certificates, as far as a component of ours uses it.
 func Leaves(p Params) ([]Leaf, error) {
-	leaves := slices.Concat(clientLeaves(), identityLeaves(), internalLeaves(p), guestServiceLeaves(p))
+	leaves := slices.Concat(clientLeaves(), identityLeaves(), internalLeaves(p), guestServiceLeaves(p), openShiftLeaves(p))
 	if p.APIHost != "" {
 		hosts, err := apiServerHosts(p)
 		if err != nil {
@@ -52,7 +57,7 @@ func Leaves(p Params) ([]Leaf, error) {
 		leaves = append(leaves, Leaf{Secret: contract.IgnitionServer, Signer: IgnitionCA, CN: "ignition-server",
 			Orgs: []string{"openshift"}, Usages: both, Hosts: []string{p.IgnitionHost}})
 	}
-	return leaves, nil
+	return slices.DeleteFunc(leaves, func(l Leaf) bool { return l.Kind != "" && l.Kind != p.Payload }), nil
 }
 
 func clientLeaves() []Leaf {

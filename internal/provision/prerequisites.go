@@ -108,7 +108,7 @@ func preparePrerequisites(s *azure.Session, o PrerequisitesOptions) (*prerequisi
 		fresh := o
 		fresh.Infra.Identities = &identity.WorkloadIdentities{}
 		return newPrerequisites(s, fresh, of, key.AsIs()).nodes
-	})
+	}, infra.MachinesNamespace)
 	return p, stack.Validate(p.nodes)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -22,6 +21,7 @@ import (
 type RotateOptions struct {
 	Issuer        issuer.Options
 	TokenLifetime time.Duration // the longest life of a token that the old key has signed
+	KeyWait       time.Duration // how long Azure may take to accept tokens of the new key; 0 does not try one
 	NoWait        bool          // stop before the wait and say when to go on
 	Finish        bool          // only end a rotation that is under way
 	// UpdateCluster gives the hosted cluster its new private key and, unless nil, the old public key. Nil leaves that to the user,
@@ -29,13 +29,16 @@ type RotateOptions struct {
 	UpdateCluster func(ctx context.Context, private, oldPublic []byte) error
 	Updated       bool
 	Say           func(format string, args ...any)
-	Now           func() time.Time // nil is real time
+	// Now and Sleep are real time when nil.
+	Now   func() time.Time
+	Sleep func(context.Context, time.Duration) error
 }
 
 // Rotation says where a rotation stands.
 type Rotation struct {
-	Phase    string    `json:"phase"` // published, switched, retired
-	KeyID    string    `json:"keyID"` // of the key that signs
+	Phase    string    `json:"phase"`  // published, switched, retired
+	KeyID    string    `json:"keyID"`  // of the key that signs, or will
+	KeyIDs   []string  `json:"keyIDs"` // of those that are published
 	FinishAt time.Time `json:"finishAt,omitzero"`
 }
 
@@ -58,8 +61,8 @@ type rotation struct {
 	nextPrivate, nextPublic, oldPublic, at string
 }
 
-// RotateIssuer changes the signing key without a moment in which a token is refused: publish both keys, switch, wait until no token
-// of the old key is left, retire it.
+// RotateIssuer changes the signing key without a moment in which a token is refused: publish both keys, wait until Azure takes a token of
+// the new one, switch, wait until no token of the old key is left, retire it.
 func RotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) (*Rotation, error) {
 	r, err := newRotation(s, o)
 	if err != nil {
@@ -101,12 +104,18 @@ func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {
 	if o.TokenLifetime <= 0 {
 		return nil, FieldTokenLifetime.Wrong("must be positive: the longest life of a token of the hosted cluster")
 	}
+	if o.KeyWait < 0 {
+		return nil, FieldKeyWait.Wrong("cannot be negative; 0 does not try a token of the new key")
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	file := func(name string) string { return filepath.Join(o.Issuer.KeyDirectory, "serviceaccount-signer."+name) }
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	file := func(name string) string { return issuer.RotationFile(o.Issuer.KeyDirectory, name) }
 	r := &rotation{RotateOptions: o, s: s, issuer: o.Issuer.Resolve(s),
-		nextPrivate: file("next.private"), nextPublic: file("next.public"), oldPublic: file("old.public"), at: file("rotation")}
+		nextPrivate: file("next.private"), nextPublic: file(issuer.NextPublic), oldPublic: file(issuer.OldPublic), at: file("rotation")}
 	if o.Finish && !r.published() && !wholefile.Exists(r.nextPrivate) {
 		return nil, errors.New("there is no rotation to finish in " + o.Issuer.KeyDirectory)
 	}
@@ -130,6 +139,11 @@ func (r *rotation) run(ctx context.Context) (*Rotation, error) {
 	if err := r.repairPublic(); err != nil {
 		return nil, err
 	}
+	if !wholefile.Exists(r.at) {
+		if err := r.tryKey(ctx); err != nil {
+			return nil, err
+		}
+	}
 	since, given, err := r.switchCluster(ctx)
 	if err != nil || !given {
 		return r.report(RotationPublished, time.Time{}, err)
@@ -141,10 +155,8 @@ func (r *rotation) run(ctx context.Context) (*Rotation, error) {
 			return r.report(RotationSwitched, finishAt, nil)
 		}
 		r.Say("waiting until %s for the tokens of the old key to end; this may be interrupted and continued with %s", finishAt.Format(time.RFC3339), FieldFinish)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(left):
+		if err := r.Sleep(ctx, left); err != nil {
+			return nil, err
 		}
 	}
 	return r.report(RotationRetired, time.Time{}, r.retire(ctx))
@@ -154,12 +166,16 @@ func (r *rotation) report(phase string, finishAt time.Time, err error) (*Rotatio
 	if err != nil {
 		return nil, err
 	}
-	key, err := signing.ReadPrivate(r.issuer.PrivateKeyPath)
+	id, err := r.issuer.KeyID()
+	if err != nil || phase == RotationRetired {
+		return &Rotation{Phase: phase, KeyID: id, KeyIDs: []string{id}, FinishAt: finishAt}, err
+	}
+	key, err := signing.ReadPublic(r.oldPublic)
 	if err != nil {
 		return nil, err
 	}
-	id, err := signing.KeyID(&key.PublicKey)
-	return &Rotation{Phase: phase, KeyID: id, FinishAt: finishAt}, err
+	old, err := signing.KeyID(key)
+	return &Rotation{Phase: phase, KeyID: id, KeyIDs: []string{old, id}, FinishAt: finishAt}, err
 }
 
 // needsPresentKey adds where the key is looked for.

@@ -38,6 +38,9 @@ func PlanRotateIssuer(ctx context.Context, s *azure.Session, o RotateOptions) ([
 			stack.Step{Kind: "issuer document", Name: issuer.KeysPath + " with both keys", Action: "update"})
 	}
 	if !wholefile.Exists(r.at) {
+		if r.KeyWait > 0 {
+			steps = append(steps, stack.Step{Kind: "token of the new key", Name: "for up to " + r.KeyWait.String(), Action: "try"})
+		}
 		steps = append(steps, stack.Step{Kind: "signing key Secret", Name: "of hosted cluster " + o.Issuer.Name, Action: "update"})
 	}
 	return append(steps, stack.Step{Kind: "tokens of the old key", Name: "for " + o.TokenLifetime.String(), Action: "wait"},

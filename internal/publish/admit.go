@@ -19,7 +19,12 @@ const routerName = "router"
 // ExternalDNS publishes that address under their host names. An entry of another router stays, behind ours, because ExternalDNS takes
 // the first.
 func Admit(ctx context.Context, c client.Client, hcp *hyperv1.HostedControlPlane, now time.Time) error {
-	for _, r := range routesOf(hcp, PlanOf(hcp)) {
+	plan := PlanOf(hcp)
+	routes := routesOf(hcp, plan)
+	if r, ok := routeOf(hcp, plan, login); ok {
+		routes = append(routes, r)
+	}
+	for _, r := range routes {
 		if r.router == "" {
 			continue
 		}

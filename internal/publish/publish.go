@@ -26,11 +26,14 @@ const (
 	IgnitionProxyService     = "ignition-server-proxy"
 	RouterService            = "router"
 	PrivateRouterService     = "private-router"
+	OAuthService             = "oauth-openshift"
+	OAuthRoute               = "oauth"
 
 	APIServerPort         = 6443
 	KonnectivityPort      = 8091
 	KonnectivityLocalPort = 8090
 	IgnitionPort          = 9090
+	OAuthPort             = 6443
 	// RouterPort and IgnitionProxyPort are where the pods listen; their Services have 443.
 	RouterPort        = 8443
 	IgnitionProxyPort = 8443
@@ -62,6 +65,8 @@ func (e Endpoint) URL() string {
 // Endpoints of a control plane as clients outside of the management cluster reach them.
 type Endpoints struct {
 	APIServer, Konnectivity, Ignition Endpoint
+	// OAuth is where users log in, with a payload that has a server for it.
+	OAuth Endpoint
 	// Waiting says, for people, what is not published yet.
 	Waiting []string
 }
@@ -79,7 +84,7 @@ type published struct {
 	port          int32
 }
 
-// services that are published. The OAuth server has its row here (oauth-openshift, 6443) as soon as there is such a component.
+// services that are published with every payload.
 var services = []published{
 	{hyperv1.APIServer, APIServerService, APIServerService, APIServerPort},
 	{hyperv1.Konnectivity, KonnectivityService, KonnectivityService, KonnectivityPort},

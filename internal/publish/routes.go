@@ -31,25 +31,9 @@ type route struct {
 func routesOf(hcp *hyperv1.HostedControlPlane, plan Plan) []route {
 	var routes []route
 	for _, s := range services {
-		if plan.Strategy(s.kind).Type != hyperv1.Route {
-			continue
-		}
-		r := route{published: s, host: plan.hostname(s.kind)}
-		switch {
-		case !plan.OwnRoute(s.kind):
-		case r.host == "":
-			r.router, r.internal = PrivateRouterService, true
-			r.host = s.name + ".apps." + privateDomain(hcp)
-		case plan.Public():
-			r.router = RouterService
-		default:
-			r.router, r.private = PrivateRouterService, true
-		}
-		if s.kind == hyperv1.APIServer && r.internal {
+		r, ok := routeOf(hcp, plan, s)
+		if !ok || s.kind == hyperv1.APIServer && r.internal {
 			continue // the internal Route below is it
-		}
-		if s.kind == hyperv1.APIServer && r.private {
-			r.name = APIServerPrivate
 		}
 		routes = append(routes, r)
 	}
@@ -59,6 +43,30 @@ func routesOf(hcp *hyperv1.HostedControlPlane, plan Plan) []route {
 		routes = append(routes, internal)
 	}
 	return routes
+}
+
+// routeOf a service that is published by one.
+func routeOf(hcp *hyperv1.HostedControlPlane, plan Plan, s published) (route, bool) {
+	r := route{published: s, host: plan.hostname(s.kind)}
+	switch {
+	case plan.Strategy(s.kind).Type != hyperv1.Route:
+		return r, false
+	case !plan.OwnRoute(s.kind):
+	case r.host == "":
+		r.router, r.internal = PrivateRouterService, true
+		r.host = s.name + ".apps." + privateDomain(hcp)
+	case plan.Public():
+		r.router = RouterService
+	default:
+		r.router, r.private = PrivateRouterService, true
+	}
+	if r.internal && s.kind == hyperv1.OAuthServer {
+		r.name = OAuthRoute + "-internal"
+	}
+	if r.private && (s.kind == hyperv1.APIServer || s.kind == hyperv1.OAuthServer) {
+		r.name = s.name + "-private"
+	}
+	return r, true
 }
 
 func privateDomain(hcp *hyperv1.HostedControlPlane) string { return hcp.Name + ".hypershift.local" }
@@ -123,11 +131,16 @@ type Backend struct {
 }
 
 // Backends of the cluster's own router, by host name. Whatever asks for no name, or for another one, wants the API server: it is last
-// and has no host.
-func Backends(hcp *hyperv1.HostedControlPlane) []Backend {
+// and has no host. withLogin tells whether there is a server where users log in.
+func Backends(hcp *hyperv1.HostedControlPlane, withLogin bool) []Backend {
 	var backends []Backend
 	address := func(p published) string { return net.JoinHostPort(p.service, strconv.Itoa(int(p.port))) }
-	for _, r := range routesOf(hcp, PlanOf(hcp)) {
+	plan := PlanOf(hcp)
+	routes := routesOf(hcp, plan)
+	if r, ok := routeOf(hcp, plan, login); ok && withLogin {
+		routes = append(routes, r)
+	}
+	for _, r := range routes {
 		if r.router != "" && r.kind != hyperv1.APIServer {
 			backends = append(backends, Backend{Name: r.name, Host: r.host, Address: address(r.published)})
 		}

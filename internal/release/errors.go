@@ -33,6 +33,10 @@ const (
 	ReasonRefusedAddress Reason = "RefusedAddress"
 	// ReasonNotAPayload means that the image exists but is not a usable release payload.
 	ReasonNotAPayload Reason = "NotAPayload"
+	// ReasonUnsigned means that none of the keys that the installation trusts has signed the payload.
+	ReasonUnsigned Reason = "Unsigned"
+	// ReasonMovable means that a name of an image may lead elsewhere later, where nobody has signed what it leads to.
+	ReasonMovable Reason = "Movable"
 	// ReasonNotAnImage means that what the registry has under the name has no configuration that can be read.
 	ReasonNotAnImage Reason = "NotAnImage"
 	// ReasonArchNotFound means that the image does not say for which known architecture it is.
@@ -47,7 +51,9 @@ var remedies = map[Reason]string{
 	ReasonUnreachable:       "check registry, proxy and trust bundle; it is tried again",
 	ReasonPending:           "the answer is waited for",
 	ReasonRefusedAddress:    "use a registry that is reached by https at a public address",
-	ReasonNotAPayload:       "use an OpenShift-style release image",
+	ReasonNotAPayload:       "use a release payload: an image that carries release-manifests/image-references",
+	ReasonUnsigned:          "sign it by 'hypershift payload sign' with one of the keys of 'install --release-signature-keys', or use a release that is signed; a copy needs its signature beside it",
+	ReasonMovable:           "name it by digest: this installation takes signed releases only",
 	ReasonNotAnImage:        "use an image whose manifest and configuration can be read",
 	ReasonArchNotFound:      "use a release image for amd64, arm64, ppc64le or s390x, or one for several",
 }

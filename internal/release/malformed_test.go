@@ -277,7 +277,7 @@ func TestCutTransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := []remote.Option{remote.WithAuthFromKeychain(client.keychain), remote.WithTransport(cutting{client.guarded})}
-	_, failure := read(t.Context(), reference, options)
+	_, failure := Reader{}.read(t.Context(), reference, options)
 	if failure == nil || failure.Reason != ReasonUnreachable {
 		t.Errorf("got %v", failure)
 	}

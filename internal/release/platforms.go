@@ -9,8 +9,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Architectures returns those that an image is there for, as Kubernetes names them; it reads no layer. Errors are *Error.
-func (r Reader) Architectures(ctx context.Context, image string, access Access) ([]string, error) {
+// Description is what a registry says about an image without a look into its layers.
+type Description struct {
+	// Digest of the manifest, or of the list, that the reference leads to: "sha256:...".
+	Digest string
+	// Architectures that the image is there for, as Kubernetes names them.
+	Architectures []string
+}
+
+// Describe asks the image's registry about it; it reads no layer. Errors are *Error.
+func (r Reader) Describe(ctx context.Context, image string, access Access) (*Description, error) {
 	client, err := r.client(access)
 	if err != nil {
 		return nil, &Error{Image: image, Reason: ReasonInvalidPullSecret, Cause: err}
@@ -28,7 +36,7 @@ func (r Reader) Architectures(ctx context.Context, image string, access Access) 
 	if err != nil {
 		return nil, remoteError(image, err)
 	}
-	return architectures, nil
+	return &Description{Digest: descriptor.Digest.String(), Architectures: architectures}, nil
 }
 
 func architecturesOf(descriptor *remote.Descriptor) ([]string, error) {

@@ -14,11 +14,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/hypershift-on-azure/hypershift/internal/egress"
+	"github.com/hypershift-on-azure/hypershift/internal/release/signature"
 )
 
 const (
@@ -39,17 +41,28 @@ type Reader struct {
 	Guard *egress.Policy
 	// Trusted are registries, or prefixes of repositories, that the installation chose: Guard does not hold for them.
 	Trusted []string
+	// Signers are keys of which one must have signed a payload; nil takes unsigned ones. A payload must then be named by digest, and
+	// name its images so: what else a name leads to later nobody has signed.
+	Signers *signature.Keys
+	// Keychain has credentials of the person who runs the program, used where the pull secret has none for a registry; nil has none.
+	Keychain authn.Keychain
 }
 
 var _ Provider = Reader{}
 
 // Lookup implements Provider. Mirrors are tried in their order and the source last, whatever is wrong with those before.
 func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Release, error) {
-	found, err := fromMirrors(ctx, r, image, access, read)
+	found, err := fromMirrors(ctx, r, image, access, r.read)
 	if err != nil {
 		return nil, err
 	}
 	found.Image = image
+	if r.Signers == nil {
+		return found, nil
+	}
+	if err := found.fixed(); err != nil {
+		return nil, err
+	}
 	return found, nil
 }
 
@@ -125,10 +138,15 @@ func find(ctx context.Context, image string, options []remote.Option) (*found, *
 }
 
 // read takes a payload from exactly this reference.
-func read(ctx context.Context, image string, options []remote.Option) (*Release, *Error) {
+func (r Reader) read(ctx context.Context, image string, options []remote.Option) (*Release, *Error) {
 	pulled, failure := find(ctx, image, options)
 	if failure != nil {
 		return nil, failure
+	}
+	if r.Signers != nil {
+		if failure := signed(ctx, image, pulled.digest, r.Signers, options); failure != nil {
+			return nil, failure
+		}
 	}
 	files, err := extract(pulled.Image, referencesFile, bootImagesFile)
 	if err != nil {
@@ -214,7 +232,7 @@ func assemble(files map[string][]byte) (*Release, error) {
 // registryClient is what one lookup asks registries with.
 type registryClient struct {
 	trusted, guarded http.RoundTripper
-	keychain         keychain
+	keychain         authn.Keychain
 	close            func()
 }
 
@@ -244,6 +262,9 @@ func (r Reader) client(access Access) (*registryClient, error) {
 		return nil, err
 	}
 	client := &registryClient{trusted: base, guarded: base, keychain: chain, close: base.CloseIdleConnections}
+	if r.Keychain != nil {
+		client.keychain = authn.NewMultiKeychain(chain, r.Keychain)
+	}
 	if r.Guard != nil {
 		guarded := r.Guard.Transport(base)
 		client.guarded, client.close = guarded, guarded.CloseIdleConnections

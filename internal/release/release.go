@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/google/go-containerregistry/pkg/name"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
@@ -57,6 +59,15 @@ type Release struct {
 	StreamMetadata *StreamMetadata
 	// Streams are the machine images of all streams by name, such as rhel-9; payloads before 5.0 have none.
 	Streams map[string]*StreamMetadata
+}
+
+// ByDigest is the release image by the digest that its reference led to; the reference itself where it is none.
+func (r *Release) ByDigest() string {
+	ref, err := name.ParseReference(r.Image)
+	if err != nil || r.Digest == "" {
+		return r.Image
+	}
+	return ref.Context().Digest(r.Digest).String()
 }
 
 // Stream returns the machine images of a stream; the empty name is the default one. Nil means that the payload has none.

@@ -141,7 +141,8 @@ func TestAFailedLookAheadIsRepeatedInItsTurn(t *testing.T) {
 		}
 		return look(ctx)
 	}
-	o := Options{Judge: func(error, int, bool) Verdict { return Again }, Sleep: func(context.Context, time.Duration) error { return nil }}
+	o := Options{Judge: patient}
+	o.Sleep, o.Now = clock()
 	if err := Create(context.Background(), []*Node{n}, o); err != nil || c.things["n"] != 1 {
 		t.Fatal(err, c.things)
 	}

@@ -151,24 +151,30 @@ func all(ids []string, in map[string]bool) bool {
 	return true
 }
 
-// repeat tries the work until it succeeds, the judge says stop, or the tries are used up.
+// repeat tries the work until it succeeds, the judge says stop, or patience ends.
 func (p *pass) repeat(ctx context.Context, n *Node, work func(*pass, context.Context, *Node, int) error) error {
-	begin := time.Now()
+	begin, since := p.Now(), map[string]time.Time{} // since when each thing is waited for
 	for try := 1; ; try++ {
 		err := work(p, ctx, n, try)
 		if err == nil {
 			return nil
 		}
-		again := ctx.Err() == nil && p.Judge(err, try, p.fresh(n)) == Again
-		if again && try >= p.Tries {
-			again, err = false, fmt.Errorf("still so after %d tries in %s, run the command again later: %w", try, time.Since(begin).Round(time.Second), err)
+		now := p.Now()
+		verdict := p.Judge(err, Attempt{Try: try, Fresh: p.fresh(n)})
+		if since[verdict.For].IsZero() {
+			since[verdict.For] = now
+		}
+		waited := now.Sub(since[verdict.For])
+		again := ctx.Err() == nil && verdict.Patience > 0
+		if again && waited >= verdict.Patience {
+			again, err = false, fmt.Errorf("still so after %d tries in %s, run the command again later: %w", try, now.Sub(begin).Round(time.Second), err)
 		}
 		if !again {
-			p.Progress(Event{Node: n, Phase: Failed, Elapsed: time.Since(begin), Err: err})
+			p.Progress(Event{Node: n, Phase: Failed, Elapsed: now.Sub(begin), Err: err})
 			return err
 		}
-		p.Progress(Event{Node: n, Phase: Waiting, Elapsed: time.Since(begin), Err: err})
-		if p.Sleep(ctx, p.Pause(try)) != nil {
+		p.Progress(Event{Node: n, Phase: Waiting, Elapsed: now.Sub(begin), Err: err, Wait: Wait{For: verdict.For, SoFar: waited, Limit: verdict.Patience}})
+		if p.Sleep(ctx, min(p.Pause(try), verdict.Patience-waited)) != nil {
 			return err
 		}
 	}

@@ -44,14 +44,18 @@ type Node struct {
 // ErrKept is what Delete answers where the resource stays, because others use it: it is told as kept.
 var ErrKept = errors.New("others use it")
 
-// Verdict is what the engine may do after an error.
-type Verdict int
+// Attempt is what a judge knows of a try beside its error.
+type Attempt struct {
+	Try int // its number, from 1
+	// Fresh: this run has made something that the node depends on. The cloud may not know that everywhere yet.
+	Fresh bool
+}
 
-// Stop gives the error to the caller; Again repeats after a pause.
-const (
-	Stop Verdict = iota
-	Again
-)
+// Verdict is what the engine does after an error. The zero Verdict gives the error to the caller.
+type Verdict struct {
+	Patience time.Duration // the work is repeated until so long after the first error for which the same is waited for
+	For      string        // what is waited for, to people; "" where the error says it
+}
 
 // Phase is a step of a node's life.
 type Phase string
@@ -74,6 +78,13 @@ type Event struct {
 	Elapsed time.Duration // since the node's work began
 	Missing bool          // at Applying and Applied: nothing stood there before, so what stands there after is this stack's
 	Err     error
+	Wait    Wait // at Waiting
+}
+
+// Wait is how long is waited already, and how long at most.
+type Wait struct {
+	For          string // what is waited for; "" where the error says it
+	SoFar, Limit time.Duration
 }
 
 // Progress is told of every step of a run, by several goroutines at once, each event once. Applied and Deleted come after the
@@ -83,14 +94,13 @@ type Progress func(Event)
 
 // Options of a run. The zero value works.
 type Options struct {
-	Parallel int // at most so many nodes at once; 0 is 32
-	// Judge decides after an error, at the try of this number; nil stops at every error. Fresh is a node of which this run has made
-	// something that it depends on: the cloud may not know that everywhere yet.
-	Judge    func(err error, try int, fresh bool) Verdict
+	Parallel int                          // at most so many nodes at once; 0 is 32
+	Judge    func(error, Attempt) Verdict // nil stops at every error
 	Pause    func(try int) time.Duration
-	Tries    int // per node; 0 is 40
 	Progress Progress
-	Sleep    func(context.Context, time.Duration) error // nil is real time
+	// Sleep and Now are real time when nil; who gives one gives both.
+	Sleep func(context.Context, time.Duration) error
+	Now   func() time.Time
 }
 
 func (o Options) withDefaults() Options {
@@ -98,19 +108,19 @@ func (o Options) withDefaults() Options {
 		o.Parallel = 32
 	}
 	if o.Judge == nil {
-		o.Judge = func(error, int, bool) Verdict { return Stop }
+		o.Judge = func(error, Attempt) Verdict { return Verdict{} }
 	}
 	if o.Pause == nil {
 		o.Pause = func(try int) time.Duration { return min(time.Duration(try)*500*time.Millisecond, 5*time.Second) }
-	}
-	if o.Tries == 0 {
-		o.Tries = 40
 	}
 	if o.Progress == nil {
 		o.Progress = func(Event) {}
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return o
 }

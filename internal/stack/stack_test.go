@@ -248,7 +248,8 @@ func TestInsideOfWhatWasJustMadeIsNotLookedFor(t *testing.T) {
 		}
 		return err
 	}
-	o := Options{Judge: func(error, int, bool) Verdict { return Again }, Sleep: func(context.Context, time.Duration) error { return nil }}
+	o := Options{Judge: patient}
+	o.Sleep, o.Now = clock()
 	if err := Create(context.Background(), []*Node{outer, inner}, o); err != nil {
 		t.Fatal(err)
 	}
@@ -316,11 +317,11 @@ func TestLanesAreSerial(t *testing.T) {
 
 func TestJudgeDecidesWhatIsRepeated(t *testing.T) {
 	errPassing, errFinal := errors.New("passing"), errors.New("final")
-	judge := func(err error, _ int, _ bool) Verdict {
+	judge := func(err error, at Attempt) Verdict {
 		if errors.Is(err, errPassing) {
-			return Again
+			return patient(err, at)
 		}
-		return Stop
+		return Verdict{}
 	}
 	for name, tc := range map[string]struct {
 		errs  []error
@@ -340,8 +341,9 @@ func TestJudgeDecidesWhatIsRepeated(t *testing.T) {
 					}
 					return nil
 				}}
-			err := Create(context.Background(), []*Node{n}, Options{Judge: judge,
-				Sleep: func(context.Context, time.Duration) error { return nil }})
+			o := Options{Judge: judge}
+			o.Sleep, o.Now = clock()
+			err := Create(context.Background(), []*Node{n}, o)
 			if !errors.Is(err, tc.want) || tries != tc.tries {
 				t.Fatalf("error %v after %d tries, want %v after %d", err, tries, tc.want, tc.tries)
 			}

@@ -19,8 +19,19 @@ var (
 	ReleaseImage = ""
 )
 
+// ExternalDNSVersion is the release of ExternalDNS that this version installs.
+const ExternalDNSVersion = "v0.18.0"
+
 // OperatorImage is what `install` deploys.
 func OperatorImage() string { return OperatorRepository + ":" + Version }
+
+// OperatorImageIn is the name of the operator's image in a registry of the user's; the registry may have a path.
+func OperatorImageIn(registry string) string { return registry + "/hypershift-operator:" + Version }
+
+// ExternalDNSImageIn is the name of the image of ExternalDNS in a registry of the user's.
+func ExternalDNSImageIn(registry string) string {
+	return registry + "/external-dns:" + ExternalDNSVersion
+}
 
 // Info describes the build.
 type Info struct {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/hypervisor"
@@ -19,6 +20,8 @@ import (
 // feedSource gives revisions to snapshots: the store's, taken when the snapshot last differed. They grow over restarts because the store's do.
 type feedSource struct {
 	store *store.Store
+
+	asked atomic.Int64 // when a hypervisor last asked or was being answered, in nanoseconds of Unix
 
 	mu   sync.Mutex
 	seen uint64 // revision of the store that last was looked at
@@ -47,6 +50,15 @@ func (f *feedSource) current() (feed.Snapshot, <-chan struct{}, error) {
 		f.last, f.text = snap, text
 	}
 	return f.last, changed, nil
+}
+
+// absent is how long nobody must have asked for the machines before there is no hypervisor.
+const absent = 2 * maxPoll
+
+// read tells whether there is a hypervisor.
+func (f *feedSource) read() bool {
+	at := f.asked.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < absent
 }
 
 // next waits for a snapshot newer than after; false means that there was none in time.
@@ -108,6 +120,7 @@ func (s *Server) machines(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "timeout is a duration such as 25s", http.StatusBadRequest)
 		return
 	}
+	s.feed.asked.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithTimeout(r.Context(), min(timeout, maxPoll))
 	defer cancel()
 	snap, fresh, err := s.feed.next(ctx, after)

@@ -8,14 +8,14 @@ import (
 
 const machinesTemplate = `{
   "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", "contentVersion": "1.0.0.0",
-  "parameters": {"count": {"type": "int"}, "name": {"type": "string"}, "size": {"type": "string"}, "location": {"type": "string", "defaultValue": "eastus"}},
+  "parameters": {"count": {"type": "int"}, "name": {"type": "string"}, "size": {"type": "string"}, "location": {"type": "string", "defaultValue": "eastus"}, "network": {"type": "string", "defaultValue": "vnet"}},
   "resources": [
     {"type": "Microsoft.Network/networkInterfaces", "apiVersion": "2023-11-01", "name": "[concat(parameters('name'), copyIndex())]", "location": "[parameters('location')]",
      "copy": {"name": "nics", "count": "[parameters('count')]"},
-     "properties": {"ipConfigurations": [{"name": "ip", "properties": {"subnet": {"id": "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'vnet', 'default')]"}}}]}},
+     "properties": {"ipConfigurations": [{"name": "ip", "properties": {"subnet": {"id": "[resourceId('Microsoft.Network/virtualNetworks/subnets', parameters('network'), 'default')]"}}}]}},
     {"type": "Microsoft.Compute/virtualMachines", "apiVersion": "2024-03-01", "name": "[concat(parameters('name'), copyIndex())]", "location": "[parameters('location')]", "dependsOn": ["nics"],
      "copy": {"name": "machines", "count": "[parameters('count')]"},
-     "properties": {"hardwareProfile": {"vmSize": "[parameters('size')]"}, "networkProfile": {"networkInterfaces": [{"id": "[resourceId('Microsoft.Network/networkInterfaces', concat(parameters('name'), copyIndex()))]"}]}}}
+     "properties": {"hardwareProfile": {"vmSize": "[parameters('size')]"}, "osProfile": {"computerName": "vm1", ` + logins + `}, "storageProfile": {` + flatcar + `}, "networkProfile": {"networkInterfaces": [{"id": "[resourceId('Microsoft.Network/networkInterfaces', concat(parameters('name'), copyIndex()))]"}]}}}
   ]}`
 
 // machines deploys a template of machines.
@@ -49,11 +49,12 @@ func TestWhatAzureWillNotStart(t *testing.T) {
 		t.Errorf("usages: %s", usages.text)
 	}
 
-	if got := s.machines("arm", map[string]any{"count": 1, "size": "Standard_D2ps_v5", "location": "westus"}); !strings.Contains(got.text, "SkuNotAvailable") ||
+	s.good("PUT", netRP+"virtualNetworks/west", `{"location":"westus","properties":{"addressSpace":{"addressPrefixes":["10.1.0.0/16"]},"subnets":[{"name":"default","properties":{"addressPrefix":"10.1.0.0/24"}}]}}`)
+	if got := s.machines("arm", map[string]any{"count": 1, "size": "Standard_D2ps_v5", "location": "westus", "network": "west"}); !strings.Contains(got.text, "SkuNotAvailable") ||
 		!strings.Contains(got.text, "Standard_D2ps_v5' is currently not available in location 'westus'") {
 		t.Errorf("a size that the region lacks: %s", got.text)
 	}
-	skus := s.call("GET", inSub+"/providers/Microsoft.Compute/skus?$filter=location%20eq%20'westus'", "")
+	skus := s.all(inSub + "/providers/Microsoft.Compute/skus?$filter=location%20eq%20'westus'")
 	if n := strings.Count(skus.text, "NotAvailableForSubscription"); n != 5 {
 		t.Errorf("%d sizes are restricted in westus", n)
 	}
@@ -64,20 +65,25 @@ func TestPlanNeedsItsTermsAccepted(t *testing.T) {
 	s.group("rg")
 	nic := s.nic("rg", "nic", s.vnet("rg"))
 	vm := inRG + "/providers/Microsoft.Compute/virtualMachines/vm1"
-	body := `{"location":"eastus","plan":{"publisher":"vendor","product":"appliance","name":"gold"},"properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},"networkProfile":{"networkInterfaces":[{"id":"` + *nic.ID + `"}]}}}`
-	if got := s.call("PUT", vm, body); got.status != 400 || got.code != "MarketplacePurchaseEligibilityFailed" || !strings.Contains(got.text, "accept the legal terms") {
-		t.Errorf("before: %d %s", got.status, got.text)
+	const free = `"imageReference":{"publisher":"kinvolk","offer":"flatcar-container-linux-free","sku":"stable-gen2","version":"latest"}`
+	body := func(plan, image string) string {
+		return `{"location":"eastus",` + plan + `"properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},"osProfile":{"computerName":"vm1",` + logins + `},"storageProfile":{` + image + `},"networkProfile":{"networkInterfaces":[{"id":"` + *nic.ID + `"}]}}}`
 	}
-	terms := inSub + "/providers/Microsoft.MarketplaceOrdering/offerTypes/virtualmachine/publishers/vendor/offers/appliance/plans/gold/agreements/current"
+	const plan = `"plan":{"publisher":"kinvolk","product":"flatcar-container-linux-free","name":"stable-gen2"},`
+	s.refusals([]refusal{
+		{"PUT", vm, body("", free), 400, "VMMarketplaceInvalidInput", "requires Plan information in the request. VM: '" + vm + "'"},
+		{"PUT", vm, body(plan, flatcar), 400, "VMMarketplaceInvalidInput", "The part number in the purchase information for VM '" + vm + "' is not as expected."},
+		{"PUT", vm, body(`"plan":{"publisher":"kinvolk","product":"flatcar-container-linux-free","name":"stable"},`, free), 400, "VMMarketplaceInvalidInput", "not as expected"},
+		{"PUT", vm, body(plan, free), 400, "MarketplacePurchaseEligibilityFailed", "accept the legal terms"},
+	})
+	terms := inSub + "/providers/Microsoft.MarketplaceOrdering/offerTypes/virtualmachine/publishers/kinvolk/offers/flatcar-container-linux-free/plans/stable-gen2/agreements/current"
 	got := s.call("GET", terms, "")
 	if p, _ := got.body["properties"].(map[string]any); p["accepted"] != false {
 		t.Fatalf("terms: %d %s", got.status, got.text)
 	}
-	if got := s.call("PUT", terms, `{"properties":{"accepted":true}}`); got.status != 200 && got.status != 201 {
-		t.Fatalf("accept: %d %s", got.status, got.text)
-	}
-	if got := s.call("PUT", vm, body); got.status != 201 {
-		t.Errorf("after: %d %s", got.status, got.text)
+	s.good("PUT", terms, `{"properties":{"accepted":true}}`)
+	if got := s.good("PUT", vm, body(plan, free)); !strings.Contains(got.text, `"exactVersion":"4593.2.1"`) {
+		t.Errorf("after: %s", got.text)
 	}
 }
 
@@ -104,10 +110,10 @@ func TestPolicies(t *testing.T) {
 		t.Fatalf("assignment: %d %s", got.status, got.text)
 	}
 	for path, c := range map[string]struct{ body, code string }{
-		inRG + "/providers/Microsoft.Network/publicIPAddresses/p1":                      {`{"location":"eastus","sku":{"name":"Standard"}}`, "RequestDisallowedByPolicy"},
+		inRG + "/providers/Microsoft.Network/publicIPAddresses/p1":                      {`{"location":"eastus","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`, "RequestDisallowedByPolicy"},
 		inRG + "/providers/Microsoft.Network/publicIPAddresses/p2":                      {`{"location":"eastus","sku":{"name":"Basic"},"tags":{"owner":"me"}}`, "RequestDisallowedByPolicy"},
-		inRG + "/providers/Microsoft.Network/publicIPAddresses/p3":                      {`{"location":"eastus","sku":{"name":"Standard"},"tags":{"owner":"me"}}`, ""},
-		inRG + "/providers/Microsoft.Network/publicIPAddresses/exempt":                  {`{"location":"eastus","sku":{"name":"Standard"}}`, ""},
+		inRG + "/providers/Microsoft.Network/publicIPAddresses/p3":                      {`{"location":"eastus","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"},"tags":{"owner":"me"}}`, ""},
+		inRG + "/providers/Microsoft.Network/publicIPAddresses/exempt":                  {`{"location":"eastus","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`, ""},
 		inSub + "/resourceGroups/free/providers/Microsoft.Network/publicIPAddresses/p4": {`{"location":"eastus"}`, ""},
 		inRG + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/wid":        {`{"location":"eastus"}`, ""},
 	} {

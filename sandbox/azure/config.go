@@ -3,10 +3,14 @@
 package azure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 )
 
 // Config of an embedded Azure.
@@ -32,13 +36,18 @@ type Config struct {
 
 	FaultFile string // rules of injected faults, read at the start and written back; default <Dir>/faults.json
 
-	OperationTime time.Duration // of long-running operations, default 100 ms
+	Profile       string        // how long everything takes: realistic or fast; default fast
+	ProfileScale  float64       // multiplies the times of the realistic profile, default 1
+	OperationTime time.Duration // of long-running operations in the fast profile, default 100 ms
+
+	ProvisioningTimeout time.Duration // how long the guest of a virtual machine may take to be ready, default that of the profile
 }
 
 // ServicePrincipal is the user's: Contributor and User Access Administrator on the subscription.
 type ServicePrincipal struct {
 	ClientID, Secret string
-	ObjectID         string // default: the client id
+	ObjectID         string   // default: the client id
+	GraphRoles       []string // app roles of Microsoft Graph; default Application.ReadWrite.OwnedBy, with which service principals can be made and read
 }
 
 // SeedResource is put as the service principal unless it exists. Body is what a client would send.
@@ -60,6 +69,7 @@ type resolved struct {
 	publicIPs netip.Prefix
 	tunnels   []netip.Prefix
 	edge      netip.Addr
+	pace      pace.Profile
 }
 
 func (c Config) resolve() (resolved, error) {
@@ -70,22 +80,19 @@ func (c Config) resolve() (resolved, error) {
 			return out, errors.New("embedded Azure: " + name + " is not set")
 		}
 	}
-	if out.AdminSocket == "" {
-		out.AdminSocket = c.Dir + "/admin.sock"
+	out.AdminSocket = cmp.Or(c.AdminSocket, c.Dir+"/admin.sock")
+	out.FaultFile = cmp.Or(c.FaultFile, c.Dir+"/faults.json")
+	out.ServicePrincipal.ObjectID = cmp.Or(c.ServicePrincipal.ObjectID, c.ServicePrincipal.ClientID)
+	if out.ServicePrincipal.GraphRoles == nil {
+		out.ServicePrincipal.GraphRoles = []string{entra.WriteOwn}
 	}
-	if out.FaultFile == "" {
-		out.FaultFile = c.Dir + "/faults.json"
-	}
-	if out.ServicePrincipal.ObjectID == "" {
-		out.ServicePrincipal.ObjectID = c.ServicePrincipal.ClientID
-	}
-	if out.OperationTime == 0 {
-		out.OperationTime = defaultOperationTime
-	}
-	if out.PublicIPPrefix == "" {
-		out.PublicIPPrefix = DefaultPublicIPPrefix
-	}
+	out.OperationTime = cmp.Or(c.OperationTime, defaultOperationTime)
+	out.PublicIPPrefix = cmp.Or(c.PublicIPPrefix, DefaultPublicIPPrefix)
 	var err error
+	if out.pace, err = pace.New(cmp.Or(c.Profile, pace.Fast), out.OperationTime, c.ProfileScale); err != nil {
+		return out, err
+	}
+	out.ProvisioningTimeout = cmp.Or(out.ProvisioningTimeout, out.pace.Guest())
 	if out.publicIPs, err = netip.ParsePrefix(out.PublicIPPrefix); err != nil {
 		return out, fmt.Errorf("embedded Azure: PublicIPPrefix: %w", err)
 	}

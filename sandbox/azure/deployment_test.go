@@ -117,11 +117,11 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 		"dependency unknown":  {resource(`,"dependsOn":["other"]`), nil, "InvalidTemplate", "The resource 'other' is not defined in the template"},
 		"circle":              {resource(`,"dependsOn":["nsg"]`), nil, "InvalidTemplate", "Circular dependency detected"},
 		"reference in circle": {resource(`,"tags":{"a":"[reference('nsg').x]"}`), nil, "InvalidTemplate", "Circular dependency detected"},
-		"segments":            {head + `"resources":[{"type":"Microsoft.Network/virtualNetworks/subnets","apiVersion":"1","name":"only"}]}`, nil, "InvalidTemplate", "incorrect segment lengths"},
+		"segments":            {head + `"resources":[{"type":"Microsoft.Network/virtualNetworks/subnets","apiVersion":"2024-05-01","name":"only"}]}`, nil, "InvalidTemplate", "incorrect segment lengths"},
 		"no api-version":      {head + `"resources":[{"type":"Microsoft.Network/networkSecurityGroups","name":"nsg"}]}`, nil, "InvalidTemplate", "'apiVersion' are required"},
 		"variable in circle":  {head + `"variables":{"a":"[variables('a')]"},"resources":[],"outputs":{"o":{"type":"string","value":"[variables('a')]"}}}`, nil, "InvalidTemplate", "Circular reference detected"},
-		"unknown namespace":   {head + `"resources":[{"type":"Microsoft.Nonsense/things","apiVersion":"1","name":"x","location":"eastus"}]}`, nil, "InvalidTemplateDeployment", "InvalidResourceNamespace"},
-		"refused resource":    {head + `"resources":[{"type":"Microsoft.Network/networkSecurityGroups","apiVersion":"1","name":"ends-","location":"eastus"}]}`, nil, "InvalidTemplateDeployment", "InvalidResourceName"},
+		"unknown namespace":   {head + `"resources":[{"type":"Microsoft.Nonsense/things","apiVersion":"2024-05-01","name":"x","location":"eastus"}]}`, nil, "InvalidTemplateDeployment", "InvalidResourceNamespace"},
+		"refused resource":    {head + `"resources":[{"type":"Microsoft.Network/networkSecurityGroups","apiVersion":"2024-05-01","name":"ends-","location":"eastus"}]}`, nil, "InvalidTemplateDeployment", "InvalidResourceName"},
 	} {
 		for _, what := range []string{"", "/validate"} {
 			body, err := json.Marshal(deployment(t, c.text, c.parameters))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
 
@@ -45,14 +46,11 @@ func TestEntraReadsTheIssuerOverTheWire(t *testing.T) {
 		return err
 	}
 	must(t, exchange())
-	read := 0
-	for _, e := range s.accessLog() {
-		if e.Plane == fault.Blob && e.UserAgent == "entra-issuer-fetch" && strings.HasPrefix(e.URL, iss.url) && e.Status == 200 {
-			read++
-		}
-	}
-	if read != 2 {
-		t.Errorf("the log shows %d reads of the issuer, want discovery document and keys", read)
+	read := s.logged(2, func(e access.Entry) bool {
+		return e.Plane == fault.Blob && e.UserAgent == "entra-issuer-fetch" && strings.HasPrefix(e.URL, iss.url) && e.Status == 200
+	})
+	if len(read) != 2 {
+		t.Errorf("the log shows %d reads of the issuer, want discovery document and keys", len(read))
 	}
 	for _, r := range []fault.Rule{
 		{Plane: fault.Blob, Method: "GET", Path: "openid/v1/jwks", Status: 503, Code: "ServerBusy"},

@@ -43,7 +43,7 @@ func (s *sandbox) put(path string) string {
 	s.t.Helper()
 	tok, err := s.user().GetToken(s.t.Context(), managementScope())
 	must(s.t, err)
-	req, err := http.NewRequestWithContext(s.t.Context(), "PUT", "https://management.azure.com"+strings.ReplaceAll(path, " ", "%20")+"?api-version=2024-01-01", strings.NewReader(`{"location":"eastus"}`))
+	req, err := http.NewRequestWithContext(s.t.Context(), "PUT", "https://management.azure.com"+withVersion(strings.ReplaceAll(path, " ", "%20")), strings.NewReader(`{"location":"eastus"}`))
 	must(s.t, err)
 	req.Header.Set("Authorization", "Bearer "+tok.Token)
 	resp, err := s.http.Do(req)

@@ -122,7 +122,7 @@ func TestDNSEdgeAndTunnels(t *testing.T) {
 	s.edgeAndTunnels(edge, backend)
 }
 
-// A private zone is for the networks linked to it; a client that does not say where it is sees it after the public ones.
+// A private zone is for the networks linked to it, from which it hides the public ones; a client that does not say where it is sees it after those.
 func TestPrivateZoneIsSeenFromLinkedNetworks(t *testing.T) {
 	const network = "/subscriptions/" + subscription + "/resourceGroups/rg/providers/Microsoft.Network/"
 	prefix := map[string]any{"location": location, "properties": map[string]any{"addressSpace": map[string]any{"addressPrefixes": []string{"10.0.0.0/16"}}}}
@@ -134,11 +134,13 @@ func TestPrivateZoneIsSeenFromLinkedNetworks(t *testing.T) {
 			{ID: network + "virtualNetworks/lonely", Body: prefix},
 			{ID: network + "privateDnsZones/hc.local", Body: map[string]any{"location": "global"}},
 			{ID: network + "privateDnsZones/hc.local/A/api", Body: map[string]any{"properties": map[string]any{"ttl": 5, "aRecords": []any{map[string]any{"ipv4Address": "10.0.0.9"}}}}},
+			{ID: network + "dnsZones/api.hc.local", Body: map[string]any{"location": "global"}},
+			{ID: network + "dnsZones/api.hc.local/A/@", Body: map[string]any{"properties": map[string]any{"TTL": 5, "ARecords": []any{map[string]any{"ipv4Address": "203.0.113.9"}}}}},
 			{ID: network + "privateDnsZones/hc.local/virtualNetworkLinks/l", Body: map[string]any{"properties": map[string]any{"virtualNetwork": map[string]any{"id": network + "virtualNetworks/linked"}}}},
 		}
 	})
 	s.unmanaged = true
-	for vnet, want := range map[string]int{network + "virtualNetworks/LINKED": 1, network + "virtualNetworks/lonely": 0, "": 1} {
+	for vnet, want := range map[string]string{network + "virtualNetworks/LINKED": "10.0.0.9", network + "virtualNetworks/lonely": "203.0.113.9", "": "203.0.113.9"} {
 		q := new(dns.Msg).SetQuestion("api.hc.local.", dns.TypeA)
 		if vnet != "" {
 			q.SetEdns0(1232, false)
@@ -146,7 +148,7 @@ func TestPrivateZoneIsSeenFromLinkedNetworks(t *testing.T) {
 		}
 		m, _, err := new(dns.Client).Exchange(q, s.server.DNSAddr())
 		must(t, err)
-		if len(m.Answer) != want {
+		if len(m.Answer) != 1 || !strings.HasSuffix(m.Answer[0].String(), want) {
 			t.Errorf("from %q: %v", vnet, m.Answer)
 		}
 	}

@@ -21,7 +21,7 @@ func (s *sandbox) policy(condition, ofDefinition, ofAssignment string) answer {
 func TestPolicyOperators(t *testing.T) {
 	s := newSandbox(t)
 	s.group("rg")
-	const address = `{"location":"eastus","tags":{"owner":"Team-7a","date":"2026-01-02"},"sku":{"name":"Standard"},"properties":{"idleTimeoutInMinutes":4}}`
+	const address = `{"location":"eastus","tags":{"owner":"Team-7a","date":"2026-01-02"},"sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static","idleTimeoutInMinutes":4}}`
 	minutes := func(rest string) string {
 		return `{"field":"Microsoft.Network/publicIPAddresses/idleTimeoutInMinutes",` + rest + `}`
 	}

@@ -18,10 +18,17 @@ func (s *sandbox) servicePrincipal(name string) (objectID string, credential azc
 	s.t.Helper()
 	app := s.graph("POST", "applications", map[string]any{"displayName": name})
 	sp := s.graph("POST", "servicePrincipals", map[string]any{"appId": app["appId"]})
-	pw := s.graph("POST", "applications/"+app["id"].(string)+"/addPassword", map[string]any{})
+	return sp["id"].(string), s.secretOf(app["id"].(string))
+}
+
+// secretOf adds a secret to an application and makes a credential of it, which has asked for no token yet.
+func (s *sandbox) secretOf(application string) azcore.TokenCredential {
+	s.t.Helper()
+	app := s.graph("GET", "applications/"+application, nil)
+	pw := s.graph("POST", "applications/"+application+"/addPassword", map[string]any{})
 	c, err := azidentity.NewClientSecretCredential(tenant, app["appId"].(string), pw["secretText"].(string), &azidentity.ClientSecretCredentialOptions{ClientOptions: s.options()})
 	must(s.t, err)
-	return sp["id"].(string), c
+	return c
 }
 
 // Each action is allowed by its own pattern, at its own scope, and not where NotActions take it away.

@@ -23,6 +23,7 @@ import (
 
 	azure "github.com/hypershift-on-azure/hypershift/sandbox/azure"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 )
 
 const (
@@ -63,6 +64,7 @@ func newSandbox(t *testing.T, change ...func(*azure.Config)) *sandbox {
 	s.start()
 	t.Cleanup(func() {
 		s.stop()
+		s.checkContract(t)
 		s.checkStatusCodes(t)
 	})
 	return s
@@ -91,6 +93,14 @@ func (s *sandbox) start() {
 func (s *sandbox) restart() {
 	s.stop()
 	s.start()
+}
+
+// checkContract holds what was sent and answered against the schemas of Azure's types.
+func (s *sandbox) checkContract(t *testing.T) {
+	t.Helper()
+	for _, v := range schema.Faults(s.violations()) {
+		t.Error(v)
+	}
 }
 
 func (s *sandbox) options() azcore.ClientOptions {

@@ -19,6 +19,13 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 )
 
+// What a virtual machine needs besides its size and its interfaces.
+const (
+	publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPF52JpL9DBh2zzsNdk+VQYCaTWQvH39azB/wYJnWj0p"
+	flatcar   = `"imageReference":{"publisher":"kinvolk","offer":"flatcar-container-linux-corevm-amd64","sku":"stable-gen2","version":"latest"}`
+	logins    = `"adminUsername":"core","linuxConfiguration":{"disablePasswordAuthentication":true,"ssh":{"publicKeys":[{"path":"/home/core/.ssh/authorized_keys","keyData":"` + publicKey + `"}]}}`
+)
+
 // done waits for a long-running operation.
 func done[T any](t *testing.T, p *runtime.Poller[T], err error) T {
 	t.Helper()
@@ -82,16 +89,24 @@ func (s *sandbox) nic(group, name string, subnet *armnetwork.Subnet, pools ...*a
 	return &r.Interface
 }
 
+// machineProperties are those of a machine that Azure takes.
+func machineProperties(name string, nic *armnetwork.Interface) *armcompute.VirtualMachineProperties {
+	return &armcompute.VirtualMachineProperties{
+		HardwareProfile: &armcompute.HardwareProfile{VMSize: to.Ptr(armcompute.VirtualMachineSizeTypes("Standard_D2s_v3"))},
+		StorageProfile: &armcompute.StorageProfile{OSDisk: &armcompute.OSDisk{CreateOption: to.Ptr(armcompute.DiskCreateOptionTypesFromImage), Name: to.Ptr(name + "-disk")},
+			ImageReference: &armcompute.ImageReference{Publisher: to.Ptr("kinvolk"), Offer: to.Ptr("flatcar-container-linux-corevm-amd64"), SKU: to.Ptr("stable-gen2"), Version: to.Ptr("latest")}},
+		OSProfile: &armcompute.OSProfile{ComputerName: to.Ptr(name), CustomData: to.Ptr(base64.StdEncoding.EncodeToString([]byte("ignition"))), AdminUsername: to.Ptr("core"),
+			LinuxConfiguration: &armcompute.LinuxConfiguration{DisablePasswordAuthentication: to.Ptr(true),
+				SSH: &armcompute.SSHConfiguration{PublicKeys: []*armcompute.SSHPublicKey{{Path: to.Ptr("/home/core/.ssh/authorized_keys"), KeyData: to.Ptr(publicKey)}}}}},
+		NetworkProfile: &armcompute.NetworkProfile{NetworkInterfaces: []*armcompute.NetworkInterfaceReference{{ID: nic.ID}}},
+	}
+}
+
 func (s *sandbox) vm(group, name string, nic *armnetwork.Interface) *armcompute.VirtualMachine {
 	s.t.Helper()
 	p, err := s.compute().NewVirtualMachinesClient().BeginCreateOrUpdate(s.t.Context(), group, name, armcompute.VirtualMachine{
 		Location: to.Ptr(location), Zones: []*string{to.Ptr("1")},
-		Properties: &armcompute.VirtualMachineProperties{
-			HardwareProfile: &armcompute.HardwareProfile{VMSize: to.Ptr(armcompute.VirtualMachineSizeTypes("Standard_D2s_v3"))},
-			StorageProfile:  &armcompute.StorageProfile{OSDisk: &armcompute.OSDisk{CreateOption: to.Ptr(armcompute.DiskCreateOptionTypesFromImage), Name: to.Ptr(name + "-disk")}},
-			OSProfile:       &armcompute.OSProfile{ComputerName: to.Ptr(name), CustomData: to.Ptr(base64.StdEncoding.EncodeToString([]byte("ignition")))},
-			NetworkProfile:  &armcompute.NetworkProfile{NetworkInterfaces: []*armcompute.NetworkInterfaceReference{{ID: nic.ID}}},
-		}}, nil)
+		Properties: machineProperties(name, nic)}, nil)
 	r := done(s.t, p, err)
 	return &r.VirtualMachine
 }

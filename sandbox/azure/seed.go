@@ -19,6 +19,9 @@ const (
 	roleUserAccessAdmin = "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9"
 )
 
+// founded is since when what is seeded exists: long enough to be known everywhere.
+const founded = "2024-01-01T00:00:00Z"
+
 // seed makes the user's service principal with its roles, and what the config wants to be there. All of it is safe to repeat.
 func (s *Server) seed() error {
 	sp := s.cfg.ServicePrincipal
@@ -26,8 +29,10 @@ func (s *Server) seed() error {
 		id := strings.ToLower(sp.ObjectID)
 		if tx.Get(store.Principals, id) == nil {
 			app := uuid.NewSHA1(uuid.NameSpaceDNS, []byte("application "+sp.ClientID)).String()
-			tx.Put(store.Apps, app, graph.Application(app, sp.ClientID, store.Doc{"displayName": "sandbox"}))
-			tx.Put(store.Principals, id, graph.Principal(id, sp.ClientID, "sandbox", s.cfg.Tenant))
+			tx.Put(store.Apps, app, graph.Application(app, sp.ClientID, store.Doc{"displayName": "sandbox", "createdDateTime": founded}))
+			principal := graph.Principal(id, sp.ClientID, "sandbox", s.cfg.Tenant)
+			principal["createdDateTime"] = founded
+			tx.Put(store.Principals, id, principal)
 		}
 		// The secret follows the config, so that a new one replaces the old.
 		const credential = "configured"
@@ -37,6 +42,15 @@ func (s *Server) seed() error {
 		}
 		for _, role := range []string{roleContributor, roleUserAccessAdmin} {
 			s.assign(tx, role)
+		}
+		for _, role := range sp.GraphRoles {
+			roleID := entra.AppRoles[role]
+			if roleID == "" {
+				return fmt.Errorf("ServicePrincipal.GraphRoles: Microsoft Graph has no app role %q here", role)
+			}
+			if key, d := entra.AppRoleGrant(s.cfg.Tenant, sp.ObjectID, roleID); tx.Get(store.AppRoles, key) == nil {
+				tx.Put(store.AppRoles, key, d)
+			}
 		}
 		return nil
 	})

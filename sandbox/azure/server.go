@@ -19,6 +19,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/hypervisor"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/blob"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/dns"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
@@ -104,6 +105,9 @@ func (s *Server) close() error {
 			_ = l.Close() // those that served are closed already
 		}
 	}
+	if s.arm != nil {
+		s.arm.Close()
+	}
 	if s.tokens != nil {
 		s.tokens.Close()
 	}
@@ -136,7 +140,7 @@ func (s *Server) open() error {
 	if s.store, err = store.Open(filepath.Join(s.cfg.Dir, "state")); err != nil {
 		return err
 	}
-	if s.faults, err = fault.Open(s.cfg.FaultFile, s.exists); err != nil {
+	if s.faults, err = fault.Open(s.cfg.FaultFile, s.exists, s.unseen()); err != nil {
 		return err
 	}
 	minter, err := proxy.LoadMinter(s.cfg.CACert, s.cfg.CAKey)
@@ -150,6 +154,14 @@ func (s *Server) open() error {
 		return err
 	}
 	return s.listen()
+}
+
+// unseen is what hides what has not spread, nil where everything shows at once.
+func (s *Server) unseen() fault.Unseen {
+	if !s.cfg.pace.Deferred() {
+		return nil
+	}
+	return s.cfg.pace.Hides
 }
 
 // exists tells whether a path of the resource manager names a resource.
@@ -183,7 +195,7 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 	if err != nil {
 		return err
 	}
-	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, s.faults.Now, fetch)
+	identity, err := entra.New(s.cfg.Dir, s.cfg.Tenant, s.store, s.faults.Now, fetch, s.cfg.pace)
 	if err != nil {
 		return err
 	}
@@ -192,16 +204,22 @@ func (s *Server) buildPlanes(minter *proxy.Minter) error {
 	if err != nil {
 		return err
 	}
-	s.arm = arm.New(arm.Options{Subscription: s.cfg.Subscription, Tenant: s.cfg.Tenant, Location: s.cfg.Location, PublicIPs: s.cfg.publicIPs, OperationTime: s.cfg.OperationTime}, s.store, identity)
 	s.feed = newFeedSource(s.store)
+	consoles, err := blob.NewConsoles(s.cfg.Dir, func(vmID string) string { return hypervisor.Console(s.store, vmID) })
+	if err != nil {
+		return err
+	}
+	s.arm = arm.New(arm.Options{Subscription: s.cfg.Subscription, Tenant: s.cfg.Tenant, Location: s.cfg.Location, PublicIPs: s.cfg.publicIPs, Pace: s.cfg.pace,
+		ProvisioningTimeout: s.cfg.ProvisioningTimeout, Boots: s.feed.read, ConsoleURL: consoles.URL}, s.store, identity)
 	login := s.plane(fault.Entra, identity)
 	hosts := proxy.Hosts{Forward: s.cfg.Forward, Local: map[string]http.Handler{
 		"management.azure.com":      s.plane(fault.ARM, s.arm),
 		"login.microsoftonline.com": login, "login.windows.net": login, "login.microsoft.com": login, "sts.windows.net": login,
-		"graph.microsoft.com": s.plane(fault.Graph, graph.New(s.store, identity, s.cfg.Tenant)),
-		"*" + blob.Suffix:     s.plane(fault.Blob, blobs),
-		"*" + blob.WebSuffix:  s.plane(fault.Blob, blobs.Website()),
-		"*" + keyvault.Suffix: s.plane(fault.Vault, keyvault.New(s.cfg.Tenant, s.store, identity)),
+		"graph.microsoft.com":    s.plane(fault.Graph, graph.New(s.store, identity, s.cfg.Tenant)),
+		"*" + blob.Suffix:        s.plane(fault.Blob, blobs),
+		"*" + blob.ConsoleSuffix: s.plane(fault.Blob, consoles),
+		"*" + blob.WebSuffix:     s.plane(fault.Blob, blobs.Website()),
+		"*" + keyvault.Suffix:    s.plane(fault.Vault, keyvault.New(s.cfg.Tenant, s.store, identity)),
 	}}
 	for _, service := range []string{"queue", "file", "table", "dfs"} {
 		hosts.Local["*."+service+".core.windows.net"] = s.plane(fault.Blob, blob.Elsewhere(service))

@@ -47,9 +47,14 @@ func TestWhatIsNotServed(t *testing.T) {
 		{"GET", inSub + "/providers/Microsoft.ContainerService/managedClusters", "", 501, code, sentence},
 		{"POST", "/providers/Microsoft.ResourceGraph/resources", `{"query":"Resources"}`, 501, code, sentence},
 		{"GET", inSub + "/providers/Microsoft.Insights/eventtypes/management/values", "", 501, code, sentence},
+		{"PUT", netRP + "virtualNetworks/v/virtualNetworkPeerings/p", `{"properties":{}}`, 501, code, sentence},
+		{"PUT", netRP + "virtualNetworks/vnet", `{"location":"eastus","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"virtualNetworkPeerings":[{"name":"p","properties":{"remoteVirtualNetwork":{"id":"` + netRP + `virtualNetworks/other"}}}]}}`, 501, code, sentence},
+		{"GET", netRP + "privateLinkServices", "", 200, "", `"value":[]`},
+		{"PUT", netRP + "privateEndpoints/pe", `{"location":"eastus","properties":{}}`, 501, code, sentence},
+		{"PUT", netRP + "privateLinkServices/pls", `{"location":"eastus","properties":{}}`, 501, code, sentence},
 		{"POST", computeRP + "virtualMachines/vm/capture", "", 501, code, sentence},
 		{"GET", inSub + "/tagNames", "", 501, code, sentence},
-		{"PUT", netRP + "fooBars/x", `{"location":"eastus"}`, 404, "InvalidResourceType", "The resource type 'fooBars' could not be found in the namespace 'Microsoft.Network' for api version '2024-01-01'. The supported api-versions are '2024-07-01,"},
+		{"PUT", netRP + "fooBars/x", `{"location":"eastus"}`, 404, "InvalidResourceType", "The resource type 'fooBars' could not be found in the namespace 'Microsoft.Network' for api version '2021-04-01'. The supported api-versions are '2025-07-01,"},
 		{"GET", netRP + "fooBars", "", 404, "InvalidResourceType", "fooBars"},
 		{"GET", netRP + "virtualNetworks/v/fooBars/x", "", 404, "InvalidResourceType", "virtualNetworks/fooBars"},
 		{"GET", computeRP + "virtualMachines/none/providers/Microsoft.Insights/metrics", "", 404, "ResourceNotFound", "virtualMachines/none"},
@@ -145,7 +150,7 @@ func TestRulesOfNetworksAndZones(t *testing.T) {
 		{"PUT", zone + "/A/bad", `{"properties":{"TTL":60,"ARecords":[{"ipv4Address":"1.1.1.999"}]}}`, 400, "BadRequest", "1.1.1.999"},
 		{"PUT", zone + "/AAAA/bad", `{"properties":{"TTL":60,"AAAARecords":[{"ipv6Address":"1.1.1.9"}]}}`, 400, "BadRequest", "1.1.1.9"},
 		{"PUT", netRP + "networkSecurityGroups/nsg", `{"location":"westus2"}`, 409, "InvalidResourceLocation", "The resource 'nsg' already exists in location 'eastus' in resource group 'rg'. A resource with the same name cannot be created in location 'westus2'."},
-		{"PATCH", netRP + "networkSecurityGroups/nsg", `{"location":"West US 2"}`, 409, "InvalidResourceLocation", "westus2"},
+		{"PATCH", netRP + "networkSecurityGroups/nsg", `{"location":"West US 2"}`, 400, "InvalidRequestFormat", "location"},
 		{"PUT", netRP + "natGateways/second", nat(two), 400, "PublicIPAddressInUse", "natGateways/nat"},
 		{"PUT", netRP + "natGateways/second", nat(one), 400, "PublicIPAddressInUse", "loadBalancers/lb"},
 		{"PUT", netRP + "natGateways/nat", nat(one), 400, "PublicIPAddressInUse", "loadBalancers/lb"},
@@ -163,8 +168,8 @@ func TestDataDisks(t *testing.T) {
 	vm, first := computeRP+"virtualMachines/vm1", computeRP+"disks/first"
 	s.good("PUT", first, `{"location":"eastus","sku":{"name":"Premium_LRS"},"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":8}}`)
 	body := func(disks string) string {
-		return `{"location":"eastus","properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},"storageProfile":{"osDisk":{"name":"os","createOption":"FromImage"}` + disks + `},
-			"osProfile":{"computerName":"vm1"},"networkProfile":{"networkInterfaces":[{"id":"` + netRP + `networkInterfaces/nic"}]}}}`
+		return `{"location":"eastus","properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},"storageProfile":{` + flatcar + `,"osDisk":{"name":"os","createOption":"FromImage"}` + disks + `},
+			"osProfile":{"computerName":"vm1",` + logins + `},"networkProfile":{"networkInterfaces":[{"id":"` + netRP + `networkInterfaces/nic"}]}}}`
 	}
 	attach := `{"lun":0,"createOption":"Attach","managedDisk":{"id":"` + first + `"}}`
 	if got := s.good("PUT", vm, body("")); !strings.Contains(got.text, `"dataDisks":[]`) {

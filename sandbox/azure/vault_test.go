@@ -27,7 +27,7 @@ func TestDeletedVaultsHoldTheirNames(t *testing.T) {
 	want("delete", s.call("DELETE", in("rg"), ""), 200, "")
 	want("deleted", s.call("GET", deleted, ""), 200, "")
 	want("create again", s.call("PUT", in("rg"), body), 409, "ConflictError")
-	want("recover", s.call("PUT", in("rg"), `{"location":"eastus","properties":{"createMode":"recover"}}`), 201, "")
+	want("recover", s.call("PUT", in("rg"), `{"location":"eastus","properties":{"createMode":"recover","tenantId":"`+tenant+`","sku":{"family":"A","name":"standard"}}}`), 201, "")
 	if got := s.call("GET", in("rg"), ""); got.body["properties"].(map[string]any)["tenantId"] != tenant {
 		t.Errorf("recovered: %s", got.text)
 	}

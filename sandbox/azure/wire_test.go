@@ -1,10 +1,14 @@
 package azure_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 )
 
 // answer is what a client without a library sees.
@@ -24,11 +28,43 @@ func (s *sandbox) call(method, path, body string, header ...string) answer {
 	return s.request(method, "https://management.azure.com"+withVersion(path), body, append([]string{"Authorization", "Bearer " + tok.Token}, header...)...)
 }
 
-func withVersion(path string) string {
-	if strings.Contains(path, "?") {
-		return path + "&api-version=2024-01-01"
+// all is a list with all of its pages.
+func (s *sandbox) all(path string) answer {
+	s.t.Helper()
+	out := s.call("GET", path, "")
+	list, _ := out.body["value"].([]any)
+	for next := out; ; {
+		link, _ := next.body["nextLink"].(string)
+		if link == "" {
+			break
+		}
+		next = s.good("GET", strings.TrimPrefix(link, "https://management.azure.com"), "")
+		more, _ := next.body["value"].([]any)
+		if len(more) == 0 {
+			s.t.Errorf("%s: the page %s is empty", path, link)
+		}
+		list, out.text = append(list, more...), out.text+next.text
 	}
-	return path + "?api-version=2024-01-01"
+	if out.body != nil {
+		out.body["value"] = list
+	}
+	return out
+}
+
+// withVersion adds the newest api-version whose documents are known, unless the path names one.
+func withVersion(path string) string {
+	bare, query, _ := strings.Cut(path, "?")
+	if strings.Contains(query, "api-version=") {
+		return path
+	}
+	version := "2021-04-01"
+	if p, err := provider.ParsePath(strings.ReplaceAll(bare, "//", "/")); err == nil {
+		version = cmp.Or(schema.Newest(p.Type), version)
+	}
+	if strings.Contains(path, "?") {
+		return path + "&api-version=" + version
+	}
+	return path + "?api-version=" + version
 }
 
 // request sends a request as it is; header alternates names and values.

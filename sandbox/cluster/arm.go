@@ -99,6 +99,14 @@ func (a *arm) login(ctx context.Context, c Config, scope string) error {
 	return nil
 }
 
+// statusError is an answer that is no success.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
 func (a *arm) do(request *http.Request, into any) error {
 	response, err := a.http.Do(request)
 	if err != nil {
@@ -110,7 +118,7 @@ func (a *arm) do(request *http.Request, into any) error {
 		return err
 	}
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %.300s", request.Method, request.URL.Path, response.Status, text)
+		return &statusError{response.StatusCode, fmt.Sprintf("%s %s: %s: %.300s", request.Method, request.URL.Path, response.Status, text)}
 	}
 	if into == nil || len(text) == 0 {
 		return nil
@@ -134,32 +142,4 @@ func (a *arm) call(ctx context.Context, method, id, version string, body, into a
 	request.Header.Set("Authorization", "Bearer "+a.token)
 	request.Header.Set("Content-Type", "application/json")
 	return a.do(request, into)
-}
-
-// put creates or updates a resource and waits until that is done.
-func (a *arm) put(ctx context.Context, id, version string, body any) error {
-	if err := a.call(ctx, http.MethodPut, id, version, body, nil); err != nil {
-		return err
-	}
-	for {
-		var answer struct {
-			Properties struct {
-				ProvisioningState string `json:"provisioningState"`
-			} `json:"properties"`
-		}
-		if err := a.call(ctx, http.MethodGet, id, version, nil, &answer); err != nil {
-			return err
-		}
-		switch state := answer.Properties.ProvisioningState; state {
-		case "", "Succeeded":
-			return nil
-		case "Failed", "Canceled":
-			return fmt.Errorf("%s: provisioning %s", id, state)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

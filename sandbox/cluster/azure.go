@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 )
 
@@ -17,6 +18,8 @@ const (
 	apiCompute  = "2024-07-01"
 	apiDNS      = "2018-05-01"
 	apiResource = "2021-04-01"
+	// nobodysKey satisfies Azure, which wants one on each machine; its private half is gone.
+	nobodysKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPF52JpL9DBh2zzsNdk+VQYCaTWQvH39azB/wYJnWj0p"
 )
 
 func groupID(group string) string {
@@ -58,9 +61,9 @@ func azureObjects() []armObject {
 		zone(ManagementGroup, ManagementDomain),
 		{networkID("networkSecurityGroups", nsgName), apiNetwork, object{"location": Location, "properties": object{}}},
 		{networkID("virtualNetworks", vnetName), apiNetwork, object{"location": Location, "properties": object{
-			"addressSpace": object{"addressPrefixes": []string{EdgeIP[:strings.LastIndex(EdgeIP, ".")] + ".0" + EdgePrefix}},
+			"addressSpace": object{"addressPrefixes": []string{managementPrefix}},
 			"subnets": []any{object{"name": subnetName, "properties": object{
-				"addressPrefix":        EdgeIP[:strings.LastIndex(EdgeIP, ".")] + ".0" + EdgePrefix,
+				"addressPrefix":        managementPrefix,
 				"networkSecurityGroup": ref(networkID("networkSecurityGroups", nsgName))}}},
 		}}},
 		{networkID("networkInterfaces", nicName), apiNetwork, object{"location": Location, "properties": object{
@@ -72,8 +75,10 @@ func azureObjects() []armObject {
 			"location": Location, "tags": object{"sandbox-host": "true"},
 			"properties": object{
 				"hardwareProfile": object{"vmSize": hostVMSize},
-				"osProfile":       object{"computerName": NodeName, "adminUsername": "core"},
-				"storageProfile":  object{"osDisk": object{"name": NodeName + "-os", "createOption": "FromImage", "osType": "Linux"}},
+				"osProfile": object{"computerName": NodeName, "adminUsername": "core", "linuxConfiguration": object{"disablePasswordAuthentication": true,
+					"ssh": object{"publicKeys": []any{object{"path": "/home/core/.ssh/authorized_keys", "keyData": nobodysKey}}}}},
+				"storageProfile": object{"imageReference": object{"publisher": "Debian", "offer": "debian-12", "sku": "12-gen2", "version": "latest"},
+					"osDisk": object{"name": NodeName + "-os", "createOption": "FromImage", "osType": "Linux"}},
 				"networkProfile": object{"networkInterfaces": []any{object{
 					"id": networkID("networkInterfaces", nicName), "properties": object{"primary": true}}}},
 			}}},
@@ -110,7 +115,8 @@ func BootstrapAzure(ctx context.Context, c Config, withCluster bool) error {
 			// What the cloud-controller-manager or a person made of it stays.
 			continue
 		}
-		if err := client.put(ctx, o.id, o.version, o.body); err != nil {
+		// What comes after does not wait for the operation to end: nobody works with it yet.
+		if err := client.call(ctx, http.MethodPut, o.id, o.version, o.body, nil); err != nil {
 			return fmt.Errorf("create %s: %w", o.id[strings.LastIndex(o.id, "/")+1:], err)
 		}
 	}

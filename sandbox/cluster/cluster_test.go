@@ -3,7 +3,7 @@ package cluster
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +59,7 @@ func TestAzureIsTheSameWithAndWithoutCluster(t *testing.T) {
 
 func TestPrepareTwiceChangesNothing(t *testing.T) {
 	c := testConfig(t)
-	steps := []func() error{c.ensureClusterPKI, c.ensureRegistry, c.writeContainerd, c.writeKubelet, c.writeKubeProxy, c.writeCloudConfig}
+	steps := []func() error{c.ensureClusterPKI, c.ensureRegistries, c.writeContainerd, c.writeKubelet, c.writeKubeProxy, c.writeCloudConfig}
 	content := func() map[string]string {
 		for _, step := range steps {
 			if err := step(); err != nil {
@@ -93,11 +93,7 @@ func TestPrepareTwiceChangesNothing(t *testing.T) {
 
 func TestRegistryCertificate(t *testing.T) {
 	c := testConfig(t)
-	if err := c.ensureRegistry(); err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.LoadX509KeyPair(c.path("registry", "tls", "registry.crt"), c.path("registry", "tls", "registry.key"))
-	if err != nil {
+	if err := c.ensureRegistries(); err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
@@ -105,16 +101,53 @@ func TestRegistryCertificate(t *testing.T) {
 	if err != nil || !roots.AppendCertsFromPEM(bundle) {
 		t.Fatal(err)
 	}
-	for _, host := range registryHosts {
-		if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
-			t.Errorf("%s: %v", host, err)
+	for _, r := range containers {
+		pair, err := tls.LoadX509KeyPair(c.path(r.folder, "tls", "registry.crt"), c.path(r.folder, "tls", "registry.key"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, host := range r.hosts {
+			if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots}); err != nil {
+				t.Errorf("%s: %v", host, err)
+			}
+		}
+	}
+}
+
+// The pull secret opens both registries, each with a password of its own.
+func TestPullSecret(t *testing.T) {
+	c := testConfig(t)
+	if err := c.ensureRegistries(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(c.PullSecretFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var secret struct {
+		Auths map[string]struct {
+			Auth []byte `json:"auth"`
+		} `json:"auths"`
+	}
+	if err := json.Unmarshal(text, &secret); err != nil {
+		t.Fatal(err)
+	}
+	passwords := map[string]bool{}
+	for _, host := range []string{"quay.io", OwnRegistryHost} {
+		user, password, found := strings.Cut(string(secret.Auths[host].Auth), ":")
+		if !found || user == "" || password == "" {
+			t.Errorf("no credentials of %s", host)
+		}
+		passwords[password] = true
+	}
+	if len(passwords) != 2 {
+		t.Error("both registries have one password")
 	}
 }
 
 func TestRender(t *testing.T) {
 	c := testConfig(t)
-	if err := c.ensureRegistry(); err != nil {
+	if err := c.ensureRegistries(); err != nil {
 		t.Fatal(err)
 	}
 	objects, err := c.render(map[string]string{"coredns": "quay.io/a/coredns@sha256:1", "local-path-provisioner": "quay.io/a/local@sha256:2"})
@@ -270,17 +303,6 @@ func TestRouteAdmission(t *testing.T) {
 	table.deleted(t.Context(), first)
 	if !isAdmitted(get("second"), "a.example", "True") {
 		t.Error("the host of a deleted route is not given on")
-	}
-}
-
-func TestServerName(t *testing.T) {
-	here, there := net.Pipe()
-	defer here.Close()
-	go func() { _ = tls.Client(there, &tls.Config{ServerName: "x.example"}).Handshake() }()
-	_ = here.SetDeadline(time.Now().Add(5 * time.Second))
-	name, hello, err := serverName(here)
-	if err != nil || name != "x.example" || len(hello) < 50 || hello[0] != 22 {
-		t.Errorf("%q, %d bytes, %v", name, len(hello), err)
 	}
 }
 

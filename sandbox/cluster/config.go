@@ -1,5 +1,5 @@
 // Package cluster is the management cluster of the sandbox: the processes of a
-// one-node Kubernetes, its network, what is applied to it, and the OpenShift
+// Kubernetes of one or several nodes, its network, what is applied to it, and the OpenShift
 // APIs it shows.
 package cluster
 
@@ -9,23 +9,31 @@ import (
 
 // Addresses of the sandbox; docs/architecture/sandbox.md explains them.
 const (
-	EdgeBridge    = "hsedge"
-	EdgeIP        = "198.18.0.1"
-	RouterIP      = "198.18.0.2"
-	EdgePrefix    = "/24"
-	publicPrefix  = "198.18.16.0/20"
-	ProxyPort     = "8888"
-	ProxyURL      = "http://" + EdgeIP + ":" + ProxyPort
-	LocalProxyURL = "http://127.0.0.1:" + ProxyPort
-	apiPort       = "6443"
-	APIURL        = "https://" + EdgeIP + ":" + apiPort
-	podCIDR       = "10.200.0.0/16"
-	serviceCIDR   = "10.201.0.0/16"
-	apiServiceIP  = "10.201.0.1"
-	dnsServiceIP  = "10.201.0.10"
-	podBridge     = "hspods"
-	cniNetwork    = "hypershift-sandbox"
-	RegistryAddr  = "127.0.0.1:5000"
+	EdgeBridge = "hsedge"
+	EdgeIP     = "198.18.0.1"
+	RouterIP   = "198.18.0.2"
+	EdgePrefix = "/24"
+	// managementPrefix is that of the management cluster's network in Azure. It is wide, so that the edge's address is none of the first four,
+	// which Azure keeps in every subnet.
+	managementPrefix = "198.16.0.0/14"
+	publicPrefix     = "198.18.16.0/20"
+	allPrefix        = "198.18.0.0/15" // edge, public addresses, uplinks of networks
+	ProxyPort        = "8888"
+	ProxyURL         = "http://" + EdgeIP + ":" + ProxyPort
+	LocalProxyURL    = "http://127.0.0.1:" + ProxyPort
+	apiPort          = "6443"
+	APIURL           = "https://" + EdgeIP + ":" + apiPort
+	podCIDR          = "10.200.0.0/16"
+	serviceCIDR      = "10.201.0.0/16"
+	apiServiceIP     = "10.201.0.1"
+	dnsServiceIP     = "10.201.0.10"
+	podBridge        = "hspods"
+	cniNetwork       = "hypershift-sandbox"
+	RegistryAddr     = "127.0.0.1:5000"
+
+	// OwnRegistryAddr is where the registry that is the user's own listens, OwnRegistryHost the name that clients ask for.
+	OwnRegistryAddr = "127.0.0.1:5001"
+	OwnRegistryHost = "sandbox.azurecr.io"
 )
 
 // Names in the embedded Azure.
@@ -57,9 +65,14 @@ type Config struct {
 	Dir    string // the sandbox's directory, absolute
 	Bin    string // built parts
 	Debian string // containerd and runc, unpacked from Debian's packages
+	System string // packages of the virtual machines' operating systems, unpacked
 	Self   string // this program
+	// Nodes is how many nodes the management cluster has; 0 is 1.
+	Nodes int
 	// Plain leaves out what only OpenShift has: its APIs, the router of Routes, the injected trust bundle.
 	Plain bool
+	// AzureProfile is how long what Azure has accepted takes to show, "" for the default of the embedded Azure.
+	AzureProfile string
 }
 
 func (c Config) path(elements ...string) string {

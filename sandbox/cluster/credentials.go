@@ -29,7 +29,9 @@ func (c Config) ensureClusterPKI() error {
 		"apiserver": {name: "kube-apiserver", hosts: append(local, EdgeIP, apiServiceIP, "kubernetes", "kubernetes.default",
 			"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "api."+ManagementDomain)},
 		"apiserver-kubelet": {name: "kube-apiserver-kubelet-client", group: "system:masters"},
-		"kubelet":           {name: "system:node:" + NodeName, group: "system:nodes", hosts: []string{EdgeIP, NodeName}},
+	}
+	for _, n := range c.allNodes() {
+		servers[n.credential()] = n.identity()
 	}
 	for name, id := range clients {
 		servers[name] = id
@@ -50,8 +52,10 @@ func (c Config) ensureClusterPKI() error {
 			return err
 		}
 	}
-	if err := c.writeKubeconfig(c.clientKubeconfig("kubelet"), "kubelet"); err != nil {
-		return err
+	for _, n := range c.allNodes() {
+		if err := c.writeKubeconfig(c.clientKubeconfig(n.credential()), n.credential()); err != nil {
+			return err
+		}
 	}
 	return c.writeKubeconfig(c.Kubeconfig(), "admin")
 }

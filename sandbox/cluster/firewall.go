@@ -46,7 +46,7 @@ func cleanFirewall(ctx context.Context) error {
 		problems = append(problems, cleanIPTables(ctx, command))
 	}
 	for _, table := range firewallTables(ctx) {
-		if table != netpol.Table && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
+		if table != netpol.Table && table != strangersTable && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
 			continue
 		}
 		if err := nft(ctx, "delete", table); err != nil {

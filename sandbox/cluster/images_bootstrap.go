@@ -110,28 +110,40 @@ func (c Config) registryTransport() (http.RoundTripper, error) {
 
 // ImportPause gives containerd the image of pod sandboxes.
 func ImportPause(ctx context.Context, c Config) error {
-	marker := c.cluster("containerd", "pause-imported")
-	if _, err := os.Stat(marker); err == nil {
+	if _, err := os.Stat(c.pauseMarker()); err == nil {
 		return nil
 	}
-	image, err := programImage(c.bin("pause"), "/pause")
+	archive, err := c.pauseArchive()
 	if err != nil {
-		return fmt.Errorf("image pause: %w", err)
-	}
-	reference, err := name.ParseReference(PauseImage)
-	if err != nil {
-		return err
-	}
-	archive := c.cluster("pause.tar")
-	if err := tarball.WriteToFile(archive, reference, image); err != nil {
 		return err
 	}
 	defer os.Remove(archive)
-	command := exec.CommandContext(ctx, c.debian("ctr"), "--address", c.containerdSocket(), "--namespace", "k8s.io", "images", "import", archive)
-	if output, err := command.CombinedOutput(); err != nil {
+	argv := c.importCommand(archive)
+	if output, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		return fmt.Errorf("import the pause image: %w: %s", err, output)
 	}
-	return os.WriteFile(marker, nil, 0o644)
+	return os.WriteFile(c.pauseMarker(), nil, 0o644)
+}
+
+// pauseMarker exists once a node's containerd has the image of pod sandboxes.
+func (c Config) pauseMarker() string { return c.cluster("containerd", "pause-imported") }
+
+func (c Config) importCommand(archive string) []string {
+	return []string{c.debian("ctr"), "--address", c.containerdSocket(), "--namespace", "k8s.io", "images", "import", archive}
+}
+
+// pauseArchive writes the image of pod sandboxes to a file, which the caller removes.
+func (c Config) pauseArchive() (string, error) {
+	image, err := programImage(c.bin("pause"), "/pause")
+	if err != nil {
+		return "", fmt.Errorf("image pause: %w", err)
+	}
+	reference, err := name.ParseReference(PauseImage)
+	if err != nil {
+		return "", err
+	}
+	archive := c.cluster("containerd", "pause.tar")
+	return archive, tarball.WriteToFile(archive, reference, image)
 }
 
 // programImage is an image with one static program.

@@ -3,9 +3,11 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -60,7 +62,7 @@ func PublishIssuer(ctx context.Context, c Config) error {
 		if err != nil {
 			return fmt.Errorf("the issuer's %s: %w", document, err)
 		}
-		if err := storage.putBlob(ctx, IssuerURL+document, text); err != nil {
+		if err := storage.putBlobOnceAllowed(ctx, IssuerURL+document, text); err != nil {
 			return fmt.Errorf("publish the issuer's %s: %w", document, err)
 		}
 	}
@@ -81,6 +83,27 @@ func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error)
 		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
 	}
 	return io.ReadAll(response.Body)
+}
+
+// roleSpread is how long a new role assignment is waited for.
+const roleSpread = time.Minute
+
+// putBlobOnceAllowed writes a blob as soon as the role for it has spread.
+func (a *arm) putBlobOnceAllowed(ctx context.Context, url string, content []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, roleSpread)
+	defer cancel()
+	for {
+		err := a.putBlob(ctx, url, content)
+		var refused *statusError
+		if !errors.As(err, &refused) || refused.status != http.StatusForbidden {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func (a *arm) putBlob(ctx context.Context, url string, content []byte) error {

@@ -17,19 +17,28 @@ var memAvailable = regexp.MustCompile(`(?m)^(MemFree|MemAvailable):.*$`)
 // RunKubelet replaces this process by the kubelet, in a mount namespace where
 // the machine has the size the node advertises.
 func RunKubelet(c Config) error {
-	if err := c.fakeMachine(); err != nil {
-		return fmt.Errorf("the node's advertised size: %w", err)
-	}
 	// The namespace belongs to this thread; exec makes it the process's.
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("mount namespace for the kubelet: %w", err)
 	}
-	// Mounts of volumes must reach the host, those below not.
+	// Mounts of volumes must reach the host, those that hide the machine's size not.
 	for _, tree := range []string{"/proc", "/sys"} {
 		if err := unix.Mount("", tree, "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("make %s private: %w", tree, err)
 		}
+	}
+	if err := c.hideMachine(); err != nil {
+		return err
+	}
+	argv := c.kubeletCommand(node{})
+	return syscall.Exec(argv[0], argv, os.Environ())
+}
+
+// hideMachine shows programs of this mount namespace a machine of the size that a node advertises.
+func (c Config) hideMachine() error {
+	if err := c.fakeMachine(); err != nil {
+		return fmt.Errorf("the node's advertised size: %w", err)
 	}
 	binds := map[string]string{"meminfo": "/proc/meminfo", "cpu": "/sys/devices/system/cpu", "node": "/sys/devices/system/node"}
 	for name, target := range binds {
@@ -40,8 +49,7 @@ func RunKubelet(c Config) error {
 			return fmt.Errorf("bind %s: %w", target, err)
 		}
 	}
-	argv := c.kubeletCommand()
-	return syscall.Exec(argv[0], argv, os.Environ())
+	return nil
 }
 
 func (c Config) machineDir(name string) string { return c.cluster("machine", name) }

@@ -54,6 +54,7 @@ var resources = func() map[schema.GroupKind]schema.GroupVersionResource {
 	add("", "Secret", "secrets")
 	add("", "Service", "services")
 	add("apps", "Deployment", "deployments")
+	add("apps", "DaemonSet", "daemonsets")
 	add("rbac.authorization.k8s.io", "ClusterRole", "clusterroles")
 	add("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings")
 	add("rbac.authorization.k8s.io", "RoleBinding", "rolebindings")
@@ -106,7 +107,7 @@ func (c Config) render(images map[string]string) ([]*unstructured.Unstructured, 
 	values := map[string]any{
 		"ConfigKinds": configKinds, "AppsDomain": AppsDomain, "ManagementDomain": ManagementDomain,
 		"ManagementGroup": ManagementGroup, "ProxyURL": ProxyURL, "NoProxy": noProxy, "APIURL": APIURL,
-		"EdgeIP": EdgeIP, "DNSServiceIP": dnsServiceIP, "PodCIDR": podCIDR, "ServiceCIDR": serviceCIDR, "Images": images, "Volumes": c.cluster("volumes"),
+		"EdgeIP": EdgeIP, "DNSServiceIP": dnsServiceIP, "PodCIDR": podCIDR, "ServiceCIDR": serviceCIDR, "Images": images, "Volumes": c.cluster("volumes"), "Several": c.Nodes > 1, "FirstNode": NodeName,
 	}
 	objects, err := c.fileObjects()
 	if err != nil {

@@ -19,9 +19,12 @@ import (
 // kubeletSysctls are changed by the kubelet.
 var kubeletSysctls = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 
+// forwarding is the sysctl that makes a router of the machine.
+const forwarding = "net/ipv4/ip_forward"
+
 // sysctls that pods and virtual machines need.
 var sysctls = map[string]string{
-	"net/ipv4/ip_forward":                "1",
+	forwarding:                           "1",
 	"net/bridge/bridge-nf-call-iptables": "1",
 	"net/ipv4/conf/all/rp_filter":        "0",
 	"fs/inotify/max_user_instances":      "8192",
@@ -33,6 +36,7 @@ type hostState struct {
 	Sysctls map[string]string `json:"sysctls"`
 	Created []string          `json:"created"` // files and directories outside the sandbox's that were not there
 	Tables  []string          `json:"tables"`  // of nftables
+	Mounts  map[string]string `json:"mounts"`  // that were not shared, and what they were
 }
 
 // outsideDirs are written to by programs that cannot be told otherwise.
@@ -49,10 +53,13 @@ func (c Config) PrepareHost(ctx context.Context) error {
 		// would be clearer than ours.
 		_ = os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644)
 	}
-	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("make mounts shared, as the kubelet needs them: %w", err)
+	if err := shareMounts(); err != nil {
+		return err
 	}
-	return c.TakeEdge()
+	if err := c.TakeEdge(ctx); err != nil {
+		return err
+	}
+	return c.routeNodes()
 }
 
 func (c Config) hostStatePath() string { return c.path("host.json") }
@@ -61,7 +68,11 @@ func (c Config) rememberHost(ctx context.Context) error {
 	if _, err := os.Stat(c.hostStatePath()); err == nil {
 		return nil
 	}
-	state := hostState{Sysctls: map[string]string{}, Tables: firewallTables(ctx)}
+	mounts, err := readUnshared()
+	if err != nil {
+		return err
+	}
+	state := hostState{Sysctls: map[string]string{}, Tables: firewallTables(ctx), Mounts: mounts}
 	for _, name := range append(slices.Collect(maps.Keys(sysctls)), kubeletSysctls...) {
 		if value, err := os.ReadFile(filepath.Join("/proc/sys", name)); err == nil {
 			state.Sysctls[name] = strings.TrimSpace(string(value))
@@ -79,22 +90,37 @@ func (c Config) rememberHost(ctx context.Context) error {
 	return writeIfChanged(c.hostStatePath(), text, 0o644)
 }
 
-// restoreHost undoes what rememberHost recorded.
-func (c Config) restoreHost(ctx context.Context) error {
+// readHostState is what rememberHost recorded; ok is false where nothing of the host was changed.
+func (c Config) readHostState() (state hostState, ok bool, err error) {
 	text, err := os.ReadFile(c.hostStatePath())
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return state, false, nil
 	}
 	if err != nil {
-		return err
+		return state, false, err
 	}
-	var state hostState
 	if err := json.Unmarshal(text, &state); err != nil {
-		return fmt.Errorf("read %s: %w", c.hostStatePath(), err)
+		return state, false, fmt.Errorf("read %s: %w", c.hostStatePath(), err)
+	}
+	return state, true, nil
+}
+
+// forwardedBefore tells whether the machine routes for others without the sandbox.
+func (c Config) forwardedBefore() (bool, error) {
+	state, changed, err := c.readHostState()
+	return !changed || state.Sysctls[forwarding] != "0", err
+}
+
+// restoreHost undoes what rememberHost recorded.
+func (c Config) restoreHost(ctx context.Context) error {
+	state, changed, err := c.readHostState()
+	if err != nil || !changed {
+		return err
 	}
 	for name, value := range state.Sysctls {
 		_ = os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644)
 	}
+	unshareMounts(state.Mounts)
 	for _, path := range state.Created {
 		// /run/netns is a mount that "ip netns" made; a namespace in it is
 		// somebody's, and then the directory stays.

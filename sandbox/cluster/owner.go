@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -32,12 +33,19 @@ func (c Config) OtherOwner() string {
 	return string(text)
 }
 
-// TakeEdge makes the edge for a sandbox without a cluster.
-func (c Config) TakeEdge() error {
+// TakeEdge makes the edge, closed to others.
+func (c Config) TakeEdge(ctx context.Context) error {
 	if other := c.OtherOwner(); other != "" {
 		return fmt.Errorf("the sandbox in %s has this machine's network", other)
 	}
 	if err := c.claim(); err != nil {
+		return err
+	}
+	forwards, err := c.forwardedBefore()
+	if err != nil {
+		return err
+	}
+	if err := keepStrangersOut(ctx, forwards); err != nil {
 		return err
 	}
 	return ensureEdge()

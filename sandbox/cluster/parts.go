@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"debug/elf"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
@@ -14,6 +15,7 @@ const (
 	Azure             = "azure"
 	Machines          = "machines"
 	Registry          = "registry"
+	OwnRegistry       = "own-registry"
 	etcd              = "etcd"
 	APIServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
@@ -26,12 +28,24 @@ const (
 	Policies          = "network-policies"
 )
 
+// Programs of a further node: what keeps it, and its first process.
+const (
+	ManagementNode     = "management-node"
+	ManagementNodeInit = "management-node-init"
+)
+
+// NodeFlag comes before the name of a node in the command of one.
+const NodeFlag = "--node"
+
 // Programs lists the built programs that the parts run, in the names of
 // package build.
 func Programs() []string {
 	return []string{"etcd", "kube", "registry", "coredns", "local-path-provisioner", "azure-cloud-controller-manager",
 		"bridge", "loopback", "host-local", "portmap", "pause"}
 }
+
+// ProfileFlag comes before the profile in the command of the embedded Azure.
+const ProfileFlag = "--azure-profile"
 
 // AzurePart is the embedded Azure. On the edge it listens in addition to
 // 127.0.0.1, with or without a management cluster, so that one can be added
@@ -42,6 +56,9 @@ func (c Config) AzurePart(edge bool) supervise.Part {
 		Name: Azure, Argv: c.self(Azure), Env: append(c.selfEnv(), "GOGC=50"), Grace: 3 * time.Second,
 		Ready:   supervise.Probe{Socket: c.path("azure", "admin.sock"), TCP: "127.0.0.1:" + ProxyPort},
 		Address: LocalProxyURL,
+	}
+	if c.AzureProfile != "" {
+		part.Argv = append(part.Argv, ProfileFlag, c.AzureProfile)
 	}
 	if edge {
 		part.Argv = append(part.Argv, "--edge")
@@ -57,7 +74,7 @@ func (c Config) self(part string) []string {
 
 // selfWithTools is the same for parts that start other programs.
 func (c Config) selfWithTools(part string) []string {
-	return append(c.self(part), "--bin", c.Bin, "--debian", c.Debian)
+	return append(c.self(part), "--bin", c.Bin, "--debian", c.Debian, "--system", c.System)
 }
 
 // Build identifies this program by the linker's build id: building the same sources again is no other program, and does
@@ -85,14 +102,9 @@ func (c Config) selfEnv() []string { return []string{"HYPERSHIFT_SANDBOX_BUILD="
 
 // Parts lists all processes, each after those it needs.
 func (c Config) Parts() []supervise.Part {
-	parts := []supervise.Part{
+	containerd, containerdEnv := c.containerdCommand()
+	parts := append([]supervise.Part{
 		c.AzurePart(true),
-		{
-			Name: Registry, Argv: []string{c.bin("registry"), "serve", c.path("registry", "config.yml")},
-			Env:   []string{"OTEL_TRACES_EXPORTER=none"},
-			Ready: supervise.Probe{URL: "https://" + RegistryAddr + "/", CA: c.CA()},
-			Grace: 2 * time.Second, Address: "https://quay.io (" + RegistryAddr + ")",
-		},
 		{
 			Name: etcd, Argv: c.etcdArgs(), Grace: 5 * time.Second, Address: "https://127.0.0.1:2379",
 			Ready: supervise.Probe{URL: "http://127.0.0.1:2381/health"},
@@ -102,15 +114,14 @@ func (c Config) Parts() []supervise.Part {
 			Ready: supervise.Probe{URL: APIURL + "/readyz", CA: c.pki("ca.crt")},
 		},
 		{
-			Name: Containerd, Argv: []string{c.debian("containerd"), "-c", c.cluster("containerd.toml")},
-			Env:   append(c.proxyEnv(), "PATH="+c.debian("")+":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+			Name: Containerd, Argv: containerd, Env: containerdEnv,
 			Ready: supervise.Probe{Socket: c.containerdSocket()}, Address: c.containerdSocket(),
 		},
 		{
 			Name: Machines, Argv: c.selfWithTools(Machines), Env: c.selfEnv(), After: []string{Azure}, Grace: 3 * time.Second,
 		},
-	}
-	return append(parts, c.kubernetesParts()...)
+	}, c.registryParts()...)
+	return slices.Concat(parts, c.kubernetesParts(), c.nodeParts())
 }
 
 // kubernetesParts are the clients of the API server.
@@ -132,7 +143,7 @@ func (c Config) kubernetesParts() []supervise.Part {
 			Ready: healthy("http://127.0.0.1:10248/healthz"), Address: EdgeIP + ":10250",
 		},
 		{
-			Name: kubeProxy, Argv: []string{c.bin("kube-proxy"), "--config=" + c.cluster("kube-proxy.yaml")},
+			Name: kubeProxy, Argv: c.kubeProxyCommand(node{}),
 			After: []string{APIServer}, Ready: healthy("http://127.0.0.1:10249/healthz"),
 		},
 		{
@@ -155,8 +166,9 @@ func (c Config) kubernetesParts() []supervise.Part {
 func (c Config) etcdArgs() []string {
 	return []string{c.bin("etcd"), "--name=" + NodeName, "--data-dir=" + c.cluster("etcd"),
 		"--listen-client-urls=https://127.0.0.1:2379", "--advertise-client-urls=https://127.0.0.1:2379",
-		"--listen-peer-urls=http://127.0.0.1:2380", "--initial-advertise-peer-urls=http://127.0.0.1:2380",
-		"--initial-cluster=" + NodeName + "=http://127.0.0.1:2380", "--listen-metrics-urls=http://127.0.0.1:2381",
+		"--listen-peer-urls=https://127.0.0.1:2380", "--initial-advertise-peer-urls=https://127.0.0.1:2380",
+		"--initial-cluster=" + NodeName + "=https://127.0.0.1:2380", "--peer-cert-file=" + c.pki("etcd.crt"), "--peer-key-file=" + c.pki("etcd.key"),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + c.pki("ca.crt"), "--peer-cert-allowed-cn=etcd", "--listen-metrics-urls=http://127.0.0.1:2381",
 		"--cert-file=" + c.pki("etcd.crt"), "--key-file=" + c.pki("etcd.key"),
 		"--client-cert-auth", "--trusted-ca-file=" + c.pki("ca.crt"),
 		"--auto-compaction-mode=periodic", "--auto-compaction-retention=30m", "--log-level=warn"}
@@ -205,9 +217,35 @@ func (c Config) cloudControllerArgs() []string {
 }
 
 // kubeletCommand is what runs in the Kubelet's own mount namespace.
-func (c Config) kubeletCommand() []string {
-	return []string{c.bin("kubelet"), "--config=" + c.cluster("kubelet.yaml"), "--kubeconfig=" + c.clientKubeconfig("kubelet"),
-		"--hostname-override=" + NodeName, "--node-ip=" + EdgeIP, "--root-dir=" + c.cluster("kubelet"),
-		"--cert-dir=" + c.cluster("kubelet", "pki"),
-		"--node-labels=topology.kubernetes.io/region=" + Location + ",topology.kubernetes.io/zone=" + Location + "-1,node.kubernetes.io/instance-type=" + hostVMSize}
+func (c Config) kubeletCommand(n node) []string {
+	labels := "topology.kubernetes.io/region=" + Location + ",topology.kubernetes.io/zone=" + n.zone() + ",node.kubernetes.io/instance-type=" + hostVMSize
+	if n.index > 0 {
+		labels += "," + excludeFromBalancers + "="
+	}
+	return []string{c.bin("kubelet"), "--config=" + c.kubeletConfig(n), "--kubeconfig=" + c.clientKubeconfig(n.credential()),
+		"--hostname-override=" + n.name(), "--node-ip=" + n.address(), "--root-dir=" + c.cluster("kubelet"),
+		"--cert-dir=" + c.cluster("kubelet", "pki"), "--node-labels=" + labels}
+}
+
+// kubeProxyCommand is the proxy of a node.
+func (c Config) kubeProxyCommand(n node) []string {
+	return []string{c.bin("kube-proxy"), "--config=" + c.kubeProxyConfig(n)}
+}
+
+// containerdCommand runs on every node, and finds that node's directories where its configuration names them.
+func (c Config) containerdCommand() (argv, env []string) {
+	return []string{c.debian("containerd"), "-c", c.cluster("containerd.toml")},
+		append(c.proxyEnv(), "PATH="+c.debian("")+":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+}
+
+// nodeParts are the further nodes.
+func (c Config) nodeParts() []supervise.Part {
+	var parts []supervise.Part
+	for _, n := range c.furtherNodes() {
+		parts = append(parts, supervise.Part{
+			Name: n.name(), Argv: append(c.selfWithTools(ManagementNode), NodeFlag, n.name()), Env: c.selfEnv(), After: []string{APIServer, Registry},
+			Ready: supervise.Probe{URL: "http://" + n.healthAddress() + ":10248/healthz"}, Address: n.address() + ":10250",
+		})
+	}
+	return parts
 }

@@ -10,7 +10,7 @@ import (
 // A plain cluster knows nothing of OpenShift, and has the same parts else.
 func TestPlain(t *testing.T) {
 	c := testConfig(t)
-	if err := c.ensureRegistry(); err != nil {
+	if err := c.ensureRegistries(); err != nil {
 		t.Fatal(err)
 	}
 	full := len(c.Parts())

@@ -27,7 +27,7 @@ var (
 		{Azure, "tcp", EdgeIP + ":" + ProxyPort}, {Azure, "tcp", EdgeIP + ":443"}, {Azure, "tcp", EdgeIP + ":53"}, {Azure, "udp", EdgeIP + ":53"},
 	}
 	clusterPorts = []port{
-		{Registry, "tcp", RegistryAddr}, {etcd, "tcp", "127.0.0.1:2379"}, {etcd, "tcp", "127.0.0.1:2380"}, {etcd, "tcp", "127.0.0.1:2381"},
+		{Registry, "tcp", RegistryAddr}, {OwnRegistry, "tcp", OwnRegistryAddr}, {etcd, "tcp", "127.0.0.1:2379"}, {etcd, "tcp", "127.0.0.1:2380"}, {etcd, "tcp", "127.0.0.1:2381"},
 		{controllerManager, "tcp", "127.0.0.1:10257"}, {scheduler, "tcp", "127.0.0.1:10259"}, {cloudController, "tcp", "127.0.0.1:10258"},
 		{Router, "tcp", RouterIP + ":443"}, {APIServer, "tcp", EdgeIP + ":" + apiPort}, {Kubelet, "tcp", EdgeIP + ":10250"},
 		{Kubelet, "tcp", "127.0.0.1:10248"}, {kubeProxy, "tcp", "127.0.0.1:10249"}, {kubeProxy, "tcp", "127.0.0.1:10256"},

@@ -4,7 +4,7 @@ package cluster
 // only what differs.
 func (c Config) Prepare() error {
 	steps := []func() error{
-		c.makeDirs, c.ensureClusterPKI, c.ensureRegistry, c.writeContainerd, c.writeKubelet, c.writeKubeProxy, c.writeCloudConfig,
+		c.makeDirs, c.ensureClusterPKI, c.ensureRegistries, c.writeContainerd, c.writeKubelet, c.writeKubeProxy, c.makeNodes, c.writeCloudConfig,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

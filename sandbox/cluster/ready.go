@@ -31,7 +31,7 @@ func (c Config) WaitReady(ctx context.Context, since time.Time) error {
 	}
 	since = since.Truncate(time.Second) // as exact as the API's times
 	for {
-		waiting := k.unready(ctx, since)
+		waiting := k.unready(ctx, since, c.allNodes())
 		if waiting == "" {
 			return nil
 		}
@@ -44,10 +44,12 @@ func (c Config) WaitReady(ctx context.Context, since time.Time) error {
 }
 
 // unready names the first thing that is not ready yet.
-func (k client) unready(ctx context.Context, since time.Time) string {
-	node, err := k.Resource(nodes).Get(ctx, NodeName, metav1.GetOptions{})
-	if err != nil || !hasCondition(node.Object, "Ready", since) {
-		return "node " + NodeName
+func (k client) unready(ctx context.Context, since time.Time, all []node) string {
+	for _, n := range all {
+		found, err := k.Resource(nodes).Get(ctx, n.name(), metav1.GetOptions{})
+		if err != nil || !hasCondition(found.Object, "Ready", since) {
+			return "node " + n.name()
+		}
 	}
 	for _, system := range systemPods {
 		list, err := k.Resource(pods).Namespace("kube-system").List(ctx, metav1.ListOptions{LabelSelector: system.selector})

@@ -9,69 +9,94 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
-// registryUser is who the pull secret belongs to.
-const registryUser = "sandbox"
-
-// registryHosts are the names under which the registry is reached.
-var registryHosts = []string{"quay.io", "cdn.quay.io", "localhost", "127.0.0.1"}
-
-// RegistryCredentials returns user and password of the registry.
-func (c Config) RegistryCredentials() (user, password string, err error) {
-	text, err := os.ReadFile(c.path("registry", "password"))
-	return registryUser, string(text), err
+// container is a registry of images: its part, its folder, what it listens on, and the name that clients ask for.
+type container struct {
+	part, folder, addr, host string
+	hosts                    []string // names under which it is reached
+	user                     string   // who the pull secret belongs to
 }
 
-// ensureRegistry writes configuration, certificate, password and the pull
-// secret made of it.
-func (c Config) ensureRegistry() error {
-	for _, dir := range []string{c.path("registry", "storage"), c.path("registry", "tls"), c.path("files")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
+// containers are the public registry, which the sandbox fills, and one that is the user's own, as an Azure container registry
+// would be: it is empty, and what is in it was pushed by hand.
+var containers = []container{
+	{part: Registry, folder: "registry", addr: RegistryAddr, host: "quay.io", hosts: []string{"quay.io", "cdn.quay.io", "localhost", "127.0.0.1"}, user: "sandbox"},
+	{part: OwnRegistry, folder: "own-registry", addr: OwnRegistryAddr, host: OwnRegistryHost, hosts: []string{OwnRegistryHost, "localhost", "127.0.0.1"}, user: "own"},
+}
+
+// RegistryCredentials returns user and password of the registry that the sandbox fills.
+func (c Config) RegistryCredentials() (user, password string, err error) {
+	text, err := os.ReadFile(c.path(containers[0].folder, "password"))
+	return containers[0].user, string(text), err
+}
+
+// ensureRegistries writes configurations, certificates, passwords and the pull secret made of these.
+func (c Config) ensureRegistries() error {
 	ca, err := loadCA(c.path("pki", "ca"))
 	if err != nil {
 		return err
 	}
-	if err := ca.issue(c.path("registry", "tls", "registry"), identity{name: "quay.io", hosts: registryHosts}); err != nil {
-		return err
+	auths := map[string]any{}
+	for _, r := range containers {
+		password, err := c.ensureRegistry(ca, r)
+		if err != nil {
+			return err
+		}
+		auths[r.host] = map[string]string{
+			"auth": base64.StdEncoding.EncodeToString([]byte(r.user + ":" + password)), "email": r.user + "@" + BaseDomain,
+		}
 	}
-	password, err := ensureSecret(c.path("registry", "password"))
+	secret, err := json.Marshal(map[string]any{"auths": auths}) // in the form that OpenShift users know
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.path("registry", "htpasswd")); errors.Is(err, fs.ErrNotExist) {
+	if err := os.MkdirAll(c.path("files"), 0o700); err != nil {
+		return err
+	}
+	return writeIfChanged(c.PullSecretFile(), secret, 0o600)
+}
+
+// ensureRegistry writes what a registry reads, and returns the password of its user.
+func (c Config) ensureRegistry(ca authority, r container) (string, error) {
+	for _, dir := range []string{"storage", "tls"} {
+		if err := os.MkdirAll(c.path(r.folder, dir), 0o700); err != nil {
+			return "", err
+		}
+	}
+	if err := ca.issue(c.path(r.folder, "tls", "registry"), identity{name: r.host, hosts: r.hosts}); err != nil {
+		return "", err
+	}
+	password, err := ensureSecret(c.path(r.folder, "password"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(c.path(r.folder, "htpasswd")); errors.Is(err, fs.ErrNotExist) {
 		// The cost is low because the password is random and every pull
 		// of every layer is checked against it.
 		hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if err := writeIfChanged(c.path("registry", "htpasswd"), []byte(registryUser+":"+string(hash)+"\n"), 0o600); err != nil {
-			return err
+		if err := writeIfChanged(c.path(r.folder, "htpasswd"), []byte(r.user+":"+string(hash)+"\n"), 0o600); err != nil {
+			return "", err
 		}
 	}
-	secret, err := pullSecret(registryUser, password)
+	config, err := c.registryConfig(r)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := writeIfChanged(c.PullSecretFile(), secret, 0o600); err != nil {
-		return err
-	}
-	config, err := c.registryConfig()
-	if err != nil {
-		return err
-	}
-	return writeIfChanged(c.path("registry", "config.yml"), config, 0o600)
+	return password, writeIfChanged(c.path(r.folder, "config.yml"), config, 0o600)
 }
 
-func (c Config) registryConfig() ([]byte, error) {
-	secret, err := ensureSecret(c.path("registry", "secret"))
+func (c Config) registryConfig(r container) ([]byte, error) {
+	secret, err := ensureSecret(c.path(r.folder, "secret"))
 	if err != nil {
 		return nil, err
 	}
@@ -79,27 +104,33 @@ func (c Config) registryConfig() ([]byte, error) {
 		"version": "0.1",
 		"log":     map[string]any{"level": "warn", "accesslog": map[string]any{"disabled": true}},
 		"storage": map[string]any{
-			"filesystem":  map[string]any{"rootdirectory": c.path("registry", "storage")},
+			"filesystem":  map[string]any{"rootdirectory": c.path(r.folder, "storage")},
 			"delete":      map[string]any{"enabled": true},
 			"maintenance": map[string]any{"uploadpurging": map[string]any{"enabled": false}},
 		},
 		"http": map[string]any{
-			"addr": RegistryAddr, "secret": secret, "relativeurls": true,
+			"addr": r.addr, "secret": secret, "relativeurls": true,
 			"tls": map[string]any{
-				"certificate": c.path("registry", "tls", "registry.crt"),
-				"key":         c.path("registry", "tls", "registry.key"),
+				"certificate": c.path(r.folder, "tls", "registry.crt"),
+				"key":         c.path(r.folder, "tls", "registry.key"),
 			},
 		},
-		"auth": map[string]any{"htpasswd": map[string]any{"realm": "quay.io", "path": c.path("registry", "htpasswd")}},
+		"auth": map[string]any{"htpasswd": map[string]any{"realm": r.host, "path": c.path(r.folder, "htpasswd")}},
 	})
 }
 
-// pullSecret has the form of the one that OpenShift users know.
-func pullSecret(user, password string) ([]byte, error) {
-	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
-	return json.Marshal(map[string]any{"auths": map[string]any{
-		"quay.io": map[string]string{"auth": auth, "email": "sandbox@" + BaseDomain},
-	}})
+// registryParts are the registries' processes.
+func (c Config) registryParts() []supervise.Part {
+	var parts []supervise.Part
+	for _, r := range containers {
+		parts = append(parts, supervise.Part{
+			Name: r.part, Argv: []string{c.bin("registry"), "serve", c.path(r.folder, "config.yml")},
+			Env:   []string{"OTEL_TRACES_EXPORTER=none"},
+			Ready: supervise.Probe{URL: "https://" + r.addr + "/", CA: c.CA()},
+			Grace: 2 * time.Second, Address: "https://" + r.host + " (" + r.addr + ")",
+		})
+	}
+	return parts
 }
 
 // ensureSecret returns the random content of a file, which it makes.

@@ -1,19 +1,18 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -188,7 +187,7 @@ func hostOf(route *unstructured.Unstructured) string {
 func (r *routeTable) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	name, hello, err := serverName(conn)
+	name, hello, err := sni.Read(conn)
 	if err != nil {
 		return
 	}
@@ -255,32 +254,3 @@ func (r *routeTable) address(t target) (string, error) {
 	}
 	return "", fmt.Errorf("service %s/%s has no port %s", t.namespace, t.service, strconv.Quote(t.port))
 }
-
-var errHelloRead = errors.New("client hello is read")
-
-// serverName reads the name a TLS client asks for, and returns what it read.
-func serverName(conn net.Conn) (string, []byte, error) {
-	var read bytes.Buffer
-	name := ""
-	config := &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		name = hello.ServerName
-		return nil, errHelloRead
-	}}
-	reader := io.TeeReader(bufio.NewReader(conn), &read)
-	err := tls.Server(readOnly{reader}, config).Handshake()
-	if !errors.Is(err, errHelloRead) || name == "" {
-		return "", nil, fmt.Errorf("no TLS server name: %w", err)
-	}
-	return name, read.Bytes(), nil
-}
-
-// readOnly is a connection to a client that must not get an answer yet.
-type readOnly struct{ io.Reader }
-
-func (readOnly) Write(p []byte) (int, error)      { return len(p), nil }
-func (readOnly) Close() error                     { return nil }
-func (readOnly) LocalAddr() net.Addr              { return nil }
-func (readOnly) RemoteAddr() net.Addr             { return nil }
-func (readOnly) SetDeadline(time.Time) error      { return nil }
-func (readOnly) SetReadDeadline(time.Time) error  { return nil }
-func (readOnly) SetWriteDeadline(time.Time) error { return nil }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"text/template"
 
 	"sigs.k8s.io/yaml"
@@ -52,6 +53,16 @@ func (c Config) writeContainerd() error {
 	if err := writeIfChanged(c.cluster("containerd.toml"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
+	return c.writePodNetwork(node{})
+}
+
+// writePodNetwork writes the network plugins' configuration of a node. One node has all of the pods' addresses, several share them.
+func (c Config) writePodNetwork(n node) error {
+	addresses := map[string]string{"subnet": podCIDR}
+	if c.Nodes > 1 {
+		gateway, last := n.firstLast()
+		addresses["gateway"], addresses["rangeStart"], addresses["rangeEnd"] = gateway.String(), gateway.Next().String(), last.String()
+	}
 	network, err := json.MarshalIndent(map[string]any{
 		"cniVersion": "1.0.0", "name": cniNetwork,
 		"plugins": []any{
@@ -59,7 +70,7 @@ func (c Config) writeContainerd() error {
 				"type": "bridge", "bridge": podBridge, "isGateway": true, "ipMasq": true, "hairpinMode": true,
 				"ipam": map[string]any{
 					"type": "host-local", "dataDir": c.runDir() + "/ipam",
-					"ranges": []any{[]any{map[string]string{"subnet": podCIDR}}},
+					"ranges": []any{[]any{addresses}},
 					"routes": []any{map[string]string{"dst": "0.0.0.0/0"}},
 				},
 			},
@@ -69,7 +80,11 @@ func (c Config) writeContainerd() error {
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.cluster("cni", "10-pods.conflist"), network, 0o644)
+	dir := c.cluster("cni")
+	if n.index > 0 {
+		dir = c.disk(n, "cni")
+	}
+	return writeIfChanged(filepath.Join(dir, "10-pods.conflist"), network, 0o644)
 }
 
 // writeKubelet writes the kubelet's configuration and the pods' resolv.conf.
@@ -77,25 +92,44 @@ func (c Config) writeKubelet() error {
 	if err := writeIfChanged(c.cluster("resolv.conf"), []byte("nameserver "+EdgeIP+"\n"), 0o644); err != nil {
 		return err
 	}
+	return c.writeKubeletOf(node{})
+}
+
+func (c Config) kubeletConfig(n node) string { return c.cluster(n.suffixed("kubelet", ".yaml")) }
+
+// healthAddress is where a node's kubelet tells its health. A further node has a loopback of its own, which nobody else reaches.
+func (n node) healthAddress() string {
+	if n.index == 0 {
+		return "127.0.0.1"
+	}
+	return n.address()
+}
+
+// writeKubeletOf writes the configuration of a node's kubelet. Only node 0 is a virtual machine in Azure, and has the cgroups' root.
+func (c Config) writeKubeletOf(n node) error {
+	provider, cgroups := NodeProviderID(), "/"
+	if n.index > 0 {
+		provider, cgroups = "", "/"+n.group()
+	}
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": map[string]any{
 			"x509": map[string]any{"clientCAFile": c.pki("ca.crt")}, "webhook": map[string]any{"enabled": true},
 			"anonymous": map[string]any{"enabled": false}},
 		"authorization":            map[string]any{"mode": "Webhook"},
-		"address":                  EdgeIP,
-		"healthzBindAddress":       "127.0.0.1",
-		"tlsCertFile":              c.pki("kubelet.crt"),
-		"tlsPrivateKeyFile":        c.pki("kubelet.key"),
+		"address":                  n.address(),
+		"healthzBindAddress":       n.healthAddress(),
+		"tlsCertFile":              c.pki(n.credential() + ".crt"),
+		"tlsPrivateKeyFile":        c.pki(n.credential() + ".key"),
 		"cgroupDriver":             "cgroupfs",
-		"cgroupRoot":               "/",
+		"cgroupRoot":               cgroups,
 		"failCgroupV1":             false,
 		"failSwapOn":               false,
 		"containerRuntimeEndpoint": "unix://" + c.containerdSocket(),
 		"clusterDNS":               []string{dnsServiceIP},
 		"clusterDomain":            "cluster.local",
 		"resolvConf":               c.cluster("resolv.conf"),
-		"providerID":               NodeProviderID(),
+		"providerID":               provider,
 		"maxPods":                  500,
 		"podPidsLimit":             -1,
 		"evictionHard": map[string]string{
@@ -116,7 +150,7 @@ func (c Config) writeKubelet() error {
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.cluster("kubelet.yaml"), text, 0o644)
+	return writeIfChanged(c.kubeletConfig(n), text, 0o644)
 }
 
 // proxyMode prefers nftables, which is quicker and leaves one table behind
@@ -128,21 +162,26 @@ func proxyMode() string {
 	return "iptables"
 }
 
-func (c Config) writeKubeProxy() error {
+func (c Config) writeKubeProxy() error { return c.writeKubeProxyOf(node{}) }
+
+func (c Config) kubeProxyConfig(n node) string { return c.cluster(n.suffixed("kube-proxy", ".yaml")) }
+
+// writeKubeProxyOf writes the configuration of a node's kube-proxy.
+func (c Config) writeKubeProxyOf(n node) error {
 	unlimited := map[string]any{"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}
 	sync := map[string]string{"syncPeriod": "30s", "minSyncPeriod": "100ms"}
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
-		"mode": proxyMode(), "clusterCIDR": podCIDR, "hostnameOverride": NodeName, "bindAddress": EdgeIP,
+		"mode": proxyMode(), "clusterCIDR": podCIDR, "hostnameOverride": n.name(), "bindAddress": n.address(),
 		"healthzBindAddress": "127.0.0.1:10256", "metricsBindAddress": "127.0.0.1:10249",
-		"nodePortAddresses": []string{EdgeIP + "/32"},
+		"nodePortAddresses": []string{n.address() + "/32"},
 		"clientConnection":  map[string]string{"kubeconfig": c.clientKubeconfig("proxy")},
 		"conntrack":         unlimited, "iptables": sync, "nftables": sync,
 	})
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.cluster("kube-proxy.yaml"), text, 0o644)
+	return writeIfChanged(c.kubeProxyConfig(n), text, 0o644)
 }
 
 // makeDirs makes the directories the processes expect.

@@ -26,7 +26,7 @@ import (
 func (c Config) Teardown(ctx context.Context) error {
 	if _, err := os.Stat(c.hostStatePath()); errors.Is(err, os.ErrNotExist) {
 		// There was no cluster: pods and chains, if any, are somebody else's.
-		return errors.Join(deleteLink(EdgeBridge), os.RemoveAll(c.runDir()))
+		return errors.Join(deleteLink(EdgeBridge), letStrangersIn(ctx), os.RemoveAll(c.runDir()))
 	}
 	var problems []error
 	problems = append(problems, c.killPods(ctx))
@@ -37,7 +37,7 @@ func (c Config) Teardown(ctx context.Context) error {
 		problems = append(problems, deleteLink(link))
 	}
 	problems = append(problems, cleanFirewall(ctx))
-	problems = append(problems, removeCgroups(ctx))
+	problems = append(problems, removeCgroups(ctx), c.removeNodes())
 	problems = append(problems, removeShimState(c.runDir()+"/containerd", "/run/containerd"))
 	problems = append(problems, os.RemoveAll(c.runDir()))
 	problems = append(problems, removeLinksInto("/var/log/containers", c.cluster("pod-logs")))
@@ -234,7 +234,10 @@ func removeFile(path string) error {
 }
 
 // unmountAll unmounts what is mounted below the sandbox's directories.
-func (c Config) unmountAll() error {
+func (c Config) unmountAll() error { return unmountIf(c.owns) }
+
+// unmountIf unmounts what is mounted where it applies.
+func unmountIf(applies func(target string) bool) error {
 	for range 5 {
 		text, err := os.ReadFile("/proc/self/mounts")
 		if err != nil {
@@ -248,7 +251,7 @@ func (c Config) unmountAll() error {
 				continue
 			}
 			target := strings.ReplaceAll(fields[1], `\040`, " ")
-			if c.owns(target) {
+			if applies(target) {
 				left = true
 				_ = unix.Unmount(target, unix.MNT_DETACH)
 			}

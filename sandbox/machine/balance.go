@@ -51,6 +51,14 @@ func balancingFor(snap feed.Snapshot, networkID string) balancing {
 			out.add(lb, r.Frontend, s, nil, networkID)
 		}
 	}
+	for _, nic := range nicsOf(snap, networkID) {
+		private, public := parsed(nic.PrivateIP), parsed(nic.PublicIP)
+		if len(private) == 1 && len(public) == 1 {
+			b := service{Frontend: public[0], Backends: private}
+			out.public[b.Frontend] = true
+			out.services = append(out.services, candidate{service: b})
+		}
+	}
 	return out
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,6 +25,7 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
+	"github.com/hypershift-on-azure/hypershift/parts/build"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 )
 
@@ -55,8 +55,17 @@ type findings struct {
 	MemTotalKB string
 }
 
-// helper runs in the virtual machine: "listen PORT" answers with the host name, "look OUT NAME ok|no ADDRESS..." tries things.
+// helper runs in the virtual machine: "listen PORT" answers with the host name, "until ADDRESS" tries it for a while, "look OUT NAME
+// ADDRESS..." tries things once.
 func helper(args []string) error {
+	if args[0] == "until" {
+		for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); {
+			if _, err := ask(args[1]); err == nil {
+				return nil
+			}
+		}
+		return nil // the look tells
+	}
 	if args[0] == "listen" {
 		l, err := net.Listen("tcp4", ":"+args[1])
 		if err != nil {
@@ -112,6 +121,7 @@ type fakeFeed struct {
 	snap    feed.Snapshot
 	changed chan struct{}
 	states  map[string]string
+	guests  map[string]feed.Status // what was said last of the provisioning
 }
 
 func (f *fakeFeed) set(change func(*feed.Snapshot)) {
@@ -145,7 +155,17 @@ func (f *fakeFeed) Report(_ context.Context, s feed.Status) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.states[s.ID] = s.PowerState
+	if f.guests == nil {
+		f.guests = map[string]feed.Status{}
+	}
+	f.guests[s.ID] = s
 	return nil
+}
+
+func (f *fakeFeed) provisioning(id string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.guests[id].Provisioning
 }
 
 func (f *fakeFeed) state(id string) string {
@@ -201,17 +221,13 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := filepath.Join(dir, "tools")
-	raw, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Mkdir(tools, 0o755), os.WriteFile(filepath.Join(tools, "helper"), raw, 0o755), os.WriteFile(filepath.Join(dir, "ca.pem"), nil, 0o644)); err != nil {
+	packages := systemWithHelper(t, self, filepath.Join(dir, "system"))
+	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b := &bed{T: t, feed: &fakeFeed{changed: make(chan struct{}), states: map[string]string{}}}
 	b.cfg = Config{
-		Dir: filepath.Join(dir, "machines"), CABundle: filepath.Join(dir, "ca.pem"), Binaries: tools, Self: self, DNSUpstream: b.serveNames(),
+		Dir: filepath.Join(dir, "machines"), CABundle: filepath.Join(dir, "ca.pem"), System: packages, Self: self, DNSUpstream: b.serveNames(),
 		EdgeBridge: "hstedge", EdgeAddress: testEdge + "/24", Prefix: "hst", Uplinks: testUplinks, FirstUplink: firstUplink, PublicIPs: testPublic,
 		Source: b.feed, Log: t.Logf,
 	}
@@ -232,6 +248,34 @@ func newBed(t *testing.T) *bed {
 		os.RemoveAll(dir)
 	})
 	return b
+}
+
+// systemWithHelper are the packages of the operating systems and this program.
+func systemWithHelper(t *testing.T, self, dir string) string {
+	t.Helper()
+	cache := os.Getenv("HYPERSHIFT_CACHE")
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(user, "hypershift-sandbox")
+	}
+	packages, err := build.MachineSystem(context.Background(), cache, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "--archive", packages, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	raw, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "usr/bin/helper"), raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func (b *bed) start() {
@@ -345,12 +389,12 @@ func ignition(header map[string]any, files map[string]string, units map[string]s
 }
 
 func listenUnit(extra string) string {
-	return "[Unit]\nAfter=network-online.target\n[Service]\n" + extra + "ExecStart=/opt/os/helper listen 8080\nRestart=always\n[Install]\nWantedBy=multi-user.target\n"
+	return "[Unit]\nAfter=network-online.target\n[Service]\n" + extra + "ExecStart=/usr/bin/helper listen 8080\nRestart=always\n[Install]\nWantedBy=multi-user.target\n"
 }
 
 func lookUnit(targets ...string) string {
 	return "[Unit]\nAfter=listen.service\n[Service]\nType=oneshot\nEnvironment=OUT=/var/findings.json\nExecStartPre=/bin/sh -c 'echo boot >>/var/boots'\n" +
-		"ExecStart=/opt/os/helper look ${OUT} name.example " + strings.Join(targets, " ") + "\n[Install]\nWantedBy=multi-user.target\n"
+		"ExecStart=/usr/bin/helper look ${OUT} name.example " + strings.Join(targets, " ") + "\n[Install]\nWantedBy=multi-user.target\n"
 }
 
 func network(id string) feed.Network {
@@ -359,7 +403,7 @@ func network(id string) feed.Network {
 		DestinationPrefixes: []string{"*"}, DestinationPorts: []string{"8080"},
 	}
 	return feed.Network{ID: id, Name: filepath.Base(id), Prefixes: []string{"10.0.0.0/16"}, Subnets: []feed.Subnet{{
-		ID: id + "/subnets/s", Name: "s", Prefix: "10.0.0.0/24", SecurityGroup: &feed.SecurityGroup{Rules: []feed.SecurityRule{allow}},
+		ID: id + "/subnets/s", Name: "s", Prefix: "10.0.0.0/24", Outbound: true, SecurityGroup: &feed.SecurityGroup{Rules: []feed.SecurityRule{allow}},
 	}}}
 }
 
@@ -398,3 +442,12 @@ func (b *bed) pid(name string) int {
 }
 
 func at(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
+
+func hasCapability(c uint) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[c/32].Effective&(1<<(c%32)) != 0
+}

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 )
 
 // Cleanup removes everything of the hypervisor: what Halt does, and the machines with their disks. Doing it twice is no error.
@@ -31,15 +33,20 @@ func take(ctx context.Context, config Config, softly bool) error {
 	if err != nil {
 		return err
 	}
-	groups, err := hierarchies()
+	groups, err := cgroup.Hierarchies()
 	if err != nil {
 		return err
 	}
-	errs := []error{haltMachines(cfg, groups, softly)}
+	errs := []error{haltMachines(cfg, groups, softly), newDiskStore(cfg.Dir).release(nil)}
 	names, err := namespacesWith(cfg.Prefix + "-")
 	errs = append(errs, err)
 	for _, name := range names {
 		errs = append(errs, deleteNamespace(name))
+	}
+	hollows, err := namespacesWith(cfg.hollowPrefix())
+	errs = append(errs, err)
+	for _, name := range hollows {
+		errs = append(errs, removeHollow(name))
 	}
 	links, err := netlink.LinkList()
 	errs = append(errs, err)
@@ -48,8 +55,8 @@ func take(ctx context.Context, config Config, softly bool) error {
 			errs = append(errs, deleteLink(name))
 		}
 	}
-	for _, g := range groupsWith(groups, cfg.Prefix+"-") {
-		errs = append(errs, removeCgroup(groups, g))
+	for _, g := range cgroup.With(groups, cfg.Prefix+"-") {
+		errs = append(errs, cgroup.Remove(groups, g))
 	}
 	errs = append(errs, removeTable(ctx, cfg.table()))
 	if err := errors.Join(errs...); err != nil {
@@ -65,7 +72,7 @@ func isUplink(cfg Config, name string) bool {
 }
 
 // haltMachines ends all machines at once.
-func haltMachines(cfg Config, groups []hierarchy, softly bool) error {
+func haltMachines(cfg Config, groups []cgroup.Hierarchy, softly bool) error {
 	records, err := filepath.Glob(filepath.Join(cfg.Dir, "*", recordFile))
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ type Config struct {
 	Dir         string // where machines live, one directory each
 	AdminSocket string // of the embedded Azure
 	CABundle    string // roots that machines trust, PEM
-	Binaries    string // containerd, runc and others that the machines' operating system brings; "" is none
+	System      string // root of the packages that the machines' operating systems are made from
 	Self        string // the executable that dispatches "sandbox run vm-init" to RunInit
 
 	DNSUpstream string         // "198.18.0.1:53"
@@ -75,6 +75,15 @@ func (c Config) withDefaults() (Config, error) {
 	var err error
 	c.Dir, err = filepath.Abs(c.Dir)
 	return c, err
+}
+
+// azure are the addresses that stand for Azure's services.
+func (c Config) azure() []string {
+	var out []string
+	for _, e := range c.EdgeAllowed {
+		out = append(out, e.Address.String())
+	}
+	return out
 }
 
 func (c Config) table() string         { return c.Prefix + "_sandbox" }

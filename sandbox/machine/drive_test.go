@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 	"github.com/hypershift-on-azure/hypershift/sandbox/machine/guest"
 )
 
@@ -120,7 +122,7 @@ func TestReportsAreSentOnce(t *testing.T) {
 		f.mu.Lock()
 		delete(f.states, "/vm/w")
 		f.mu.Unlock()
-		if err := h.report(t.Context(), "/vm/w", state, message); err != nil {
+		if err := h.report(t.Context(), feed.Status{ID: "/vm/w", PowerState: state, Message: message}); err != nil {
 			t.Fatal(err)
 		}
 		return f.state("/vm/w")
@@ -155,7 +157,7 @@ func TestPlacement(t *testing.T) {
 // What pid 1 reads decides what the machine is.
 func TestWhatAMachineIsGiven(t *testing.T) {
 	h, _ := hostless(t)
-	v := &vm{cfg: h.cfg, dir: filepath.Join(h.cfg.Dir, "w"), pidfd: -1, record: record{ID: "/vm/w", VMID: "one", Image: "image"}, groups: []hierarchy{{name: "cpu", options: "cpu,cpuacct"}, {options: "cgroup2"}}}
+	v := &vm{cfg: h.cfg, dir: filepath.Join(h.cfg.Dir, "w"), pidfd: -1, record: record{ID: "/vm/w", VMID: "one", Layers: []string{"image"}}, groups: []cgroup.Hierarchy{{Name: "cpu", Options: "cpu,cpuacct"}, {Options: "cgroup2"}}}
 	m := feed.Machine{Name: "w", VCPUs: 2, MemoryMiB: 8192, CustomData: base64.StdEncoding.EncodeToString([]byte("{}"))}
 	nic, subnet := feed.NIC{PrivateIP: "10.0.0.7"}, feed.Subnet{Prefix: "10.0.0.0/24"}
 	if err := v.write(m, nic, subnet); err != nil {
@@ -166,14 +168,14 @@ func TestWhatAMachineIsGiven(t *testing.T) {
 	if err != nil || json.Unmarshal(raw, &spec) != nil {
 		t.Fatal(err)
 	}
-	if spec.Hostname != "w" || spec.Address != "10.0.0.7/24" || spec.Gateway != "10.0.0.1" || spec.DNS != azureAddress || spec.VCPUs != 2 || spec.MemoryMiB != 8192 || spec.Image != "image" || len(spec.Controllers) != 1 {
+	if spec.Hostname != "w" || spec.Address != "10.0.0.7/24" || spec.Gateway != "10.0.0.1" || spec.DNS != azureAddress || spec.VCPUs != 2 || spec.MemoryMiB != 8192 || spec.Layers[0] != "image" || len(spec.Controllers) != 1 {
 		t.Errorf("%+v", spec)
 	}
 	if info, err := os.Stat(filepath.Join(v.dir, guest.CustomDataFile)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("user data is for pid 1 alone: %v, %v", info.Mode(), err)
 	}
 	again, err := loadVM(h.cfg, v.groups, v.dir)
-	if err != nil || again.record != v.record || again.running() {
+	if err != nil || !reflect.DeepEqual(again.record, v.record) || again.running() {
 		t.Errorf("read again: %+v, %v", again, err)
 	}
 	for name, wrong := range map[string]func(){
@@ -350,36 +352,6 @@ func TestUplinkNames(t *testing.T) {
 	for name, ours := range map[string]bool{"hsu0": true, "hsu255": true, "hsu": false, "hsux": false, "hsu1a": false, "eth0": false, "hstu1": false} {
 		if isUplink(cfg, name) != ours {
 			t.Errorf("%s is ours: %v, want %v", name, !ours, ours)
-		}
-	}
-}
-
-func TestGroups(t *testing.T) {
-	one, two := t.TempDir(), t.TempDir()
-	for file, text := range map[string]string{filepath.Join(one, "cpuset.cpus"): "0-1\n", filepath.Join(one, "cpuset.mems"): "0\n"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := []hierarchy{{name: "cpuset", path: one, options: "cpuset"}, {name: "memory", path: two, options: "memory"}}
-	for range 2 { // a group that is there already is taken
-		for _, h := range all { // the kernel has the files there at once
-			group := filepath.Join(h.path, "hs-1")
-			if err := errors.Join(os.MkdirAll(group, 0o700), os.WriteFile(filepath.Join(group, "cpuset.cpus"), nil, 0o600), os.WriteFile(filepath.Join(group, "cpuset.mems"), nil, 0o600),
-				os.WriteFile(filepath.Join(group, "memory.limit_in_bytes"), nil, 0o600)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := makeCgroup(all, "hs-1", 512); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for file, want := range map[string]string{
-		filepath.Join(one, "hs-1", "cpuset.cpus"): "0-1\n", filepath.Join(one, "hs-1", "cpuset.mems"): "0\n",
-		filepath.Join(two, "hs-1", "memory.limit_in_bytes"): "536870912", filepath.Join(two, "hs-1", "cpuset.cpus"): "",
-	} {
-		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("%s has %q, want %q (%v)", file, got, want, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 )
 
 func TestMachines(t *testing.T) {
@@ -29,7 +30,7 @@ func TestMachines(t *testing.T) {
 	defer open.Close()
 	hostPort := open.Addr().(*net.TCPAddr).Port
 
-	a1 := b.serveIgnition(ignition(map[string]any{"version": "3.4.0"},
+	a1 := b.serveIgnition(ignition(map[string]any{"version": "3.3.0"},
 		map[string]string{"/etc/greeting": "hello"},
 		map[string]string{
 			"listen.service": listenUnit("ExecStartPre=/bin/ip address replace " + frontendA + "/32 dev lo\n"),
@@ -52,6 +53,7 @@ func TestMachines(t *testing.T) {
 	appeared := time.Now()
 	b.feed.set(func(s *feed.Snapshot) { s.Machines = append(s.Machines, testMachine(vmA1, netA, "10.0.0.4", a1)) })
 	seen := b.findings("a1")
+	b.eventually("a1's agent has reported", func() bool { return b.feed.provisioning(vmA1) == feed.ProvisioningSucceeded })
 	t.Logf("a1 was provisioned and its units had run %s after it appeared", time.Since(appeared).Round(time.Millisecond))
 
 	checkFindings(t, seen)
@@ -203,8 +205,8 @@ func (b *bed) nothingRuns(pid int) {
 	if names, _ := namespacesWith("hst-"); len(names) > 0 {
 		b.Errorf("namespaces %v are left", names)
 	}
-	groups, _ := hierarchies()
-	if left := groupsWith(groups, "hst-"); len(left) > 0 {
+	groups, _ := cgroup.Hierarchies()
+	if left := cgroup.With(groups, "hst-"); len(left) > 0 {
 		b.Errorf("cgroups %v are left", left)
 	}
 	if mounts, _ := os.ReadFile("/proc/self/mounts"); strings.Contains(string(mounts), b.cfg.Dir) {

@@ -41,7 +41,7 @@ func (h *hypervisor) machines(ctx context.Context) error {
 			each(func() error {
 				mu.Lock()
 				defer mu.Unlock()
-				return h.report(ctx, m.ID, feed.PowerRunning, "")
+				return h.report(ctx, feed.Status{ID: m.ID, PowerState: feed.PowerRunning, Provisioning: feed.ProvisioningSucceeded})
 			})
 			continue
 		}
@@ -60,7 +60,9 @@ func (h *hypervisor) machines(ctx context.Context) error {
 			h.cfg.Log("machine %s: removed", filepath.Base(v.dir))
 			mu.Lock()
 			defer mu.Unlock()
+			h.mu.Lock()
 			delete(h.vms, id)
+			h.mu.Unlock()
 			delete(h.reported, id)
 			return nil
 		})
@@ -83,7 +85,9 @@ func (h *hypervisor) machine(m feed.Machine) *vm {
 		}
 	}
 	v := &vm{cfg: h.cfg, groups: h.groups, dir: dir, pidfd: -1, record: record{ID: m.ID, VMID: m.VMID}}
+	h.mu.Lock()
 	h.vms[id] = v
+	h.mu.Unlock()
 	return v
 }
 
@@ -92,13 +96,18 @@ func (h *hypervisor) drive(ctx context.Context, m feed.Machine, v *vm, mu *sync.
 	say := func(state, message string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		return h.report(ctx, m.ID, state, message)
+		guest := v.provisioning()
+		return h.report(ctx, feed.Status{ID: m.ID, PowerState: state, Message: message, Provisioning: guest.State, ProvisioningMessage: guest.Message,
+			Console: filepath.Join(v.dir, bootLog)})
 	}
 	if v.record.VMID != m.VMID { // deleted and made again while nobody looked
 		if err := v.remove(); err != nil {
 			return fmt.Errorf("removing the machine that %s replaces: %w", m.Name, err)
 		}
 		v.record = record{ID: m.ID, VMID: m.VMID}
+	}
+	if fresh := len(v.record.Layers) == 0; v.record.Hollow || fresh && m.Hollow {
+		return h.driveHollow(m, v, say)
 	}
 	running := v.running()
 	if running && (!m.Running || m.Generation > v.record.Generation) {
@@ -112,7 +121,7 @@ func (h *hypervisor) drive(ctx context.Context, m feed.Machine, v *vm, mu *sync.
 		return say(feed.PowerStopped, "")
 	}
 	if running {
-		return say(feed.PowerRunning, "")
+		return errors.Join(h.disksOf(m, v), say(feed.PowerRunning, ""))
 	}
 	if wait := v.backoff(); wait > 0 {
 		time.AfterFunc(wait, h.nudge)
@@ -124,12 +133,12 @@ func (h *hypervisor) drive(ctx context.Context, m feed.Machine, v *vm, mu *sync.
 	}
 	v.started = time.Now()
 	v.failures++
-	if err := v.boot(m, r, h.image); err != nil {
+	if err := v.boot(m, r); err != nil {
 		return errors.Join(fmt.Errorf("booting machine %s: %w", m.Name, err), say(feed.PowerStarting, err.Error()))
 	}
 	go h.whenDead(v.died)
 	h.cfg.Log("machine %s: booted in %s, pid %d", m.Name, time.Since(v.started).Round(time.Millisecond), v.pid)
-	return say(feed.PowerRunning, "")
+	return errors.Join(h.disksOf(m, v), say(feed.PowerRunning, ""))
 }
 
 // backoff is how long to wait before a machine that keeps dying is started again.
@@ -152,10 +161,9 @@ func (h *hypervisor) routerOf(m feed.Machine) *router {
 	return nil
 }
 
-// report tells a power state once. The caller holds the lock of the reconciliation.
-func (h *hypervisor) report(ctx context.Context, id, state, message string) error {
-	status := feed.Status{ID: id, PowerState: state, Message: message}
-	key := strings.ToLower(id)
+// report tells a state once. The caller holds the lock of the reconciliation.
+func (h *hypervisor) report(ctx context.Context, status feed.Status) error {
+	key := strings.ToLower(status.ID)
 	if h.reported[key] == status {
 		return nil
 	}

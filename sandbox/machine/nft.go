@@ -71,18 +71,24 @@ type service struct {
 	Backends     []netip.Addr
 }
 
-// routerRules is the table of a VNet's router: load balancing, security rules, translation at the uplink.
-func routerRules(n feed.Network, services []service) string {
+// traffic is all that a VNet's router goes by.
+type traffic struct {
+	network  feed.Network
+	nics     []feed.NIC
+	services []service
+	ways     map[netip.Addr]way
+	azure    []string // addresses that stand for Azure's services
+	public   string   // prefix of all public addresses
+}
+
+// routerRules is the table of a VNet's router: load balancing, security rules, who may leave and how.
+func routerRules(t traffic) string {
 	var b strings.Builder
 	b.WriteString("table inet vnet {}\ndelete table inet vnet\ntable inet vnet {\n")
-	writeBalancing(&b, services)
-	writeSecurity(&b, n)
-	fmt.Fprintf(&b, `  chain postrouting {
-    type nat hook postrouting priority srcnat; policy accept;
-    oifname "%s" masquerade
-  }
-}
-`, routerUplink)
+	writeBalancing(&b, t)
+	writeSecurity(&b, t)
+	writeEgress(&b, t.ways)
+	b.WriteString("}\n")
 	return b.String()
 }
 
@@ -95,8 +101,8 @@ func backendMark(a netip.Addr) uint32 {
 
 // writeBalancing chooses a backend for each new connection. With a floating address the packet is only steered, by its mark;
 // otherwise its destination is rewritten.
-func writeBalancing(b *strings.Builder, services []service) {
-	services = slices.Clone(services)
+func writeBalancing(b *strings.Builder, t traffic) {
+	services := slices.Clone(t.services)
 	slices.SortFunc(services, func(x, y service) int {
 		return cmp.Or(x.Frontend.Compare(y.Frontend), cmp.Compare(x.Protocol, y.Protocol), cmp.Compare(x.FrontendPort, y.FrontendPort))
 	})
@@ -111,10 +117,16 @@ func writeBalancing(b *strings.Builder, services []service) {
 		}
 		fmt.Fprintf(b, "    ct state new %s ct mark set numgen inc mod %d map { %s }\n", s.match(), len(choice), strings.Join(choice, ", "))
 	}
-	b.WriteString("    ct direction original ct mark != 0 meta mark set ct mark\n  }\n")
+	b.WriteString("    ct direction original ct mark != 0 meta mark set ct mark\n")
+	writeRouteMarks(b, t)
+	b.WriteString("  }\n")
 	b.WriteString("  chain translate {\n    type nat hook prerouting priority dstnat; policy accept;\n")
 	for _, s := range services {
 		if s.FloatingIP || len(s.Backends) == 0 {
+			continue
+		}
+		if s.Protocol == "" { // a machine's own public address
+			fmt.Fprintf(b, "    %s dnat ip to %s\n", s.match(), s.Backends[0])
 			continue
 		}
 		choice := make([]string, len(s.Backends))
@@ -133,46 +145,122 @@ func (s service) match() string {
 	return fmt.Sprintf("ip daddr %s %s dport %d", s.Frontend, s.Protocol, s.FrontendPort)
 }
 
-// writeSecurity renders the security groups of the subnets. A machine behind a floating address is found by the mark, as the packet
-// carries the frontend's address. A subnet without a group lets everything in.
-func writeSecurity(b *strings.Builder, n feed.Network) {
-	var dispatch, chains strings.Builder
-	for i, s := range n.Subnets {
-		prefix, err := netip.ParsePrefix(s.Prefix)
-		if err != nil || !prefix.Addr().Is4() || s.SecurityGroup == nil { // no machine has an address of IPv6
-			continue
-		}
-		chain := fmt.Sprintf("inbound_%d", i)
-		low := backendMark(prefix.Masked().Addr())
-		high := low | uint32(uint64(1)<<(32-prefix.Bits())-1)
-		fmt.Fprintf(&dispatch, "    meta mark 0x%08x-0x%08x jump %s\n", low, high, chain)
-		fmt.Fprintf(&dispatch, "    ip daddr %s jump %s\n", prefix.Masked(), chain)
-		fmt.Fprintf(&chains, "  chain %s {\n", chain)
-		for _, r := range s.SecurityGroup.Rules {
-			if strings.EqualFold(r.Direction, "Inbound") {
-				writeRule(&chains, r, n.Prefixes)
-			}
-		}
-		vnet := "{ " + strings.Join(disjoint(n.Prefixes), ", ") + " }"
-		fmt.Fprintf(&chains, "    ip saddr %s ip daddr %s accept\n    ip saddr %s accept\n    drop\n  }\n", vnet, vnet, azureAddress)
-	}
-	b.WriteString(chains.String())
-	fmt.Fprintf(b, "  chain forward {\n    type filter hook forward priority filter; policy accept;\n"+
-		"    ct state established,related accept\n    iifname \"%s\" oifname \"%s\" drop\n"+
-		"    iifname \"%s\" meta mark != 0 accept\n%s  }\n", routerUplink, routerUplink, routerBridge, dispatch.String())
-	// (a machine that asks for its own network's frontend comes from the internet in Azure; here it does not leave the router)
-	// the router itself answers metadata, DNS and pings, and nothing from outside
-	fmt.Fprintf(b, "  chain input {\n    type filter hook input priority filter; policy accept;\n"+
-		"    ct state established,related accept\n    iifname \"%s\" meta l4proto != icmp drop\n  }\n", routerUplink)
+// guarded is who a security group stands before: a subnet, or one interface.
+type guarded struct {
+	name   string
+	prefix netip.Prefix
+	group  *feed.SecurityGroup
 }
 
-func writeRule(b *strings.Builder, r feed.SecurityRule, vnet []string) {
-	verdict := "accept"
+func (t traffic) guards() (subnets, nics []guarded) {
+	for i, s := range t.network.Subnets {
+		prefix, err := netip.ParsePrefix(s.Prefix)
+		if err == nil && prefix.Addr().Is4() { // no machine has an address of IPv6
+			subnets = append(subnets, guarded{fmt.Sprintf("subnet_%d", i), prefix.Masked(), s.SecurityGroup})
+		}
+	}
+	for i, nic := range t.nics {
+		if a, err := netip.ParseAddr(nic.PrivateIP); err == nil && a.Is4() {
+			nics = append(nics, guarded{fmt.Sprintf("nic_%d", i), netip.PrefixFrom(a, 32), nic.SecurityGroup})
+		}
+	}
+	return subnets, nics
+}
+
+// writeSecurity renders the security groups of subnets and interfaces; both have to let a packet pass, the interface's first on the way out,
+// the subnet's first on the way in. A machine behind a floating address is found by the mark, as the packet carries the frontend's address.
+// Where no group is, all may leave, and nothing comes in from outside of the network: addresses and balancers of SKU Standard are closed.
+func writeSecurity(b *strings.Builder, t traffic) {
+	subnets, nics := t.guards()
+	var chains, in, out strings.Builder
+	vnet := "{ " + strings.Join(disjoint(t.network.Prefixes), ", ") + " }"
+	for _, g := range append(slices.Clone(nics), subnets...) {
+		if g.group == nil {
+			continue
+		}
+		fmt.Fprintf(&chains, "  chain in_%s {\n", g.name)
+		t.writeRules(&chains, g.group, "Inbound")
+		fmt.Fprintf(&chains, "    ip saddr %s ip daddr %s return\n    ip saddr %s return\n    drop\n  }\n", vnet, vnet, azureAddress)
+		fmt.Fprintf(&chains, "  chain out_%s {\n", g.name)
+		t.writeRules(&chains, g.group, "Outbound")
+		fmt.Fprintf(&chains, "    ip saddr %s ip daddr %s return\n    ip daddr != %s return\n    drop\n  }\n", vnet, vnet, vnet)
+		fmt.Fprintf(&out, "    ip saddr %s jump out_%s\n", g.prefix, g.name)
+	}
+	for _, g := range append(slices.Clone(subnets), nics...) {
+		if g.group != nil {
+			fmt.Fprintf(&in, "    %s jump in_%s\n    ip daddr %s jump in_%s\n", marked(g.prefix), g.name, g.prefix, g.name)
+		} else if closed(g, subnets) {
+			fmt.Fprintf(&in, "    iifname \"%s\" %s drop\n    iifname \"%s\" ip daddr %s drop\n", routerUplink, marked(g.prefix), routerUplink, g.prefix)
+		}
+	}
+	b.WriteString(chains.String())
+	fmt.Fprintf(b, "  chain outbound {\n%s  }\n  chain inbound {\n%s  }\n", out.String(), in.String())
+	fmt.Fprintf(b, "  chain forward {\n    type filter hook forward priority filter; policy accept;\n"+
+		"    ct state established,related accept\n    iifname \"%s\" oifname \"%s\" drop\n", routerUplink, routerUplink)
+	fmt.Fprintf(b, "    iifname \"%s\" jump outbound\n    iifname \"%s\" oifname \"%s\" jump leave\n", routerBridge, routerBridge, routerUplink)
+	if own := t.publicFrontends(); len(own) > 0 { // it leads out of the network and back; here it does not leave the router
+		fmt.Fprintf(b, "    iifname \"%s\" ct original ip daddr { %s } jump leave\n", routerBridge, strings.Join(own, ", "))
+	}
+	fmt.Fprintf(b, "    iifname \"%s\" meta mark > 0x%08x accept\n    jump inbound\n  }\n", routerBridge, lastRouteMark)
+	// the router itself answers metadata, agents, DNS and pings, and nothing from outside; what it sends are probes of balancers
+	fmt.Fprintf(b, "  chain input {\n    type filter hook input priority filter; policy accept;\n"+
+		"    ct state established,related accept\n    iifname \"%s\" meta l4proto != icmp drop\n  }\n", routerUplink)
+	fmt.Fprintf(b, "  chain output {\n    type filter hook output priority filter; policy accept;\n"+
+		"    ct state established,related accept\n    ip saddr %s jump inbound\n  }\n", azureAddress)
+}
+
+// closed tells of an interface whether its subnet has no group either. Subnets themselves are judged by their interfaces.
+func closed(g guarded, subnets []guarded) bool {
+	for _, s := range subnets {
+		if s.name == g.name {
+			return false
+		}
+		if s.prefix.Contains(g.prefix.Addr()) && s.group != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// marked matches the marks of backends in a prefix.
+func marked(p netip.Prefix) string {
+	low := backendMark(p.Addr())
+	if p.Bits() == 32 {
+		return fmt.Sprintf("meta mark 0x%08x", low)
+	}
+	return fmt.Sprintf("meta mark 0x%08x-0x%08x", low, low|uint32(uint64(1)<<(32-p.Bits())-1))
+}
+
+// publicFrontends are the addresses outside of the network that its own balancers answer.
+func (t traffic) publicFrontends() []string {
+	var out []string
+	for _, s := range t.services {
+		if len(s.Backends) > 0 && !slices.ContainsFunc(t.network.Prefixes, func(p string) bool {
+			prefix, err := netip.ParsePrefix(p)
+			return err == nil && prefix.Contains(s.Frontend)
+		}) {
+			out = append(out, s.Frontend.String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (t traffic) writeRules(b *strings.Builder, group *feed.SecurityGroup, direction string) {
+	for _, r := range group.Rules {
+		if strings.EqualFold(r.Direction, direction) {
+			t.writeRule(b, r)
+		}
+	}
+}
+
+func (t traffic) writeRule(b *strings.Builder, r feed.SecurityRule) {
+	verdict := "return"
 	if strings.EqualFold(r.Access, "Deny") {
 		verdict = "drop"
 	}
-	source, ok := addresses("ip saddr", r.SourcePrefixes, vnet)
-	destination, ok2 := addresses("ip daddr", r.DestinationPrefixes, vnet)
+	source, ok := t.addresses("ip saddr", r.SourcePrefixes)
+	destination, ok2 := t.addresses("ip daddr", r.DestinationPrefixes)
 	if !ok || !ok2 {
 		return // a service tag that no address here has
 	}
@@ -200,9 +288,13 @@ func portSet(match string, ports []string) string {
 	return match + " { " + strings.Join(ports, ", ") + " }"
 }
 
+// servedTags are the service tags of what the sandbox serves. One address stands for all of them; another tag is that of no address here.
+var servedTags = []string{"azurecloud", "azureresourcemanager", "azureactivedirectory", "storage", "azurekeyvault"}
+
 // addresses renders prefixes and service tags; false when they can match no address here.
-func addresses(match string, prefixes, vnet []string) (string, bool) {
+func (t traffic) addresses(match string, prefixes []string) (string, bool) {
 	var set []string
+	vnet := t.network.Prefixes
 	for _, p := range prefixes {
 		switch strings.ToLower(p) {
 		case "*", "any", "0.0.0.0/0":
@@ -216,6 +308,12 @@ func addresses(match string, prefixes, vnet []string) (string, bool) {
 		default:
 			if prefix, ok := ipv4Prefix(p); ok {
 				set = append(set, prefix)
+			}
+			if tag, _, _ := strings.Cut(strings.ToLower(p), "."); slices.Contains(servedTags, tag) { // Storage.EastUS is of a region
+				set = append(set, t.azure...)
+				if tag == "azurecloud" {
+					set = append(set, t.public)
+				}
 			}
 		}
 	}

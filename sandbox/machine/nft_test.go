@@ -63,16 +63,28 @@ func TestRouterRules(t *testing.T) {
 			rule("Inbound", "Allow", "Icmp", any, any, any),
 			rule("Inbound", "Allow", "Udp", []string{"AzureLoadBalancer"}, any, any),
 			rule("Inbound", "Allow", "Tcp", []string{"Storage"}, any, any), // no address here has that tag
-			rule("Outbound", "Deny", "*", any, any, any),
-		}}},
+			rule("Outbound", "Allow", "Tcp", any, []string{"Storage.EastUS", "AzureCloud"}, []string{"443"}),
+			rule("Outbound", "Deny", "*", any, []string{"Internet"}, any),
+		}}, Routes: []feed.Route{{Prefix: "0.0.0.0/0", NextHop: "None"}}},
 	}}
+	nics := []feed.NIC{
+		{PrivateIP: "10.0.1.4"}, // nothing guards it
+		{PrivateIP: "10.0.1.5", SecurityGroup: &feed.SecurityGroup{Rules: []feed.SecurityRule{rule("Inbound", "Allow", "Tcp", []string{"Internet"}, any, []string{"22"}), rule("Outbound", "Deny", "Udp", any, any, any)}}},
+		{PrivateIP: "10.0.0.4", SubnetID: "", MAC: "00:0d:3a:00:00:04"},
+	}
 	addr := netip.MustParseAddr
-	golden(t, "router.nft", routerRules(n, []service{
+	own, shared := []netip.Addr{addr("198.18.16.30")}, []netip.Addr{addr("198.18.16.11"), addr("198.18.16.10")}
+	ways := map[netip.Addr]way{
+		addr("10.0.0.4"): {"tcp": shared, "udp": shared}, addr("10.0.0.5"): {"tcp": shared}, addr("10.0.1.4"): {"tcp": {azuresOwn}, "udp": {azuresOwn}},
+		addr("10.0.1.5"): {"tcp": own, "udp": own, "icmp": own},
+	}
+	golden(t, "router.nft", routerRules(traffic{network: n, nics: nics, ways: ways, azure: []string{"198.18.0.1", "198.18.0.1", "198.18.0.2"}, public: "198.18.16.0/20", services: []service{
+		{Frontend: addr("198.18.16.30"), Backends: []netip.Addr{addr("10.0.1.5")}},
 		{Frontend: addr("198.18.16.9"), Protocol: "tcp", FrontendPort: 443, BackendPort: 443, FloatingIP: true, Backends: []netip.Addr{addr("10.0.0.4"), addr("10.0.0.5")}},
 		{Frontend: addr("198.18.16.9"), Protocol: "tcp", FrontendPort: 80, BackendPort: 8080, Backends: []netip.Addr{addr("10.0.0.4")}},
 		{Frontend: addr("198.18.16.9"), Protocol: "udp", FrontendPort: 53, BackendPort: 53, FloatingIP: true}, // nobody is healthy
 		{Frontend: addr("10.0.0.200"), FloatingIP: true, Backends: []netip.Addr{addr("10.0.0.4")}},
-	}))
+	}}))
 }
 
 func TestBackendMark(t *testing.T) {

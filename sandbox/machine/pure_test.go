@@ -72,27 +72,6 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-func TestParseHierarchies(t *testing.T) {
-	const info = `25 1 254:0 / / rw - ext4 /dev/vda rw
-30 29 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
-31 29 0:27 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,xattr,release_agent=/x,name=systemd
-32 29 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
-33 29 0:26 / /var/elsewhere/cpu rw - cgroup cgroup rw,cpu
-`
-	want := []hierarchy{
-		{"cpu,cpuacct", "/sys/fs/cgroup/cpu,cpuacct", "cpu,cpuacct"},
-		{"systemd", "/sys/fs/cgroup/systemd", "none,name=systemd"},
-		{"unified", "/sys/fs/cgroup/unified", "cgroup2"},
-	}
-	if got := parseHierarchies(info); !reflect.DeepEqual(got, want) {
-		t.Errorf("v1: %+v", got)
-	}
-	want = []hierarchy{{"", "/sys/fs/cgroup", "cgroup2"}}
-	if got := parseHierarchies("29 25 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"); !reflect.DeepEqual(got, want) {
-		t.Errorf("v2: %+v", got)
-	}
-}
-
 func TestBalancing(t *testing.T) {
 	backend := func(ip, network, machine string) feed.Backend {
 		return feed.Backend{PrivateIP: ip, NetworkID: network, MachineID: machine}

@@ -83,8 +83,7 @@ func (r *router) connect() error {
 			return err
 		}
 	}
-	// accept_local and rp_filter are per link; the bridge sees frontends as source addresses
-	if err := r.ns.do(func() error { return setSysctl("net/ipv4/conf/"+routerBridge+"/rp_filter", "0") }); err != nil {
+	if err := r.ns.do(bridgeSysctls); err != nil {
 		return err
 	}
 	return nl.RouteReplace(&netlink.Route{Gw: r.cfg.hostEnd(r.number).AsSlice()})
@@ -96,6 +95,17 @@ func routerSysctls() error {
 		"net/ipv4/conf/all/send_redirects": "0", "net/ipv4/conf/default/send_redirects": "0", "net/ipv6/conf/all/disable_ipv6": "1",
 	} {
 		if err := setSysctl(name, value); err != nil {
+			return fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// bridgeSysctls: the bridge sees frontends as source addresses, and answers at once for every address, as Azure does: machines of one subnet meet
+// in the router, which has their security rules.
+func bridgeSysctls() error {
+	for name, value := range map[string]string{"conf/" + routerBridge + "/rp_filter": "0", "conf/" + routerBridge + "/proxy_arp_pvlan": "1", "neigh/" + routerBridge + "/proxy_delay": "0"} {
+		if err := setSysctl("net/ipv4/"+name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
@@ -157,7 +167,8 @@ func linkUp(nl *netlink.Handle, name string) error {
 }
 
 // update brings gateways, security rules and load balancing of the network up to date.
-func (r *router) update(n feed.Network, services []service) error {
+func (r *router) update(t traffic) error {
+	n, services := t.network, t.services
 	r.network = n
 	nl, err := r.ns.netlink()
 	if err != nil {
@@ -177,8 +188,8 @@ func (r *router) update(n feed.Network, services []service) error {
 		}
 		errs = append(errs, addAddress(nl, bridge, netip.PrefixFrom(gateway(prefix), prefix.Bits()).String()))
 	}
-	errs = append(errs, r.steer(nl, bridge, services), r.answerARP(nl, bridge, services))
-	if rules := routerRules(n, services); rules != r.rules {
+	errs = append(errs, r.steer(nl, bridge, services), r.answerARP(nl, bridge, services), r.route(nl, bridge, t))
+	if rules := routerRules(t); rules != r.rules {
 		err := applyRules(r.ns, rules)
 		if err == nil {
 			r.rules = rules
@@ -212,7 +223,7 @@ func (r *router) steer(nl *netlink.Handle, bridge netlink.Link, services []servi
 		}
 		rule := netlink.NewRule()
 		rule.Mark, rule.Table, rule.Priority, rule.Family = backendMark(b), table, 100, netlink.FAMILY_V4
-		if err := nl.RuleAdd(rule); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := nl.RuleAdd(rule); err != nil && !isThere(err) {
 			return fmt.Errorf("rule for backend %s: %w", b, err)
 		}
 		r.steered[b] = true
@@ -264,6 +275,9 @@ func (r *router) remove() error {
 	r.close()
 	return errors.Join(deleteLink(r.cfg.uplink(r.number)), deleteNamespace(r.ns.name))
 }
+
+func isThere(err error) bool { return errors.Is(err, unix.EEXIST) }
+func isGone(err error) bool  { return errors.Is(err, unix.ESRCH) }
 
 func deleteLink(name string) error {
 	link, err := netlink.LinkByName(name)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 )
 
 // Source is where the desired state comes from and where the hypervisor reports: the feed of the embedded Azure.
@@ -31,14 +32,14 @@ const (
 // hypervisor holds what exists; all of it can be found again from the directory and the kernel.
 type hypervisor struct {
 	cfg    Config
-	groups []hierarchy
-	image  string
+	groups []cgroup.Hierarchy
 
-	mu      sync.Mutex // guards snap for the metadata servers
+	mu      sync.Mutex // guards snap and vms for what is served to machines; only the reconciliation changes them
 	snap    feed.Snapshot
 	routers map[string]*router // by lower-case network id
 	probers map[string]*prober
 	uplinks *uplinks
+	disks   *diskStore
 	vms     map[string]*vm // by lower-case machine id
 
 	reported map[string]feed.Status
@@ -95,11 +96,9 @@ func newHypervisor(config Config) (*hypervisor, error) {
 	}
 	h := &hypervisor{
 		cfg: cfg, routers: map[string]*router{}, probers: map[string]*prober{}, vms: map[string]*vm{}, reported: map[string]feed.Status{}, kick: make(chan struct{}, 1),
+		disks: newDiskStore(cfg.Dir),
 	}
-	if h.image, err = buildImage(cfg); err != nil {
-		return nil, err
-	}
-	if h.groups, err = hierarchies(); err != nil {
+	if h.groups, err = cgroup.Hierarchies(); err != nil {
 		return nil, err
 	}
 	if h.uplinks, err = loadUplinks(cfg); err != nil {
@@ -129,6 +128,11 @@ func (h *hypervisor) adopt() error {
 }
 
 func (h *hypervisor) close() {
+	for _, v := range h.vms {
+		if v.hollow != nil {
+			v.hollow.cancel()
+		}
+	}
 	for id, r := range h.routers {
 		h.probers[id].want(context.Background(), nil)
 		r.close()
@@ -183,7 +187,7 @@ func (h *hypervisor) reconcile(ctx context.Context) error {
 	for _, n := range networks { // rules come before anything can be sent
 		errs = append(errs, h.balance(ctx, n))
 	}
-	errs = append(errs, h.machines(ctx), h.removeNetworks(networks))
+	errs = append(errs, h.disks.keep(h.snap.Disks), h.machines(ctx), h.letGo(), h.removeNetworks(networks))
 	return errors.Join(errs...)
 }
 
@@ -225,12 +229,19 @@ func (h *hypervisor) network(n feed.Network) error {
 	if err != nil {
 		return err
 	}
-	metadata, err := serveIMDS(r.ns, func(address string) (feed.Machine, feed.Subnet, bool) { return h.find(n.ID, address) })
+	find := func(address string) (feed.Machine, feed.Subnet, bool) { return h.find(n.ID, address) }
+	metadata, err := serveIMDS(r.ns, find)
 	if err != nil {
 		r.close()
 		return fmt.Errorf("metadata service of %s: %w", n.Name, err)
 	}
 	r.serving = append(r.serving, metadata)
+	agents, err := serveWire(r.ns, find, h.note)
+	if err != nil {
+		r.close()
+		return fmt.Errorf("wire server of %s: %w", n.Name, err)
+	}
+	r.serving = append(r.serving, agents)
 	names, err := serveDNS(r.ns, n.ID, h.cfg.DNSUpstream, h.cfg.Log)
 	if err != nil {
 		r.close()
@@ -243,7 +254,7 @@ func (h *hypervisor) network(n feed.Network) error {
 	return nil
 }
 
-// find is the lookup of the metadata service.
+// find is the lookup of the metadata service and the wire server.
 func (h *hypervisor) find(networkID, address string) (feed.Machine, feed.Subnet, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -279,9 +290,12 @@ func (h *hypervisor) balance(ctx context.Context, n feed.Network) error {
 	}
 	b := balancingFor(h.snap, n.ID)
 	h.probers[id].want(ctx, b.probes)
-	if err := r.update(n, b.healthyServices(n.ID, h.probers[id].healthy)); err != nil {
+	t := traffic{network: n, nics: nicsOf(h.snap, n.ID), services: b.healthyServices(n.ID, h.probers[id].healthy), ways: waysOut(h.snap, n),
+		azure: h.cfg.azure(), public: h.cfg.PublicIPs}
+	if err := r.update(t); err != nil {
 		return fmt.Errorf("network %s: %w", n.Name, err)
 	}
+	maps.Copy(b.public, standIns(t.ways))
 	if err := r.routePublic(b.public); err != nil {
 		return fmt.Errorf("network %s: %w", n.Name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestEveryNetworkHasRules(t *testing.T) {
 	if _, err := exec.LookPath("nft"); err != nil || os.Geteuid() != 0 {
 		t.Skip("skipped: nft checks rules only for root, and has to be installed")
 	}
-	prefixes := rapid.OneOf(rapid.Custom(drawPrefix), rapid.SampledFrom([]string{"*", "Internet", "VirtualNetwork", "AzureLoadBalancer", "Storage", "fd00::/8", "0.0.0.0/0"}))
+	prefixes := rapid.OneOf(rapid.Custom(drawPrefix), rapid.SampledFrom([]string{"*", "Internet", "VirtualNetwork", "AzureLoadBalancer", "Storage", "AzureCloud.EastUS", "Sql", "fd00::/8", "0.0.0.0/0"}))
 	ports := rapid.SampledFrom([]string{"*", "80", "80-90", "85", "0-65535"})
 	rule := rapid.Custom(func(r *rapid.T) feed.SecurityRule {
 		return feed.SecurityRule{
@@ -72,7 +73,19 @@ func TestEveryNetworkHasRules(t *testing.T) {
 				SecurityGroup: &feed.SecurityGroup{Rules: rapid.SliceOfN(rule, 1, 8).Draw(r, "rules")}})
 		}
 		a, b := netip.MustParseAddr("10.0.0.4"), netip.MustParseAddr("10.0.0.5")
-		rules := routerRules(n, []service{{Frontend: b, Protocol: "tcp", FrontendPort: 80, BackendPort: 8080, Backends: []netip.Addr{a}}, {Frontend: b, FloatingIP: true, Backends: []netip.Addr{a, b}}})
+		nics := []feed.NIC{{PrivateIP: a.String(), MAC: "00:0d:3a:00:00:04", SecurityGroup: &feed.SecurityGroup{Rules: rapid.SliceOfN(rule, 0, 4).Draw(r, "rules of an interface")}}, {PrivateIP: b.String()}, {PrivateIP: "fd00::4"}, {}}
+		addresses := rapid.SliceOfNDistinct(rapid.SampledFrom([]netip.Addr{a, b, azuresOwn}), 1, 2, rapid.ID[netip.Addr])
+		ways := map[netip.Addr]way{}
+		for _, machine := range []netip.Addr{a, b} {
+			ways[machine] = rapid.MapOf(rapid.SampledFrom([]string{protocolTCP, protocolUDP, protocolICMP}), addresses).Draw(r, "ways")
+			for protocol, by := range ways[machine] {
+				if slices.Contains(by, azuresOwn) { // it is never one of several
+					ways[machine][protocol] = []netip.Addr{azuresOwn}
+				}
+			}
+		}
+		rules := routerRules(traffic{network: n, nics: nics, ways: ways, azure: []string{"198.18.0.1"}, public: "198.18.16.0/20", services: []service{
+			{Frontend: b, Protocol: "tcp", FrontendPort: 80, BackendPort: 8080, Backends: []netip.Addr{a}}, {Frontend: b, FloatingIP: true, Backends: []netip.Addr{a, b}}, {Frontend: b, Backends: []netip.Addr{a}}}})
 		check := exec.CommandContext(t.Context(), "nft", "--check", "--file", "-")
 		check.Stdin = strings.NewReader(rules)
 		if out, err := check.CombinedOutput(); err != nil {

@@ -19,28 +19,32 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 	"github.com/hypershift-on-azure/hypershift/sandbox/machine/guest"
+	"github.com/hypershift-on-azure/hypershift/sandbox/machine/system"
 )
 
 const (
 	recordFile = "machine.json"
 	pidFile    = "pid"
-	bootLog    = "boot.log"
-	graceful   = 3 * time.Second
+	bootLog    = guest.ConsoleFile
+	graceful   = 5 * time.Second // a power-off; Azure gives a machine minutes
 )
 
 // record is what the hypervisor remembers of a machine in its directory.
 type record struct {
-	ID         string `json:"id"`
-	VMID       string `json:"vmId"`
-	Image      string `json:"image"`
-	Generation uint64 `json:"generation"`
+	ID         string         `json:"id"`
+	VMID       string         `json:"vmId"`
+	Layers     []string       `json:"layers"` // of its operating system, which a machine keeps
+	Profile    system.Profile `json:"profile"`
+	Generation uint64         `json:"generation"`
+	Hollow     bool           `json:"hollow,omitempty"` // for life
 }
 
 // vm is a machine of this host.
 type vm struct {
 	cfg    Config
-	groups []hierarchy
+	groups []cgroup.Hierarchy
 	dir    string
 	record record
 
@@ -50,13 +54,15 @@ type vm struct {
 
 	started  time.Time
 	failures int
+
+	hollow *hollowRun // of a hollow machine that runs
 }
 
 func (v *vm) group() string { return v.cfg.Prefix + "-" + short(v.record.ID) }
 func (v *vm) link() string  { return "vm" + short(v.record.ID) }
 
 // loadVM reads a machine's directory and adopts its pid 1 if that is still running.
-func loadVM(cfg Config, groups []hierarchy, dir string) (*vm, error) {
+func loadVM(cfg Config, groups []cgroup.Hierarchy, dir string) (*vm, error) {
 	v := &vm{cfg: cfg, groups: groups, dir: dir, pidfd: -1}
 	raw, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if err != nil {
@@ -137,9 +143,13 @@ func startTime(pid int) (string, error) {
 }
 
 // boot starts the machine's pid 1, gives it network and cgroups, and lets it go.
-func (v *vm) boot(m feed.Machine, r *router, image string) error {
-	if v.record.Image == "" {
-		v.record.Image = image
+func (v *vm) boot(m feed.Machine, r *router) error {
+	if len(v.record.Layers) == 0 {
+		var err error
+		v.record.Profile = system.Of(m.ImageReference)
+		if v.record.Layers, err = layers(v.cfg, v.record.Profile); err != nil {
+			return err
+		}
 	}
 	v.record.Generation = m.Generation
 	nic, subnet, err := placement(m, r.network)
@@ -149,7 +159,7 @@ func (v *vm) boot(m feed.Machine, r *router, image string) error {
 	if err := v.write(m, nic, subnet); err != nil {
 		return err
 	}
-	if err := makeCgroup(v.groups, v.group(), m.MemoryMiB); err != nil {
+	if err := cgroup.Make(v.groups, v.group(), m.MemoryMiB); err != nil {
 		return err
 	}
 	start, cmd, err := v.spawn()
@@ -172,10 +182,10 @@ func (v *vm) boot(m feed.Machine, r *router, image string) error {
 
 func (v *vm) connect(cmd *exec.Cmd, r *router, nic feed.NIC) error {
 	pid := cmd.Process.Pid
-	if err := joinCgroup(v.groups, v.group(), pid); err != nil {
+	if err := cgroup.Join(v.groups, v.group(), pid); err != nil {
 		return err
 	}
-	if err := v.plug(r, pid, nic.MAC); err != nil {
+	if err := v.plug(r, netlink.NsPid(pid), nic.MAC); err != nil {
 		return fmt.Errorf("network link: %w", err)
 	}
 	ticks, err := startTime(pid)
@@ -226,13 +236,12 @@ func (v *vm) write(m feed.Machine, nic feed.NIC, subnet feed.Subnet) error {
 		name = m.Name
 	}
 	spec := guest.Spec{
-		Hostname: name, Address: netip.PrefixFrom(address, prefix.Bits()).String(), Gateway: gateway(prefix).String(), DNS: azureAddress,
-		VCPUs: m.VCPUs, MemoryMiB: m.MemoryMiB, Image: v.record.Image, Binaries: v.cfg.Binaries, Controllers: map[string]string{},
-		Containerd: guestProgram(v.cfg, "containerd") != "",
+		Hostname: name, VMID: v.record.VMID, Address: netip.PrefixFrom(address, prefix.Bits()).String(), Gateway: gateway(prefix).String(), DNS: azureAddress,
+		VCPUs: m.VCPUs, MemoryMiB: m.MemoryMiB, Layers: v.record.Layers, ReadOnlyUsr: v.record.Profile.ReadOnlyUsr(), Controllers: map[string]string{},
 	}
 	for _, h := range v.groups {
-		if h.name != "" {
-			spec.Controllers[h.name] = h.options
+		if h.Name != "" {
+			spec.Controllers[h.Name] = h.Options
 		}
 	}
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
@@ -284,8 +293,8 @@ func (v *vm) spawn() (start *os.File, cmd *exec.Cmd, err error) {
 	return w, cmd, nil
 }
 
-// plug connects the machine's eth0 with the bridge of its network.
-func (v *vm) plug(r *router, pid int, mac string) error {
+// plug connects the machine's eth0, in the namespace of a process or of a file, with the bridge of its network.
+func (v *vm) plug(r *router, inside any, mac string) error {
 	nl, err := r.ns.netlink()
 	if err != nil {
 		return err
@@ -300,12 +309,15 @@ func (v *vm) plug(r *router, pid int, mac string) error {
 	if err != nil {
 		return err
 	}
-	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: v.link(), MasterIndex: bridge.Attrs().Index}, PeerName: "eth0", PeerNamespace: netlink.NsPid(pid)}
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: v.link(), MasterIndex: bridge.Attrs().Index}, PeerName: "eth0", PeerNamespace: inside}
 	if hw, err := net.ParseMAC(mac); err == nil {
 		veth.PeerHardwareAddr = hw
 	}
 	if err := nl.LinkAdd(veth); err != nil {
 		return err
+	}
+	if err := nl.LinkSetIsolated(veth, true); err != nil {
+		return fmt.Errorf("isolating the machine from its neighbours: %w", err)
 	}
 	return linkUp(nl, v.link())
 }
@@ -316,7 +328,7 @@ func (v *vm) stop(softly bool) error {
 		return nil
 	}
 	if softly {
-		_ = unix.PidfdSendSignal(v.pidfd, unix.SIGTERM, nil, 0)
+		_ = unix.PidfdSendSignal(v.pidfd, guest.PowerOff, nil, 0)
 		select {
 		case <-v.died:
 		case <-time.After(graceful):
@@ -334,13 +346,16 @@ func (v *vm) stop(softly bool) error {
 
 // halt ends the machine and leaves its directory, from which it can boot again.
 func (v *vm) halt(softly bool) error {
+	if v.record.Hollow {
+		return v.stopHollow()
+	}
 	if err := v.stop(softly); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(v.dir, pidFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return removeCgroup(v.groups, v.group())
+	return cgroup.Remove(v.groups, v.group())
 }
 
 // remove ends the machine and leaves nothing of it.

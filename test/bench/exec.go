@@ -15,7 +15,7 @@ const execRounds = 21
 
 // compareExec measures `kubectl exec`, from its start to its first byte, in a pod of the demo's hosted cluster, which goes through the
 // tunnel, and in one of the management cluster. hack/bench.sh makes both pods.
-func compareExec(ctx context.Context, work string) error {
+func compareExec(ctx context.Context, l *limits, work string) error {
 	hosted, management := "--kubeconfig="+work+"/kubeconfig", "--kubeconfig="+os.Getenv("KUBECONFIG")
 	name, err := exec.CommandContext(ctx, "kubectl", hosted, "-n", "default", "get", "pods", "-l", "app=web", "-o", "name").Output()
 	if err != nil {
@@ -37,8 +37,8 @@ func compareExec(ctx context.Context, work string) error {
 	slices.Sort(through)
 	slices.Sort(direct)
 	t, d := through[execRounds/2], direct[execRounds/2]
-	fmt.Printf("%-48s %4dms, in the management cluster %dms, ratio %.2f\n", "kubectl exec through the tunnel, first byte",
-		t.Milliseconds(), d.Milliseconds(), t.Seconds()/d.Seconds())
+	l.hold("kubectl exec, first byte, tunnel / management cluster", t.Seconds()/d.Seconds(), mostOfDirectExec,
+		fmt.Sprintf(" %d ms to %d ms", t.Milliseconds(), d.Milliseconds()))
 	return nil
 }
 

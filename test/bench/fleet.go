@@ -25,7 +25,7 @@ const (
 )
 
 // fleet makes that many hosted clusters at once, and prints when all were Available and what they use at rest.
-func fleet(ctx context.Context, c client.Client, work string, size int) error {
+func fleet(ctx context.Context, c client.Client, l *limits, work string, size int) error {
 	members := make([]*bench, size)
 	for i := range members {
 		members[i] = &bench{Client: c, work: work, name: fmt.Sprintf("bench-%d", i)}
@@ -44,8 +44,9 @@ func fleet(ctx context.Context, c client.Client, work string, size int) error {
 	if err == nil {
 		var cores, mebibytes float64
 		cores, mebibytes, err = atRest(ctx, c, members)
-		fmt.Printf("%-48s %5.1fs\n", fmt.Sprintf("%d HostedClusters applied -> all Available", size), took.Seconds())
-		fmt.Printf("%-48s %5.2f cores, %.0f MiB anonymous each\n", "  their pods at rest, together", cores, mebibytes/float64(size))
+		share := float64(size) / fleetOfLimits
+		l.hold(fmt.Sprintf("%d HostedClusters applied -> all Available, s", size), took.Seconds(), mostFleetAvailable*share, "")
+		l.hold("  their pods at rest, together, cores", cores, mostFleetCores*share, fmt.Sprintf(" %.0f MiB anonymous each", mebibytes/float64(size)))
 	}
 	return errors.Join(err, dissolve(ctx, members))
 }
@@ -63,7 +64,7 @@ func allAvailable(ctx context.Context, c client.Client, members []*bench) (bool,
 	return true, nil
 }
 
-// dissolve deletes all of them before it waits for any.
+// dissolve deletes all of them before it waits for any, and then their infrastructure.
 func dissolve(ctx context.Context, members []*bench) error {
 	var errs []error
 	for _, b := range members {
@@ -73,6 +74,9 @@ func dissolve(ctx context.Context, members []*bench) error {
 	}
 	for _, b := range members {
 		errs = append(errs, b.gone(ctx))
+	}
+	for _, b := range members {
+		errs = append(errs, b.destroyInfra(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -84,12 +88,8 @@ func atRest(ctx context.Context, c client.Client, members []*bench) (cores, mebi
 	}
 	pods := map[string]bool{}
 	for _, b := range members {
-		list := &corev1.PodList{}
-		if err := c.List(ctx, list, client.InNamespace(b.controlPlane())); err != nil {
+		if err := podsOf(ctx, c, b.controlPlane(), pods); err != nil {
 			return 0, 0, err
-		}
-		for _, pod := range list.Items {
-			pods[string(pod.UID)] = true
 		}
 	}
 	before, begin := usage(pods), time.Now()
@@ -98,6 +98,45 @@ func atRest(ctx context.Context, c client.Client, members []*bench) (cores, mebi
 	}
 	after := usage(pods)
 	return (after.seconds - before.seconds) / time.Since(begin).Seconds(), after.anonymous / (1 << 20), nil
+}
+
+// podsOf adds the identifiers of the pods in a namespace.
+func podsOf(ctx context.Context, c client.Client, namespace string, pods map[string]bool) error {
+	list := &corev1.PodList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for _, pod := range list.Items {
+		pods[string(pod.UID)] = true
+	}
+	return nil
+}
+
+// memory holds the anonymous memory of the demo's control plane.
+func memory(ctx context.Context, c client.Client, l *limits) error {
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: demo}, hc); err != nil {
+		return err
+	}
+	used, err := anonymous(ctx, c)
+	if err != nil {
+		return err
+	}
+	l.hold("memory of the demo's control plane, MiB anonymous", used, mostMebibytes, " "+string(hc.Spec.ControllerAvailabilityPolicy))
+	return nil
+}
+
+// anonymous is the anonymous memory of the demo's control plane in MiB.
+func anonymous(ctx context.Context, c client.Client) (float64, error) {
+	pods := map[string]bool{}
+	if err := podsOf(ctx, c, namespace+"-"+demo, pods); err != nil {
+		return 0, err
+	}
+	used := usage(pods).anonymous / (1 << 20)
+	if used == 0 {
+		return 0, errors.New("the kernel has counted no memory of the demo's pods")
+	}
+	return used, nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

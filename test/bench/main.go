@@ -11,7 +11,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -27,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,51 +82,80 @@ func run(ctx context.Context, rounds, clusters int, work string) error {
 	if err != nil {
 		return err
 	}
-	if err := compareExec(ctx, work); err != nil {
+	l := &limits{}
+	if err := memory(ctx, c, l); err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
+	if err := compareExec(ctx, l, work); err != nil {
 		return fmt.Errorf("exec: %w", err)
 	}
-	if err := compare(ctx, c, rounds, work); err != nil {
+	if err := compare(ctx, c, l, rounds, work); err != nil {
 		return err
 	}
-	if clusters == 0 {
-		return nil
+	if err := nodes(ctx, c, l); err != nil {
+		return fmt.Errorf("%d hollow nodes: %w", manyNodes, err)
 	}
-	if err := fleet(ctx, c, work, clusters); err != nil {
-		return fmt.Errorf("%d hosted clusters at once: %w", clusters, err)
+	if clusters > 0 {
+		if err := fleet(ctx, c, l, work, clusters); err != nil {
+			return fmt.Errorf("%d hosted clusters at once: %w", clusters, err)
+		}
 	}
-	return nil
+	return l.err()
 }
 
-// compare interleaves hosted clusters and their bare parts, and measures a node pool of the demo.
-func compare(ctx context.Context, c client.Client, rounds int, work string) error {
+// compare interleaves hosted clusters, the control plane that a person would write, and the hosted cluster's own parts applied without an
+// operator, and measures a node pool of the demo.
+func compare(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
 	b := &bench{Client: c, work: work, name: "bench"}
 	if err := b.render(ctx); err != nil {
 		return fmt.Errorf("render the hosted cluster: %w", err)
 	}
-	var hosted, bare []times
+	var hosted, bare, copied []times
 	for range rounds {
 		h, saved, err := b.hosted(ctx)
 		if err != nil {
 			return fmt.Errorf("hosted cluster: %w", err)
 		}
-		p, err := b.bare(ctx, saved)
+		images, err := imagesOf(saved)
 		if err != nil {
-			return fmt.Errorf("bare parts: %w", err)
+			return err
 		}
-		fmt.Printf("round: hosted %5.1fs / %5.1fs, bare %5.1fs / %5.1fs (API server / all)\n", h.apiServer, h.all, p.apiServer, p.all)
-		hosted, bare = append(hosted, h), append(bare, p)
+		written, err := b.written(images)
+		if err != nil {
+			return fmt.Errorf("write a control plane: %w", err)
+		}
+		p, err := b.bare(ctx, written)
+		if err != nil {
+			return fmt.Errorf("hand-written control plane: %w", err)
+		}
+		o, err := b.bare(ctx, saved)
+		if err != nil {
+			return fmt.Errorf("own parts without the operator: %w", err)
+		}
+		fmt.Printf("round: hosted %5.1fs / %5.1fs, hand-written %5.1fs / %5.1fs, own parts %5.1fs / %5.1fs (API server / all)\n",
+			h.apiServer, h.all, p.apiServer, p.all, o.apiServer, o.all)
+		hosted, bare, copied = append(hosted, h), append(bare, p), append(copied, o)
 	}
-	report("HostedCluster applied -> API server available", hosted, bare, func(t times) float64 { return t.apiServer })
-	report("HostedCluster applied -> Available", hosted, bare, func(t times) float64 { return t.all })
+	if err := b.destroyInfra(ctx); err != nil {
+		return err
+	}
+	report(l, "HostedCluster -> API server available / hand-written", mostOfBareServer, hosted, bare, copied, func(t times) float64 { return t.apiServer })
+	report(l, "HostedCluster -> Available / hand-written", mostOfBareAll, hosted, bare, copied, func(t times) float64 { return t.all })
 	breakdown(hosted)
-	pools := make([]times, rounds)
+	pools, single := make([]poolTimes, rounds), make([]poolTimes, rounds)
 	for i := range pools {
 		var err error
-		if pools[i].all, err = b.nodePool(ctx); err != nil {
+		if pools[i], err = b.nodePool(ctx, poolSize); err != nil {
 			return fmt.Errorf("node pool: %w", err)
 		}
+		if single[i], err = b.nodePool(ctx, 1); err != nil {
+			return fmt.Errorf("node pool of one: %w", err)
+		}
 	}
-	fmt.Printf("%-48s %5.1fs\n", "NodePool applied -> 2 Machines Running", median(pools, func(t times) float64 { return t.all }))
+	ofMachine := func(t poolTimes) float64 { return t.machine }
+	l.hold("NodePool applied -> 2 Machines Running, s", median(pools, func(t poolTimes) float64 { return t.all }), mostPool, "")
+	l.hold("virtual machine created -> Machine Running, s", median(single, ofMachine), mostMachine,
+		fmt.Sprintf(", %.2f with a second one beside it", median(pools, ofMachine)))
 	return nil
 }
 
@@ -144,12 +171,13 @@ func breakdown(hosted []times) {
 	}
 }
 
-func report(what string, hosted, bare []times, pick func(times) float64) {
-	h, p := median(hosted, pick), median(bare, pick)
-	fmt.Printf("%-48s %5.1fs, bare parts %5.1fs, ratio %.2f\n", what, h, p, h/p)
+// report holds the ratio to the hand-written control plane, and tells the one to the hosted cluster's own parts.
+func report(l *limits, what string, most float64, hosted, bare, copied []times, pick func(times) float64) {
+	h, w, o := median(hosted, pick), median(bare, pick), median(copied, pick)
+	l.hold(what, h/w, most, fmt.Sprintf(" %.1fs to %.1fs; own parts without the operator %.1fs, ratio %.2f", h, w, o, h/o))
 }
 
-func median(all []times, pick func(times) float64) float64 {
+func median[T any](all []T, pick func(T) float64) float64 {
 	var values []float64
 	for _, t := range all {
 		values = append(values, pick(t))
@@ -209,11 +237,14 @@ func (b *bench) note(ctx context.Context, begin time.Time, seen map[string]float
 	return nil
 }
 
-// render asks the command line for the manifests once; making keys is not part of the time.
+// render asks the command line for the manifests once; making keys and infrastructure is not part of the time.
 func (b *bench) render(ctx context.Context) error {
+	if err := b.createInfra(ctx); err != nil {
+		return err
+	}
 	args := []string{"create", "cluster", "azure", "--render", "--render-sensitive", "--name", b.name, "--namespace", namespace,
-		"--node-pool-replicas", "-1", "--infra-json", b.work + "/infra.yaml", "--generate-ssh",
-		"--workload-identities-file", b.work + "/workload-identities.json",
+		"--node-pool-replicas", "-1", "--infra-json", b.infraFile(), "--generate-ssh",
+		"--workload-identities-file", b.identitiesFile(),
 		"--sa-token-issuer-private-key-path", b.work + "/serviceaccount-signer.private"}
 	for flag, variable := range map[string]string{"--azure-creds": "AZURE_CREDS", "--base-domain": "BASE_DOMAIN",
 		"--pull-secret": "PULL_SECRET", "--release-image": "RELEASE_IMAGE", "--oidc-issuer-url": "ISSUER_URL", "--location": "LOCATION"} {
@@ -226,19 +257,8 @@ func (b *bench) render(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, problem.Bytes())
 	}
-	for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(out), 4096); ; {
-		o := &unstructured.Unstructured{}
-		err := decoder.Decode(o)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(o.Object) > 0 {
-			b.manifests = append(b.manifests, o)
-		}
-	}
+	b.manifests, err = decode(bytes.NewReader(out))
+	return err
 }
 
 func (b *bench) apply(ctx context.Context) error {

@@ -6,9 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -16,11 +14,20 @@ import (
 // commands are what scripts have beside those of testscript.
 //
 //	demo                             makes the demo's hosted cluster unless it runs, and points the script at the sandbox
+//	ha                               makes a highly available hosted cluster on three management nodes unless it runs; $GUEST is its kubeconfig
+//	sandbox                          points the script at the sandbox, which comes up unless it runs; nothing needs to be installed in it
 //	until DURATION REGEXP COMMAND    repeats the command until it succeeds and its output matches
+//	refused DURATION REGEXP COMMAND  repeats the command until it fails and its output matches
 //	stays DURATION REGEXP COMMAND    repeats the command; it succeeds and its output matches each time
+//	steady DURATION COMMAND          repeats the command until it prints the same for that long; stdout is what it printed
+//	condition DURATION NAMESPACE RESOURCE TYPE REGEXP  waits until "STATUS REASON MESSAGE" of the condition matches
+//	anew DURATION SELECTOR KUBECTL   deletes the pods of the selector and waits until as many others are Ready
+//	finally COMMAND                  runs the command when the script is over, whatever came of it; the last one first
 //	setenv NAME COMMAND              sets a variable to what the command prints
 //	fills FILE NAME=VALUE...         replaces ${NAME} in the file
 //	prober NAMESPACE                 a pod of the management cluster with a shell, nc and wget
+//	guestapi, tunnelled              see guestapi_test.go
+//	calls, forge                     see forge_test.go
 //	crash, parts                     see crash_test.go
 //	quiet DURATION                   nobody writes to the management cluster, see quiet_test.go
 //	reads GUIDE LIST                 opens a guide whose commands are typed into one shell, but for those in the list
@@ -28,21 +35,33 @@ import (
 //	typed                            fails unless all of the guide is typed
 //
 // After demo a script has what `hypershift sandbox env` prints, and $DEMO (the demo's folder: issuer-url, infra.yaml,
-// workload-identities.json, serviceaccount-signer.private, kubeconfig), $ISSUER_URL, $REPO.
+// workload-identities.json, serviceaccount-signer.private, kubeconfig), $GUEST (that kubeconfig), $ISSUER_URL, $REPO. What `env` sets is
+// seen by exec and in the script's own lines, but not by the programs that the commands above run: for them there is setenv.
 func commands(repo string) map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"demo":   func(ts *testscript.TestScript, _ bool, _ []string) { demo(ts, repo) },
-		"until":  until,
-		"stays":  stays,
-		"setenv": setenv,
-		"fills":  fills,
-		"prober": prober,
-		"crash":  crash,
-		"parts":  parts,
-		"quiet":  quiet,
-		"reads":  reads,
-		"types":  types,
-		"typed":  typed,
+		"demo":      func(ts *testscript.TestScript, _ bool, _ []string) { demo(ts, repo) },
+		"ha":        func(ts *testscript.TestScript, _ bool, _ []string) { highlyAvailable(ts, repo) },
+		"sandbox":   func(ts *testscript.TestScript, _ bool, _ []string) { sandbox(ts, repo) },
+		"until":     until,
+		"refused":   refused,
+		"stays":     stays,
+		"steady":    steady,
+		"condition": condition,
+		"anew":      anew,
+		"finally":   finally,
+		"setenv":    setenv,
+		"fills":     fills,
+		"prober":    prober,
+		"guestapi":  guestapi,
+		"tunnelled": tunnelled,
+		"calls":     calls,
+		"forge":     forge,
+		"crash":     crash,
+		"parts":     parts,
+		"quiet":     quiet,
+		"reads":     reads,
+		"types":     types,
+		"typed":     typed,
 	}
 }
 
@@ -58,6 +77,13 @@ func demo(ts *testscript.TestScript, repo string) {
 	ts.Check(err)
 	lines := strings.Fields(string(issuer))
 	set(ts, "ISSUER_URL", lines[len(lines)-1])
+}
+
+func sandbox(ts *testscript.TestScript, repo string) {
+	if enterSandbox(ts, repo) != nil {
+		mustRun(ts, "hypershift", "sandbox", "up", "--azure-profile", ts.Getenv("AZURE_PROFILE"))
+		ts.Check(enterSandbox(ts, repo))
+	}
 }
 
 func demoRuns(ts *testscript.TestScript) bool {
@@ -83,6 +109,7 @@ func enterSandbox(ts *testscript.TestScript, repo string) error {
 	}
 	set(ts, "PATH", filepath.Join(variables["HYPERSHIFT_SANDBOX_DIR"], "bin")+string(filepath.ListSeparator)+ts.Getenv("PATH"))
 	set(ts, "DEMO", filepath.Join(variables["HYPERSHIFT_SANDBOX_DIR"], "demo"))
+	set(ts, "GUEST", filepath.Join(ts.Getenv("DEMO"), "kubeconfig"))
 	return nil
 }
 
@@ -94,6 +121,13 @@ func run(ts *testscript.TestScript, name string, args ...string) (string, error)
 	}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// mustRun runs a command that the script cannot do without.
+func mustRun(ts *testscript.TestScript, name string, args ...string) {
+	if out, err := run(ts, name, args...); err != nil {
+		ts.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
 }
 
 // output is run for who reads the standard output alone.
@@ -143,51 +177,6 @@ type namesKey struct{}
 func set(ts *testscript.TestScript, name, value string) {
 	ts.Value(namesKey{}).(map[string]bool)[name] = true
 	ts.Setenv(name, value)
-}
-
-type attempt struct {
-	length  time.Duration
-	want    *regexp.Regexp
-	command []string
-}
-
-func newAttempt(ts *testscript.TestScript, neg bool, args []string) attempt {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: until|stays DURATION REGEXP COMMAND [ARGUMENTS]")
-	}
-	length, err := time.ParseDuration(args[0])
-	ts.Check(err)
-	want, err := regexp.Compile("(?m)" + args[1])
-	ts.Check(err)
-	return attempt{length, want, args[2:]}
-}
-
-func (a attempt) try(ts *testscript.TestScript) (out string, ok bool) {
-	out, err := run(ts, a.command[0], a.command[1:]...)
-	return out, err == nil && a.want.MatchString(out)
-}
-
-func until(ts *testscript.TestScript, neg bool, args []string) {
-	a := newAttempt(ts, neg, args)
-	for began := time.Now(); ; time.Sleep(500 * time.Millisecond) {
-		out, ok := a.try(ts)
-		if ok {
-			ts.Logf("%s: after %s", strings.Join(a.command, " "), time.Since(began).Round(100*time.Millisecond))
-			return
-		}
-		if time.Since(began) > a.length {
-			ts.Fatalf("%s: no %q after %s, but\n%s", strings.Join(a.command, " "), a.want, a.length, out)
-		}
-	}
-}
-
-func stays(ts *testscript.TestScript, neg bool, args []string) {
-	a := newAttempt(ts, neg, args)
-	for began := time.Now(); time.Since(began) < a.length; time.Sleep(500 * time.Millisecond) {
-		if out, ok := a.try(ts); !ok {
-			ts.Fatalf("%s: no %q any more after %s, but\n%s", strings.Join(a.command, " "), a.want, time.Since(began).Round(100*time.Millisecond), out)
-		}
-	}
 }
 
 func setenv(ts *testscript.TestScript, neg bool, args []string) {
@@ -252,8 +241,6 @@ func prober(ts *testscript.TestScript, neg bool, args []string) {
 		{"delete", "pod", "prober", "-n", args[0], "--ignore-not-found"}, {"apply", "-f", file},
 		{"wait", "pod/prober", "-n", args[0], "--for=condition=Ready", "--timeout=2m"},
 	} {
-		if out, err := run(ts, "kubectl", command...); err != nil {
-			ts.Fatalf("kubectl %s: %v\n%s", strings.Join(command, " "), err, out)
-		}
+		mustRun(ts, "kubectl", command...)
 	}
 }

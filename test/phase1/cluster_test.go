@@ -38,9 +38,7 @@ func management(t *testing.T) (client.Client, string) {
 func TestClusterKeepsARecord(t *testing.T) {
 	c, kubeconfig := management(t)
 	dir := t.TempDir()
-	w, stop, err := newWorld(dir)
-	must(t, err)
-	t.Cleanup(stop)
+	w := startWorld(t, dir)
 	must(t, os.WriteFile(filepath.Join(dir, "pull-secret.json"), []byte(`{"auths":{}}`), 0o600))
 	sh := w.shell(t, dir, kubeconfig)
 	sh.run("hypershift", "create", "oidc-issuer", "azure", "--name", "demo", "--resource-group-name", "common", "--private-key", w.key, "--azure-creds", w.credentials, "--handoff", "demo.yaml")

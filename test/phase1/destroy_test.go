@@ -36,15 +36,13 @@ func newHeld(t *testing.T) *held {
 	t.Helper()
 	c, kubeconfig := management(t)
 	dir := t.TempDir()
-	w, stop, err := newWorld(dir)
-	must(t, err)
-	t.Cleanup(stop)
+	w := startWorld(t, dir)
 	must(t, os.WriteFile(filepath.Join(dir, "pull-secret.json"), []byte(`{"auths":{}}`), 0o600))
 	h := &held{shell: w.shell(t, dir, kubeconfig), world: w, Client: c,
 		destroy: []string{"hypershift", "destroy", "cluster", "azure", "--name", "demo", "--azure-creds", w.credentials}}
 	h.run("hypershift", "create", "oidc-issuer", "azure", "--name", "demo", "--resource-group-name", "common", "--private-key", w.key, "--azure-creds", w.credentials, "--handoff", "demo.yaml")
 	h.run("hypershift", "create", "iam", "azure", "--infra-id", "demo-1", "--azure-creds", w.credentials, "--handoff", "demo.yaml")
-	h.run("hypershift", "create", "infra", "azure", "--base-domain", "example.com", "--assign-identity-roles", "--azure-creds", w.credentials, "--handoff", "demo.yaml")
+	h.run("hypershift", "create", "infra", "azure", "--base-domain", "example.com", "--assign-identity-roles", "--apps-zone", "shared", "--azure-creds", w.credentials, "--handoff", "demo.yaml")
 	manifests, _ := h.run(strings.Fields("hypershift create cluster azure --from demo.yaml --pull-secret pull-secret.json --release-image quay.io/ocp:4.21 --generate-ssh " +
 		"--render --render-sensitive --azure-creds " + w.credentials)...)
 	must(t, os.WriteFile(filepath.Join(dir, "cluster.yaml"), []byte(manifests), 0o600))
@@ -186,12 +184,12 @@ func TestDestroyBeneathALiveCluster(t *testing.T) {
 	} {
 		command := append(append([]string{"hypershift"}, args...), "--azure-creds", h.credentials)
 		_, messages, err := h.try(command...)
-		for _, want := range []string{"nothing was destroyed: " + what + " is in use by HostedCluster clusters/demo", "hypershift destroy cluster azure --name demo --namespace clusters", "--yes"} {
+		for _, want := range []string{"nothing was destroyed: HostedCluster clusters/demo would not work any more without " + what, "hypershift destroy cluster azure --name demo --namespace clusters", "--yes"} {
 			if err == nil || !strings.Contains(messages, want) {
 				t.Errorf("%s: %v, no %q in %s", what, err, want, messages)
 			}
 		}
-		if _, messages := h.run(append(command, "--dry-run")...); !strings.Contains(messages, "warning: "+what+" is in use") {
+		if _, messages := h.run(append(command, "--dry-run")...); !strings.Contains(messages, "warning: HostedCluster clusters/demo would not work any more without "+what) {
 			t.Errorf("the plan of %s does not warn: %s", what, messages)
 		}
 	}
@@ -203,7 +201,7 @@ func TestDestroyBeneathALiveCluster(t *testing.T) {
 	if _, messages, err := alone.try(infra...); err == nil || !strings.Contains(messages, "cannot tell whether a hosted cluster uses the infrastructure demo-1") {
 		t.Errorf("%v: %s", err, messages)
 	}
-	if _, messages := h.run(append(infra, "--yes")...); !strings.Contains(messages, "warning: the infrastructure demo-1 is in use") {
+	if _, messages := h.run(append(infra, "--yes")...); !strings.Contains(messages, "warning: HostedCluster clusters/demo would not work any more without the infrastructure demo-1") {
 		t.Errorf("--yes: %s", messages)
 	}
 	h.nothingLeft(t, "demo", "demo-1")

@@ -33,12 +33,7 @@ func newAz(t *testing.T) azCLI {
 	t.Helper()
 	needAz(t)
 	dir := t.TempDir()
-	w, stop, err := newWorld(dir)
-	must(t, err)
-	t.Cleanup(func() {
-		stop()
-		must(t, replayStatusCodes(dir))
-	})
+	w := startWorld(t, dir)
 	must(t, azcli.Install(filepath.Join(dir, "azcli")))
 	az := azCLI{w.shell(t, dir, "REQUESTS_CA_BUNDLE="+w.ca, "PYTHONPATH="+filepath.Join(dir, "azcli"), "AZURE_CONFIG_DIR="+filepath.Join(dir, "azure-config"), "AZURE_CORE_COLLECT_TELEMETRY=no"), w}
 	az.good("", "login", "--service-principal", "-u", clientID, "-p", secret, "--tenant", tenant)

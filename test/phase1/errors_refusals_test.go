@@ -16,23 +16,25 @@ import (
 )
 
 const machinesTemplate = `{"$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#", "contentVersion": "1.0.0.0",
-  "parameters": {"name": {"type": "string"}, "count": {"type": "int"}, "size": {"type": "string"}, "location": {"type": "string"}, "plan": {"type": "object"}},
+  "parameters": {"name": {"type": "string"}, "count": {"type": "int"}, "size": {"type": "string"}, "location": {"type": "string"}, "plan": {"type": "object"}, "offer": {"type": "string"}},
   "resources": [
-    {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-11-01", "name": "vnet", "location": "eastus",
+    {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2023-11-01", "name": "[concat(parameters('name'), '-vnet')]", "location": "[parameters('location')]",
      "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "default", "properties": {"addressPrefix": "10.0.0.0/24"}}]}},
     {"type": "Microsoft.Network/networkInterfaces", "apiVersion": "2023-11-01", "name": "[concat(parameters('name'), copyIndex())]", "location": "[parameters('location')]",
-     "dependsOn": ["vnet"], "copy": {"name": "nics", "count": "[parameters('count')]"},
-     "properties": {"ipConfigurations": [{"name": "ip", "properties": {"subnet": {"id": "[resourceId('Microsoft.Network/virtualNetworks/subnets', 'vnet', 'default')]"}}}]}},
+     "dependsOn": ["[concat(parameters('name'), '-vnet')]"], "copy": {"name": "nics", "count": "[parameters('count')]"},
+     "properties": {"ipConfigurations": [{"name": "ip", "properties": {"subnet": {"id": "[resourceId('Microsoft.Network/virtualNetworks/subnets', concat(parameters('name'), '-vnet'), 'default')]"}}}]}},
     {"type": "Microsoft.Compute/virtualMachines", "apiVersion": "2024-03-01", "name": "[concat(parameters('name'), copyIndex())]", "location": "[parameters('location')]",
      "dependsOn": ["nics"], "copy": {"name": "machines", "count": "[parameters('count')]"}, "plan": "[parameters('plan')]",
      "properties": {"hardwareProfile": {"vmSize": "[parameters('size')]"},
+       "osProfile": {"computerName": "vm", "adminUsername": "core", "adminPassword": "Correct-Horse-7"},
+       "storageProfile": {"imageReference": {"publisher": "kinvolk", "offer": "[parameters('offer')]", "sku": "stable-gen2", "version": "latest"}},
        "networkProfile": {"networkInterfaces": [{"id": "[resourceId('Microsoft.Network/networkInterfaces', concat(parameters('name'), copyIndex()))]"}]}}}]}`
 
 // machines are virtual machines that a template asks for.
 type machines struct {
 	name, size, location string
 	count                int
-	plan                 map[string]any
+	plan                 map[string]any // of what is bought
 }
 
 // refusal is an error as the embedded Azure answers it.
@@ -61,8 +63,11 @@ func (w *errorWorld) deploy(m machines) refusal {
 	w.t.Helper()
 	var template map[string]any
 	must(w.t, json.Unmarshal([]byte(machinesTemplate), &template))
-	parameters := map[string]any{}
-	for name, v := range map[string]any{"name": m.name, "count": m.count, "size": m.size, "location": m.location, "plan": m.plan} {
+	parameters, offer := map[string]any{}, "flatcar-container-linux-corevm-amd64"
+	if product, bought := m.plan["product"].(string); bought {
+		offer = product
+	}
+	for name, v := range map[string]any{"offer": offer, "name": m.name, "count": m.count, "size": m.size, "location": m.location, "plan": m.plan} {
 		parameters[name] = map[string]any{"value": v}
 	}
 	_, err := w.session.Put(context.Background(), w.session.ResourceID("parent", "Microsoft.Resources/deployments", m.name), "2021-04-01",
@@ -112,7 +117,7 @@ func TestEmptyAccessLogIsNoCheck(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "azure"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "azure", "access.log"), nil, 0o600))
-	if err := replayStatusCodes(dir); err == nil {
+	if err := replay(dir); err == nil {
 		t.Error("an access log with nothing in it passes")
 	}
 }

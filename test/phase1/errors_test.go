@@ -1,6 +1,7 @@
 package phase1
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/statuscodes"
 )
 
@@ -93,8 +95,8 @@ var mishaps = []mishap{
 	}, cause: "another write on the same identity is under way", field: "expected one writer, found several", remedy: "tried again by itself"},
 
 	{code: "AuthorizationFailed", provoke: func(w *errorWorld) []string {
-		return w.iam("--azure-creds", w.principalWithoutRoles())
-	}, cause: "does not have authorization to perform action", field: "expected one that allows 'Microsoft.Resources/subscriptions/resourceGroups/read' on '/subscriptions/[^']+', found none", remedy: "Contributor and User Access Administrator"},
+		return w.iam("--azure-creds", w.principalWhoReads())
+	}, cause: "nothing was made, for the credentials lack a right: Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/write", field: "role of the signed-in identity", remedy: "the role Contributor"},
 	{code: "ResourceGroupNotFound", provoke: func(w *errorWorld) []string {
 		return append(w.infra("nowhere"), "--resource-group-name", "never-made")
 	}, cause: "resource group does not exist", field: "name of the resource group .*found 'never-made', expected one that exists", remedy: "az group show"},
@@ -110,7 +112,7 @@ var mishaps = []mishap{
 	}, cause: "currently not available", field: "size or location: found 'Standard_D2ps_v5' in 'westus'", remedy: "az vm list-skus"},
 	{code: "MarketplacePurchaseEligibilityFailed", provoke: func(w *errorWorld) []string {
 		return w.refused("MarketplacePurchaseEligibilityFailed", machines{name: "bought", count: 1, size: "Standard_D2s_v3", location: "eastus",
-			plan: map[string]any{"publisher": "vendor", "product": "appliance", "name": "gold"}})
+			plan: map[string]any{"publisher": "kinvolk", "product": "flatcar-container-linux-free", "name": "stable-gen2"}})
 	}, cause: "purchase eligibil", field: "purchase plan of the image", remedy: "az vm image terms accept"},
 	{code: "InvalidTemplateDeployment", provoke: func(w *errorWorld) []string {
 		return w.refused("InvalidTemplateDeployment", machines{name: "absent", count: 1, size: "Standard_D2ps_v5", location: "westus"})
@@ -167,12 +169,7 @@ type errorWorld struct {
 func newErrorWorld(t *testing.T) *errorWorld {
 	t.Helper()
 	dir := t.TempDir()
-	plain, stop, err := newWorld(dir)
-	must(t, err)
-	t.Cleanup(func() {
-		stop()
-		must(t, replayStatusCodes(dir))
-	})
+	plain := startWorld(t, dir)
 	ca, err := os.ReadFile(plain.ca)
 	must(t, err)
 	pool := x509.NewCertPool()
@@ -191,21 +188,30 @@ func newErrorWorld(t *testing.T) *errorWorld {
 	return w
 }
 
-// replayStatusCodes holds what the embedded Azure of a folder has answered against what Azure's SDKs accept.
-func replayStatusCodes(dir string) error {
-	log, err := os.Open(filepath.Join(dir, "azure", "access.log"))
+// replay holds what the embedded Azure of a folder was asked and has answered against what Azure's SDKs send and accept.
+func replay(dir string) error {
+	log, err := os.ReadFile(filepath.Join(dir, "azure", "access.log"))
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	refused, checked, err := statuscodes.Replay(log)
-	if err == nil && checked == 0 {
-		return errors.New("the access log names no answer of the resource manager: no status code was checked")
+	refused, checked, err := statuscodes.Replay(bytes.NewReader(log))
+	if err != nil {
+		return err
 	}
-	if err == nil && len(refused) > 0 {
-		err = errors.New(strings.Join(refused, "\n"))
+	if checked == 0 {
+		return errors.New("the access log names no answer of the resource manager: nothing was checked")
 	}
-	return err
+	found, err := schema.Replay(bytes.NewReader(log))
+	if err != nil {
+		return err
+	}
+	for _, v := range schema.Faults(found) {
+		refused = append(refused, v.String())
+	}
+	if len(refused) > 0 {
+		return errors.New(strings.Join(refused, "\n"))
+	}
+	return nil
 }
 
 func (w *errorWorld) file(name string) string { return filepath.Join(w.dir, name) }
@@ -344,12 +350,17 @@ func (w *errorWorld) credentialsFile(name, client, secret string) string {
 	return w.file(name)
 }
 
-// principalWithoutRoles is a service principal that may do nothing.
-func (w *errorWorld) principalWithoutRoles() string {
+// principalWhoReads is a service principal that may read, and nothing else.
+func (w *errorWorld) principalWhoReads() string {
 	ctx := context.Background()
 	app, err := w.session.EnsureApplication(ctx, "nobody")
 	must(w.t, err)
 	password, err := w.session.AddPassword(ctx, app, "test", time.Hour)
 	must(w.t, err)
+	principal, err := w.session.PrincipalOf(ctx, app.ClientID)
+	must(w.t, err)
+	scope := "/subscriptions/" + w.session.SubscriptionID
+	must(w.t, w.session.Assign(ctx, azure.Assignment{Name: azure.AssignmentName("test", "nobody", scope), Scope: scope,
+		RoleGUID: "acdd72a7-3385-48ef-bd42-f606fba81ae7", PrincipalID: principal}))
 	return w.credentialsFile("nobody.json", app.ClientID, password)
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 )
 
 const (
@@ -43,7 +44,7 @@ type world struct {
 	ca, key, credentials string
 }
 
-func newWorld(dir string) (*world, func(), error) {
+func newWorld(dir string, change ...func(*azure.Config)) (*world, func(), error) {
 	w := &world{ca: filepath.Join(dir, "ca.crt"), key: filepath.Join(dir, "signer.pem"), credentials: filepath.Join(dir, "azure-credentials.json")}
 	caKey := filepath.Join(dir, "ca.key")
 	if err := writeFiles(w, caKey); err != nil {
@@ -53,19 +54,35 @@ func newWorld(dir string) (*world, func(), error) {
 	zone := func(group, name string) azure.SeedResource {
 		return azure.SeedResource{ID: "/subscriptions/" + subscription + "/resourceGroups/" + group + "/providers/Microsoft.Network/dnszones/" + name, Body: map[string]any{"location": "global"}}
 	}
-	server, err := azure.Start(ctx, azure.Config{
+	config := azure.Config{
 		Dir: filepath.Join(dir, "azure"), ProxyAddr: "127.0.0.1:0", DNSAddr: "127.0.0.1:0", CACert: w.ca, CAKey: caKey, Subscription: subscription, Tenant: tenant, Location: "eastus",
 		ServicePrincipal: azure.ServicePrincipal{ClientID: clientID, Secret: secret}, OperationTime: 5 * time.Millisecond,
 		Seed: []azure.SeedResource{
 			{ID: "/subscriptions/" + subscription + "/resourceGroups/parent", Body: map[string]any{"location": "eastus"}}, zone("parent", "example.com"),
 		},
-	})
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	server, err := azure.Start(ctx, config)
 	if err != nil {
 		cancel()
 		return nil, nil, err
 	}
 	w.server = server
 	return w, func() { cancel(); _ = server.Wait() }, nil
+}
+
+// startWorld makes one in a folder for a test, which ends with a look at what was sent and answered.
+func startWorld(t *testing.T, dir string) *world {
+	t.Helper()
+	w, stop, err := newWorld(dir)
+	must(t, err)
+	t.Cleanup(func() {
+		stop()
+		must(t, replay(dir))
+	})
+	return w
 }
 
 func writeFiles(w *world, caKey string) error {
@@ -111,58 +128,74 @@ func newSigner() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), nil
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "scripts",
-		RequireExplicitExec: true,
-		Setup: func(env *testscript.Env) error {
-			dir, err := os.MkdirTemp("", "phase1-")
-			if err != nil {
-				return err
-			}
-			w, stop, err := newWorld(dir)
-			if err != nil {
-				os.RemoveAll(dir)
-				return fmt.Errorf("starting the embedded Azure: %w", err)
-			}
-			env.Defer(func() {
-				stop()
-				if err := replayStatusCodes(dir); err != nil {
-					env.T().Fatal(err)
-				}
-				os.RemoveAll(dir)
-			})
-			env.Vars = append(env.Vars, "HTTPS_PROXY=http://"+w.server.ProxyAddr(), "SSL_CERT_FILE="+w.ca, "CREDS="+w.credentials, "DNS="+w.server.DNSAddr(),
-				"KEY="+w.key, "SUBSCRIPTION="+subscription, "HOME="+env.WorkDir)
-			env.Values[worldKey{}] = w
-			return nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"fault":       injectFault,
-			"killed":      killed,
-			"waitfor":     waitFor,
-			"untag":       untag,
-			"put":         put,
-			"groups":      groups,
-			"contributor": contributor,
-			"there":       there,
-			"line":        line,
-			// newkey FILE makes a signing key pair, so that no script waits for one of full size.
-			"newkey": func(ts *testscript.TestScript, _ bool, args []string) {
-				raw, err := newSigner()
-				ts.Check(err)
-				path := ts.MkAbs(args[0])
-				ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
-				ts.Check(os.WriteFile(path, raw, 0o600))
-			},
-			// mode FILE MODE compares the permissions of a file.
-			"mode": func(ts *testscript.TestScript, _ bool, args []string) {
-				info, err := os.Stat(ts.MkAbs(args[0]))
-				ts.Check(err)
-				if got := fmt.Sprintf("%o", info.Mode().Perm()); got != args[1] {
-					ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
-				}
-			},
-		},
+func TestScripts(t *testing.T) { runScripts(t, testscript.Params{Dir: "scripts"}) }
+
+// realisticScale makes the seconds of the realistic profile fit a short test.
+const realisticScale = 0.1
+
+// The commands succeed at the first attempt where nothing that was just made is known at once, and operations take their time.
+func TestScriptsWithTheRealisticProfile(t *testing.T) {
+	runScripts(t, testscript.Params{Files: []string{"scripts/prerequisites.txtar", "scripts/issuer.txtar", "scripts/iam.txtar", "scripts/handoff.txtar"}},
+		func(c *azure.Config) { c.Profile, c.ProfileScale = pace.Realistic, realisticScale })
+}
+
+func runScripts(t *testing.T, p testscript.Params, change ...func(*azure.Config)) {
+	p.RequireExplicitExec = true
+	p.Setup, p.Cmds = func(env *testscript.Env) error { return setup(env, change...) }, scriptCommands()
+	testscript.Run(t, p)
+}
+
+// setup starts an embedded Azure for a script.
+func setup(env *testscript.Env, change ...func(*azure.Config)) error {
+	dir, err := os.MkdirTemp("", "phase1-")
+	if err != nil {
+		return err
+	}
+	w, stop, err := newWorld(dir, change...)
+	if err != nil {
+		os.RemoveAll(dir)
+		return fmt.Errorf("starting the embedded Azure: %w", err)
+	}
+	env.Defer(func() {
+		stop()
+		if err := replay(dir); err != nil {
+			env.T().Fatal(err)
+		}
+		os.RemoveAll(dir)
 	})
+	env.Vars = append(env.Vars, "HTTPS_PROXY=http://"+w.server.ProxyAddr(), "SSL_CERT_FILE="+w.ca, "CREDS="+w.credentials, "DNS="+w.server.DNSAddr(),
+		"KEY="+w.key, "SUBSCRIPTION="+subscription, "HOME="+env.WorkDir)
+	env.Values[worldKey{}] = w
+	return nil
+}
+
+// scriptCommands are the commands that scripts have besides those of every script.
+func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
+	return map[string]func(*testscript.TestScript, bool, []string){
+		"fault":       injectFault,
+		"killed":      killed,
+		"waitfor":     waitFor,
+		"untag":       untag,
+		"put":         put,
+		"groups":      groups,
+		"contributor": contributor,
+		"there":       there,
+		"line":        line,
+		// newkey FILE makes a signing key pair, so that no script waits for one of full size.
+		"newkey": func(ts *testscript.TestScript, _ bool, args []string) {
+			raw, err := newSigner()
+			ts.Check(err)
+			path := ts.MkAbs(args[0])
+			ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+			ts.Check(os.WriteFile(path, raw, 0o600))
+		},
+		// mode FILE MODE compares the permissions of a file.
+		"mode": func(ts *testscript.TestScript, _ bool, args []string) {
+			info, err := os.Stat(ts.MkAbs(args[0]))
+			ts.Check(err)
+			if got := fmt.Sprintf("%o", info.Mode().Perm()); got != args[1] {
+				ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+			}
+		},
+	}
 }

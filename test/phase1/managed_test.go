@@ -14,9 +14,7 @@ import (
 // TestManagedIdentities gives the identities of the managed flavour their roles: those of the control plane are service principals.
 func TestManagedIdentities(t *testing.T) {
 	dir := t.TempDir()
-	w, stop, err := newWorld(dir)
-	must(t, err)
-	t.Cleanup(stop)
+	w := startWorld(t, dir)
 	s, err := w.signIn()
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "managed.json"), []byte(w.principals(t, s)), 0o600))
@@ -40,12 +38,12 @@ func TestManagedIdentities(t *testing.T) {
 	}
 	sh.run("hypershift", "destroy", "infra", "azure", "--name", "demo", "--infra-id", "demo-1", "--azure-creds", w.credentials)
 	sh.run(append(create, "--disable-cluster-capabilities", "ImageRegistry")...)
-	if got := roles(); got != 20 {
-		t.Errorf("%d role assignments without an image registry, want 20", got)
+	if got := roles(); got != 18 {
+		t.Errorf("%d role assignments without an image registry, want 18", got)
 	}
 	sh.run(create...)
-	if got := roles(); got != 21 {
-		t.Errorf("%d role assignments, want 21", got)
+	if got := roles(); got != 19 {
+		t.Errorf("%d role assignments, want 19", got)
 	}
 	manifests, _ := sh.run(strings.Fields("hypershift create cluster azure --name demo --infra-json infra.yaml --pull-secret pull.json --release-image quay.io/ocp:1 --render --azure-creds " + w.credentials)...)
 	for _, want := range []string{"azureAuthenticationConfigType: ManagedIdentities", "credentialsSecretName: demo-ingress", "objectEncoding: utf-8", "diskMSIClientID: "} {

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
 
 const capiSubject = "system:serviceaccount:kube-system:capi-provider"
@@ -32,13 +34,12 @@ type rotor struct {
 	dir     string
 	now     time.Time
 	options provision.RotateOptions
+	faults  *fault.Injector
 }
 
 func newRotor(t *testing.T) *rotor {
 	t.Helper()
-	w, stop, err := newWorld(t.TempDir())
-	must(t, err)
-	t.Cleanup(stop)
+	w := startWorld(t, t.TempDir())
 	session, err := w.signIn()
 	must(t, err)
 	r := &rotor{t: t, session: session, dir: t.TempDir(), now: time.Now()}
@@ -52,7 +53,9 @@ func newRotor(t *testing.T) *rotor {
 	identities, err := iam.Create(context.Background(), session, iam.Options{Name: "demo", InfraID: "demo-1", ResourceGroup: "common", Location: "eastus", IssuerURL: issuer.URL}, quiet)
 	must(t, err)
 	r.client = identities.NodePoolManagement.ClientID
-	r.options = provision.RotateOptions{Issuer: o, TokenLifetime: time.Hour, NoWait: true, Say: t.Logf, Now: func() time.Time { return r.now }}
+	r.options = provision.RotateOptions{Issuer: o, TokenLifetime: time.Hour, KeyWait: 15 * time.Minute, NoWait: true, Say: t.Logf, Now: func() time.Time { return r.now },
+		Sleep: func(_ context.Context, d time.Duration) error { r.now = r.now.Add(d); return nil }}
+	r.faults = w.server.Faults()
 	return r
 }
 
@@ -176,6 +179,35 @@ func TestRotationGoesOnAfterAStop(t *testing.T) {
 	r.rotate(provision.RotationRetired)
 	if r.exchange(old) == nil || r.exchange(next) != nil {
 		t.Error("not exactly the new key is accepted")
+	}
+}
+
+// TestRotationWaitsForEntrasKeys has the token service not know the new key for a while, and for good.
+func TestRotationWaitsForEntrasKeys(t *testing.T) {
+	r := newRotor(t)
+	old := r.key("private")
+	given := 0
+	r.options.UpdateCluster = func(context.Context, []byte, []byte) error { given++; return nil }
+	stale := fault.Rule{Plane: fault.Entra, Method: "POST", Path: "**", Status: 400, Code: "700027", Message: "The key was not found."}
+	_, err := r.faults.Add(stale)
+	must(t, err)
+	began := r.now
+	_, err = provision.RotateIssuer(t.Context(), r.session, r.options)
+	if err == nil || !strings.Contains(err.Error(), "goes on signing with the old one") || azure.CodeOf(err) != "AADSTS700027" || given != 0 {
+		t.Fatalf("the cluster was given keys %d times; it ended with %v", given, err)
+	}
+	if took := r.now.Sub(began); took != r.options.KeyWait {
+		t.Errorf("it waited for %s", took)
+	}
+	must(t, r.faults.Clear())
+	must(t, r.exchange(old))
+	stale.Count = 3
+	_, err = r.faults.Add(stale)
+	must(t, err)
+	began = r.now
+	r.rotate(provision.RotationSwitched)
+	if took := r.now.Sub(began); took != 70*time.Second || given != 1 { // 10, 20 and 40 s
+		t.Errorf("it waited for %s, and the cluster was given keys %d times", took, given)
 	}
 }
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # The administrator's phase by hand, with az, as the field's guide has it typed; the issuer, which the guide leaves to the credential
-# operator's tool, by our command. Wants CREDS, SUBSCRIPTION, TENANT, CLIENT_ID, CLIENT_SECRET_FILE and an `az` that reaches Azure.
-# Writes into the working directory.
+# operator's tool, by our command. Wants CREDS, SUBSCRIPTION, TENANT, CLIENT_ID, CLIENT_SECRET_FILE and an `az` that reaches Azure;
+# PREFIX, LOCATION, PARENT_GROUP and PARENT_ZONE say otherwise than here. Writes into the working directory.
 set -euo pipefail
 
 az login --service-principal -u "$CLIENT_ID" -p "@$CLIENT_SECRET_FILE" -t "$TENANT" -o none
 az account set -s "$SUBSCRIPTION"
 
-prefix=byhand
+prefix=${PREFIX:-byhand}
 name=$prefix-hc
 group=os4-common
-location=eastus
-parent_group=parent
-parent_zone=example.com
+location=${LOCATION:-eastus}
+parent_group=${PARENT_GROUP:-parent}
+parent_zone=${PARENT_ZONE:-example.com}
 zone=$prefix.$parent_zone
 az group create -n "$group" -l "$location" -o none
 hypershift create oidc-issuer azure --shared --storage-account-name "${prefix}oidc1" --azure-creds "$CREDS" --resource-group-name "$group" --output-dir . >issuer-url

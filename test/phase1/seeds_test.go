@@ -63,12 +63,7 @@ func TestSeedsByHand(t *testing.T) {
 	needAz(t)
 	c, kubeconfig := management(t)
 	dir := t.TempDir()
-	w, stop, err := newWorld(dir)
-	must(t, err)
-	t.Cleanup(func() {
-		stop()
-		must(t, replayStatusCodes(dir))
-	})
+	w := startWorld(t, dir)
 	must(t, azcli.Install(filepath.Join(dir, "azcli")))
 	secretFile := filepath.Join(dir, "secret")
 	must(t, os.WriteFile(secretFile, []byte(secret), 0o600))
@@ -96,8 +91,8 @@ func TestSeedsByHand(t *testing.T) {
 		"--base-domain", "example.com", "--pull-secret", "pull-secret.json", "--generate-ssh", "--release-image", "quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64",
 		"--external-dns-domain", "byhand.example.com", "--resource-group-name", "byhand-managed-rg", "--vnet-id", network[0], "--subnet-id", network[1],
 		"--network-security-group-id", network[2], "--dns-zone-rg-name", "os4-common", "--assign-service-principal-roles", "--diagnostics-storage-account-type", "Managed"}, phase1...)...)
-	if got := strings.Count(messages, "created  role assignment"); got != 15 {
-		t.Errorf("%d roles were given, want 15:\n%s", got, messages)
+	if got := strings.Count(messages, "created  role assignment"); got != 16 {
+		t.Errorf("%d roles were given, want 16:\n%s", got, messages)
 	}
 	hc := &hyperv1.HostedCluster{}
 	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "byhand-hc"}, hc))

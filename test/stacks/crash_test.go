@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -500,5 +501,47 @@ func TestPreservedGroupIsEmptied(t *testing.T) {
 	}
 	if len(left) != 1 || !strings.EqualFold(left[0], "arm "+w.group(node.MainGroup(cluster, infraID))) {
 		t.Errorf("left: %v, want the main group alone", left)
+	}
+}
+
+// TestVolumesStayWhenAsked: the disk of a volume that the hosted cluster has not removed goes with the main group, which is told, or stays
+// with it; then everything else goes.
+func TestVolumesStayWhenAsked(t *testing.T) {
+	for keep, want := range map[bool]string{true: "stays for what it has of volumes: pvc-1", false: "goes what it has of volumes: pvc-1"} {
+		var said []string
+		u := infraStack(nil, infra.DestroyOptions{KeepVolumes: keep, Warn: func(sentence string) { said = append(said, sentence) }})
+		w := newWorld(t)
+		group := w.group(node.MainGroup(cluster, infraID))
+		disk := group + "/providers/Microsoft.Compute/disks/pvc-1"
+		before := map[string]string{}
+		volume := func(ctx context.Context, s *azure.Session) error {
+			_, err := s.Put(ctx, disk, "2023-10-02", azure.Resource{Location: "eastus", Tags: map[string]string{"kubernetes.io-created-for-pv-name": "pvc-1"},
+				SKU: map[string]any{"name": "Premium_LRS"}, Properties: map[string]any{"diskSizeGB": 1, "creationData": map[string]any{"createOption": "Empty"}}})
+			return err
+		}
+		for i, step := range []func(context.Context, *azure.Session) error{u.prepare, u.create, volume, u.destroy} {
+			_, err := w.process(0, false, step)
+			must(t, err)
+			if i == 0 {
+				before = w.dump()
+			}
+		}
+		var left []string
+		for key := range w.dump() {
+			if before[key] == "" {
+				left = append(left, strings.ToLower(key))
+			}
+		}
+		slices.Sort(left)
+		var stays []string
+		if keep {
+			stays = []string{strings.ToLower("arm " + group), strings.ToLower("arm " + disk)}
+		}
+		if !slices.Equal(left, stays) {
+			t.Errorf("keep %v: left %v, want %v", keep, left, stays)
+		}
+		if len(said) != 1 || !strings.Contains(said[0], want) {
+			t.Errorf("keep %v: said %q", keep, said)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package stacks_test
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -34,18 +35,34 @@ func TestATenantsRecordDeletesNothingOfOthers(t *testing.T) {
 	})
 	must(t, err)
 	before := w.dump()
+	yes := func(infra.Unproven) bool { return true }
+	const anothers = "resource group victim-prod-x has the tag kubernetes.io_cluster_prod-x=owned, by which it is another hosted cluster's; it stays"
 	trick := azure.Assignment{Scope: scope + "?api-version=2021-04-01&rest="}
 	trick.Name = azure.AssignmentName(infraID, "capz", trick.Scope)
 	record := append([]string{scope, victim, assignment.ID(), trick.ID(), scope + "/providers/Microsoft.Network/virtualNetworks/vnet"}, theirs...)
-	for why, o := range map[string]infra.DestroyOptions{
-		"their group":                {ResourceGroup: "theirs"},
-		"another cluster's group":    {ResourceGroup: "victim-prod-x"},
-		"with the flag for the main": {ResourceGroup: "theirs", DeleteResourceGroup: true},
+	for why, test := range map[string]struct {
+		o      infra.DestroyOptions
+		says   string
+		warned bool // and done; else it ends with an error
+	}{
+		"their group":                         {infra.DestroyOptions{ResourceGroup: "theirs"}, "kept the resource group theirs", false},
+		"with the flag for the main":          {infra.DestroyOptions{ResourceGroup: "theirs", DeleteResourceGroup: true}, "kept the resource group theirs", false},
+		"another cluster's group":             {infra.DestroyOptions{ResourceGroup: "victim-prod-x"}, anothers, true},
+		"the same, and the user says yes":     {infra.DestroyOptions{ResourceGroup: "victim-prod-x", Confirm: yes}, anothers, true},
+		"the same, and all that he can type":  {infra.DestroyOptions{ResourceGroup: "victim-prod-x", DeleteResourceGroup: true, Adopt: true, Confirm: yes}, anothers, true},
+		"another cluster's, by names that do": {infra.DestroyOptions{Name: "victim-prod", InfraID: "x", DeleteResourceGroup: true, Adopt: true, Confirm: yes}, anothers, true},
 	} {
 		t.Run(why, func(t *testing.T) {
-			o.Name, o.InfraID, o.Inventory, o.GroupUnproven = cluster, infraID, record, true
+			o := test.o
+			o.Name, o.InfraID, o.Inventory, o.GroupUnproven = cmp.Or(o.Name, cluster), cmp.Or(o.InfraID, infraID), record, true
+			var warnings []string
+			o.Warn = func(sentence string) { warnings = append(warnings, sentence) }
 			_, err := w.process(0, false, func(ctx context.Context, s *azure.Session) error { return infra.Destroy(ctx, s, o, nil) })
-			if err == nil || !strings.Contains(err.Error(), "kept the resource group "+o.ResourceGroup) || !strings.Contains(err.Error(), infra.FieldConfirm.String()) {
+			if test.warned {
+				if err != nil || !strings.Contains(strings.Join(warnings, "\n"), test.says) {
+					t.Errorf("error %v, warnings %q", err, warnings)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), infra.FieldConfirm.String()) {
 				t.Errorf("error %v", err)
 			}
 			if d := differences(before, w.dump()); d != "" {

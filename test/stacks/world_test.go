@@ -32,6 +32,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	sandbox "github.com/hypershift-on-azure/hypershift/sandbox/azure"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 )
 
 const (
@@ -97,8 +98,22 @@ func newWorld(t testing.TB) *world {
 		if err := server.Wait(); err != nil {
 			t.Error(err)
 		}
+		w.checkContract()
 	})
 	return w
+}
+
+// checkContract holds what was sent and answered against the schemas of Azure's types.
+func (w *world) checkContract() {
+	w.t.Helper()
+	log, err := os.Open(filepath.Join(w.dir, "access.log"))
+	must(w.t, err)
+	defer log.Close()
+	found, err := schema.Replay(log)
+	must(w.t, err)
+	for _, v := range schema.Faults(found) {
+		w.t.Error(v)
+	}
 }
 
 // resolvers are the DNS servers of the worlds, by subscription.

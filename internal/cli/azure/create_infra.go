@@ -63,6 +63,7 @@ func newCreateInfraAzureCommand() *cobra.Command {
 	flags.StringVar(&o.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
 	flags.StringToStringVarP(&o.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
 	infraflags.AddBrought(flags, o)
+	infraflags.AddAppsZone(flags, o)
 	flags.StringVar(&f.workloadIdentities, "workload-identities-file", "", "client ids written by create iam azure")
 	f.managed.Add(flags, o)
 	flags.StringSliceVar(&f.disabledCapabilities, "disable-cluster-capabilities", nil, "parts that the cluster goes without; without ImageRegistry its identity needs no role")

@@ -104,6 +104,6 @@ func createIssuer(ctx context.Context, cmd *cobra.Command, s *azure.Session, fla
 	if err != nil {
 		return out, h.Abandon(err)
 	}
-	h.Issuer = h.IssuerHandoff(o, out)
-	return out, h.Save(nil)
+	h.Issuer, err = h.IssuerHandoff(o, out)
+	return out, h.Save(err)
 }

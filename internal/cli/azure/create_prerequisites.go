@@ -91,6 +91,7 @@ func addPrerequisitesFlags(cmd *cobra.Command, o *provision.PrerequisitesOptions
 	f.DurationVar(&o.DNS.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
 	f.StringVar(&o.Infra.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")
 	infraflags.AddBrought(f, &o.Infra)
+	infraflags.AddAppsZone(f, &o.Infra)
 	f.StringVar(&o.Infra.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone; found when empty")
 }
 
@@ -118,11 +119,11 @@ func createPrerequisites(ctx context.Context, cmd *cobra.Command, s *azure.Sessi
 	if err != nil {
 		return nil, h.Abandon(err)
 	}
-	h.Issuer = h.IssuerHandoff(o.Issuer, out.Issuer)
+	h.Issuer, err = h.IssuerHandoff(o.Issuer, out.Issuer)
 	h.Identities = &handoff.Identities{ResourceGroup: o.IAM.ResourceGroup, Clients: out.Identities}
 	if out.DNS != nil {
 		h.RecordDNS(out.DNS)
 	}
 	h.EndInfra(o.Infra, out.Infra)
-	return out, h.Save(nil)
+	return out, h.Save(err)
 }

@@ -43,7 +43,7 @@ func (g *useGuard) allow(cmd *cobra.Command, what string, plan bool, of uses) er
 	case len(found) == 0:
 		return nil
 	default:
-		why = fmt.Sprintf("%s is in use by HostedCluster %s, which would not work any more", what, strings.Join(named(found), ", "))
+		why = fmt.Sprintf("HostedCluster %s would not work any more without %s", strings.Join(named(found), ", "), what)
 		instead = fmt.Sprintf("destroy the cluster first: `hypershift destroy cluster azure --name %s --namespace %s --azure-creds FILE`", found[0].Name, found[0].Namespace)
 	}
 	return g.decide(cmd, why, instead, plan)

@@ -41,10 +41,11 @@ func newRotateOIDCIssuerAzureCommand() *cobra.Command {
 	f := &rotateFlags{}
 	cmd := &cobra.Command{
 		Use:   "azure",
-		Short: "Publish a second key, switch the hosted cluster to it, wait out old tokens, retire the old key",
+		Short: "Publish a second key, try it, switch the hosted cluster to it, wait out old tokens, retire the old key",
 		Long: `Changes the signing key so that no token is refused at any moment: both keys are published, the hosted cluster is given the
 new one (and goes on accepting the old), the longest token is waited out, and the old key is retired. It can be stopped at any
-point; run again, it goes on where it was.`,
+point; run again, it goes on where it was. Before the switch a token of the new key is exchanged with Azure, which keeps the keys that
+it has read for some time: while it refuses, the cluster goes on signing with the old key.`,
 		Example: `  hypershift rotate oidc-issuer azure --from demo.yaml --azure-creds azure-credentials.json --update-cluster --no-wait
   hypershift rotate oidc-issuer azure --from demo.yaml --azure-creds azure-credentials.json --update-cluster --finish`,
 		Args: cobra.NoArgs,
@@ -55,6 +56,7 @@ point; run again, it goes on where it was.`,
 	addIssuerFlags(cmd, &f.Issuer)
 	flags := cmd.Flags()
 	flags.DurationVar(&f.TokenLifetime, "token-lifetime", 24*time.Hour, "longest life of a token, with the time the API server takes to roll out")
+	flags.DurationVar(&f.KeyWait, "key-wait", 15*time.Minute, "how long Azure may take to accept a token of the new key, which is tried before the cluster signs with it; 0 does not try")
 	flags.BoolVar(&f.NoWait, "no-wait", false, "do not wait for old tokens to end; print when to run --finish")
 	flags.BoolVar(&f.Finish, "finish", false, "only end a rotation that is under way")
 	flags.BoolVar(&f.updateCluster, "update-cluster", false, "put the keys into the signing key Secret of HostedCluster --name on the management cluster")
@@ -95,12 +97,31 @@ func (f *rotateFlags) run(cmd *cobra.Command) error {
 			return provision.PlanRotateIssuer(ctx, s, f.RotateOptions)
 		},
 		func(ctx context.Context, s *azure.Session) (*provision.Rotation, error) {
-			return provision.RotateIssuer(ctx, s, f.RotateOptions)
+			rotation, err := provision.RotateIssuer(ctx, s, f.RotateOptions)
+			if err != nil {
+				return nil, err
+			}
+			return rotation, f.record(s, rotation)
 		},
 		func(w io.Writer, rotation *provision.Rotation) error {
 			_, err := fmt.Fprintf(w, "%s %s\n", rotation.Phase, rotation.KeyID)
 			return err
 		})
+}
+
+// record has the hand-off file name the keys that are published now. It is read anew, for a rotation may take a day.
+func (f *rotateFlags) record(s *azure.Session, rotation *provision.Rotation) error {
+	if f.handoff.Issuer == nil {
+		return nil
+	}
+	if err := f.handoff.MustOpen(); err != nil {
+		return err
+	}
+	if err := f.handoff.Begin(s, &f.Flags, f.Issuer.Name, ""); err != nil {
+		return err
+	}
+	f.handoff.Issuer.KeyIDs = rotation.KeyIDs
+	return f.handoff.Save(nil)
 }
 
 // updateSigningKey changes the Secret that the HostedCluster names.

@@ -34,16 +34,16 @@ func (g *useGuard) allowUntrusted(ctx context.Context, cmd *cobra.Command, s *az
 }
 
 // listed names the first of the identities with their groups.
-func listed(ids []string) string {
+func listed(trusting []identity.Trust) string {
 	var names []string
-	for _, id := range ids[:min(len(ids), namedIdentities)] {
-		name := path.Base(id)
-		if parsed, err := azure.ParseID(id); err == nil {
+	for _, t := range trusting[:min(len(trusting), namedIdentities)] {
+		name := path.Base(t.IdentityID)
+		if parsed, err := azure.ParseID(t.IdentityID); err == nil {
 			name += " in resource group " + parsed.ResourceGroup
 		}
 		names = append(names, name)
 	}
-	if more := len(ids) - len(names); more > 0 {
+	if more := len(trusting) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")

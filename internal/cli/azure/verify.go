@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
@@ -59,6 +61,7 @@ With the signing key it mints a token for each service account and has Azure exc
 	flags.StringVar(&f.zone, "dns-zone-name", "", "DNS zone of the hosted clusters' endpoints")
 	flags.StringVar(&f.zoneGroup, "dns-zone-rg-name", "", "resource group of --dns-zone-name")
 	addResolver(flags, &f.Resolver)
+	flags.DurationVar(&f.Wait, "wait", 10*time.Minute, "how long Azure may take to know everywhere what it has on record, such as a role that was just given; what needs you is told at once")
 	f.handoff.AddRead(cmd)
 	return cmd
 }
@@ -75,6 +78,7 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err := f.fill(session); err != nil {
 		return err
 	}
+	f.Say = progress.Line(cmd)
 	checks, err := verify.Run(cmd.Context(), session, f.handoff.File, f.Options)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Credentials, "azure-creds", "", "Azure credentials file: subscriptionId, tenantId, clientId, clientSecret")
 	cmd.Flags().StringVar(&f.Cloud, "cloud", "AzurePublicCloud", "Azure cloud")
 	cmd.Flags().StringVar(&f.Location, "location", "eastus", "Azure region")
+	_ = cmd.RegisterFlagCompletionFunc("location", CompleteLocations)
 	_ = cmd.MarkFlagRequired("azure-creds")
 }
 

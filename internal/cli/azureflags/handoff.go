@@ -78,9 +78,10 @@ func (h *HandoffFile) RecordDNS(out *dns.Output) {
 }
 
 // IssuerHandoff is the issuer as the file names it.
-func (h *HandoffFile) IssuerHandoff(o issuer.Options, issuer issuer.Issuer) *handoff.Issuer {
-	return &handoff.Issuer{URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
-		Shared: o.Shared, PrivateKeyPath: h.relative(issuer.PrivateKeyPath), PublicKeyPath: h.relative(issuer.PublicKeyPath)}
+func (h *HandoffFile) IssuerHandoff(o issuer.Options, issuer issuer.Issuer) (*handoff.Issuer, error) {
+	id, err := issuer.KeyID()
+	return &handoff.Issuer{KeyIDs: []string{id}, URL: issuer.URL, ResourceGroup: o.ResourceGroup, StorageAccount: issuer.StorageAccount, Container: issuer.Container,
+		Shared: o.Shared, PrivateKeyPath: h.relative(issuer.PrivateKeyPath), PublicKeyPath: h.relative(issuer.PublicKeyPath)}, err
 }
 
 // Save writes what is known, beside the error of the work, and lets other commands write the file.

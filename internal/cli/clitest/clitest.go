@@ -20,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -59,6 +60,14 @@ func Infra(_ context.Context, _ *azure.Session, o infra.Options, _ func(stack.Ev
 		BaseDomain: o.BaseDomain, Region: o.Location, InfraID: o.InfraID, ResourceGroupName: o.Name + "-" + o.InfraID,
 		VNetID: VNet, SubnetID: VNet + "/subnets/default", SecurityGroupID: "NSG", WorkloadIdentities: o.Identities,
 	}, nil
+}
+
+// Releases is a registry in which every image is a payload that can run.
+type Releases struct{}
+
+// Lookup implements release.Provider.
+func (Releases) Lookup(_ context.Context, image string, _ release.Access) (*release.Release, error) {
+	return &release.Release{Image: image, Version: "4.21.0", Architecture: release.ArchMulti}, nil
 }
 
 // Client is a management cluster that holds the objects.

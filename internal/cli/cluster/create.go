@@ -3,15 +3,17 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/feasibility"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/interview"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -21,11 +23,12 @@ type InfraCreator func(context.Context, *azure.Session, infra.Options, func(stac
 // NewCreateCommand is create cluster.
 func NewCreateCommand() *cobra.Command {
 	return command.Parent("cluster", "Create a hosted cluster",
-		NewCreateAzureCommand(infra.Create))
+		NewCreateAzureCommand(infra.Create, release.Reader{}, feasibility.Quick))
 }
 
-// NewCreateAzureCommand is create cluster azure, with what makes the infrastructure.
-func NewCreateAzureCommand(createInfra InfraCreator) *cobra.Command {
+// NewCreateAzureCommand is create cluster azure, with what makes the infrastructure, what looks into release payloads, and what looks whether
+// Azure can have the cluster.
+func NewCreateAzureCommand(createInfra InfraCreator, releases release.Provider, look Looker) *cobra.Command {
 	t, record := &typed{}, &azureflags.HandoffFile{}
 	cmd := &cobra.Command{
 		Use:   "azure",
@@ -35,6 +38,7 @@ func NewCreateAzureCommand(createInfra InfraCreator) *cobra.Command {
     --release-image quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64 \
     --oidc-issuer-url https://ACCOUNT.blob.core.windows.net/demo --sa-token-issuer-private-key-path serviceaccount-signer.private \
     --workload-identities-file workload-identities.json --assign-service-principal-roles --dns-zone-rg-name os4-common --wait
+  hypershift create cluster azure --file cluster.yaml --dry-run
   hypershift create cluster azure --from demo.yaml --azure-creds azure-credentials.json --pull-secret pull-secret.json ...
   hypershift create cluster azure --name demo ... --infra-json infra.yaml --render > demo.yaml`,
 		Long: `Makes a hosted cluster: its infrastructure in Azure, its Secrets, the HostedCluster and its node pools.
@@ -47,7 +51,16 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
   1  a typed flag asks for something new that is not there: nothing was changed`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := &creation{createInfra: createInfra, cmd: cmd, say: progress.Line(cmd), streams: newReleaseStreams(), record: record}
+			c := &creation{createInfra: createInfra, releases: releases, look: look, cmd: cmd, say: progress.Line(cmd), streams: newReleaseStreams(), record: record}
+			if err := c.fill(t.file); err != nil {
+				return err
+			}
+			if t.interactive {
+				c.who = interview.At(cmd)
+				if err := c.ask(t); err != nil {
+					return err
+				}
+			}
 			return c.run(cmd.Context(), *t)
 		},
 	}
@@ -55,31 +68,42 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
 	// The checks ask for it in its place: the name and the pull secret come first.
 	delete(cmd.Flag("azure-creds").Annotations, cobra.BashCompOneRequiredFlag)
 	t.AddPlan(cmd)
-	t.addGeneral(cmd.Flags())
-	t.addSpec(cmd.Flags())
-	t.addNetworking(cmd.Flags())
-	t.addAzure(cmd.Flags())
-	t.restore.add(cmd.Flags())
-	t.machines.Add(cmd.Flags())
+	command.Group(cmd, "How the command runs", t.addRun)
+	t.addCluster(cmd)
 	record.AddRead(cmd)
-	cmd.MarkFlagsMutuallyExclusive("default-dual", "service-cidr")
-	cmd.MarkFlagsMutuallyExclusive("default-dual", "cluster-cidr")
-	cmd.MarkFlagsMutuallyExclusive("release-image", "release-stream")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-into")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-sensitive")
-	cmd.MarkFlagsMutuallyExclusive("encryption-key-file", "encryption-key-id")
 	return cmd
+}
+
+// addCluster defines all that says how the cluster is to be: what preflight cluster takes, too.
+func (t *typed) addCluster(cmd *cobra.Command) {
+	command.Group(cmd, "The cluster", t.addFile)
+	t.addAllPlacement(cmd)
+	command.Group(cmd, "The cluster", t.addGeneral)
+	command.Group(cmd, "The control plane", t.addSpec)
+	command.Group(cmd, "Network", t.addNetworking)
+	command.Group(cmd, "Azure and identities", t.addAzure)
+	command.Group(cmd, "The control plane", t.restore.add)
+	cmd.MarkFlagsMutuallyExclusive("default-dual", "service-cidr")
+	cmd.MarkFlagsMutuallyExclusive("default-dual", "cluster-cidr")
+	cmd.MarkFlagsMutuallyExclusive("release-image", "release-stream")
+	cmd.MarkFlagsMutuallyExclusive("encryption-key-file", "encryption-key-id")
 }
 
 // creation is what the phases of one create cluster share: the streams it talks through, and the record of what is made in Azure. The
 // cluster goes through the phases as a value that no later phase changes: typed, validated, resolved, and at last the plan.
 type creation struct {
 	createInfra InfraCreator
+	releases    release.Provider
+	look        Looker
 	cmd         *cobra.Command
 	say         func(format string, args ...any)
 	streams     *releaseStreams
 	record      *azureflags.HandoffFile
+	who         *interview.Person // who is asked, with --interactive
+	filled      []string          // the flags that the file of --file has set
 }
 
 func (c *creation) run(ctx context.Context, t typed) error {
@@ -87,11 +111,8 @@ func (c *creation) run(ctx context.Context, t typed) error {
 	if err != nil {
 		return err
 	}
-	if t.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, t.timeout, fmt.Errorf("--timeout of %s is over", t.timeout))
-		defer cancel()
-	}
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
 	v, err := validate(t)
 	if err != nil {
 		return err
@@ -101,6 +122,9 @@ func (c *creation) run(ctx context.Context, t typed) error {
 	}
 	r, err := c.resolve(ctx, v)
 	if err != nil {
+		return err
+	}
+	if err := c.lookAhead(ctx, r); err != nil {
 		return err
 	}
 	if t.DryRun {

@@ -15,7 +15,7 @@ import (
 
 // Every path of the tables leads to a field of the API, and every flag of theirs exists: a comparison that looks at nothing finds nothing.
 func TestComparedFieldsExist(t *testing.T) {
-	flags := NewCreateAzureCommand(clitest.Infra).Flags()
+	flags := NewCreateAzureCommand(clitest.Infra, clitest.Releases{}, nil).Flags()
 	for _, tc := range []struct {
 		of     any
 		fields []field
@@ -38,6 +38,9 @@ func leads(in reflect.Type, path []string) error {
 		in = in.Elem()
 	}
 	if len(path) == 0 {
+		return nil
+	}
+	if in.Kind() == reflect.Map { // any key may be there
 		return nil
 	}
 	for i := range in.NumField() {

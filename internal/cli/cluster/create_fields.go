@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"strings"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 // field is what flags of create cluster decide in a HostedCluster or in its node pools.
@@ -40,6 +42,7 @@ var clusterFields = []field{
 	at("spec.imageContentSources", "image-content-sources"),
 	at("spec.secretEncryption", "encryption-key-id", "kms-credentials-secret-name"),
 	at("spec.fips", "fips"),
+	{flags: []string{"additional-tags"}, path: []string{"metadata", "annotations", hyperv1.AzureTagsAnnotation}},
 	at("spec.olmCatalogPlacement", "olm-catalog-placement"),
 	at("spec.nodeSelector", "node-selector"),
 	at("spec.tolerations", "toleration"),
@@ -74,4 +77,5 @@ var poolFields = []field{
 	at("spec.platform.azure.encryptionAtHost", "encryption-at-host"),
 	at("spec.platform.azure.diagnostics", "diagnostics-storage-account-type", "diagnostics-storage-account-uri"),
 	at("spec.platform.azure.image", "image-generation", "marketplace-publisher", "marketplace-offer", "marketplace-sku", "marketplace-version"),
+	{flags: []string{"marketplace-purchase-plan"}, path: []string{"metadata", "annotations", hyperv1.AzureImagePlanAnnotation}},
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/infraflags"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
@@ -183,11 +184,16 @@ func (v *validated) loadMetadata() error {
 			return fmt.Errorf("invalid label %s=%s: %s", key, value, strings.Join(problems, ", "))
 		}
 	}
-	if v.typed.controlPlaneOperatorImage != "" {
+	for key, value := range map[string]string{
+		hyperv1.ControlPlaneOperatorImageAnnotation: v.typed.controlPlaneOperatorImage, hyperv1.AzureTagsAnnotation: azure.FormatTags(v.typed.machines.Tags),
+	} {
+		if value == "" {
+			continue
+		}
 		if v.cluster.Annotations == nil {
 			v.cluster.Annotations = map[string]string{}
 		}
-		v.cluster.Annotations[hyperv1.ControlPlaneOperatorImageAnnotation] = v.typed.controlPlaneOperatorImage
+		v.cluster.Annotations[key] = value
 	}
 	for _, arg := range v.typed.tolerations {
 		toleration, err := parseToleration(arg)
@@ -275,6 +281,17 @@ func (v *validated) loadSpec() error {
 	c.OLMCatalogPlacement = hyperv1.OLMCatalogPlacement(strings.ToLower(v.typed.catalogPlacement))
 	c.Publishing.EndpointAccess = hyperv1.AzureTopology(v.typed.endpointAccess)
 	c.Publishing.OAuthByLoadBalancer = v.typed.oauth == "LoadBalancer"
+	c.NodePools = v.typed.machines.Pool()
+	c.NodePools.Tags = nil // the cluster's are those of its machines, too
+	c.NodePools.DrainTimeout, c.NodePools.VolumeDetachTimeout = &v.typed.nodeDrainTimeout, &v.typed.nodeVolumeDetachTimeout
+
+	v.place()
+	return nil
+}
+
+// place completes what the infrastructure is asked for.
+func (v *validated) place() {
+	c := &v.cluster
 	switch v.typed.baseDomainPrefix {
 	case "":
 	case "none":
@@ -282,13 +299,9 @@ func (v *validated) loadSpec() error {
 	default:
 		c.BaseDomainPrefix = &v.typed.baseDomainPrefix
 	}
-	c.NodePools = v.typed.machines.Pool()
-	c.NodePools.DrainTimeout, c.NodePools.VolumeDetachTimeout = &v.typed.nodeDrainTimeout, &v.typed.nodeVolumeDetachTimeout
-
 	v.infra.Name, v.infra.Location, v.infra.BaseDomainPrefix = c.Name, v.typed.Location, c.BaseDomainPrefix
 	// Without an external domain nothing but the applications' own records would use the public zone.
 	v.infra.PublicZoneOptional = c.Publishing.ExternalDNSDomain == ""
-	return nil
 }
 
 func (v *validated) loadImageSources() error {

@@ -74,6 +74,11 @@ func (c *creation) checkManagementRanges(ctx context.Context, in client.Client, 
 		c.say("warning: cannot see which addresses the management cluster uses: %v", err)
 		return nil
 	}
+	return checkOverlaps(ours, theirs)
+}
+
+// checkOverlaps refuses ranges of ours that the management cluster uses.
+func checkOverlaps(ours []infra.Range, theirs []string) error {
 	for _, own := range ours {
 		for _, text := range theirs {
 			if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Overlaps(own.Prefix) {

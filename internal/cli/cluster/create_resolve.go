@@ -17,12 +17,15 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/imagecheck"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/infraid"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // resolved is a validated cluster with what was looked up for it: the session, the management cluster, the cluster of this name that is
@@ -36,6 +39,7 @@ type resolved struct {
 	session  *azure.Session
 	client   client.Client          // nil where only a rendering is asked for
 	existing *hyperv1.HostedCluster // nil where there is none
+	release  *release.Release       // nil where the payload was not read, or not from here
 
 	asked       map[string]string // of a cluster that is there: what this run and earlier ones ask for, by object and field
 	differences []difference      // of it from that
@@ -57,13 +61,18 @@ func (c *creation) resolve(ctx context.Context, v validated) (resolved, error) {
 			return r, err
 		}
 	}
-	if err := c.checkSigner(ctx, r); err != nil {
+	found, err := c.checkRelease(ctx, r)
+	if err := errors.Join(c.checkSigner(ctx, r), err); err != nil {
 		return r, err
 	}
+	r.release = found
 	if r.infra.InfraID == "" && r.typed.infraJSON == "" {
 		r.infra.InfraID = infraid.New(r.cluster.Name)
 		journey := progress.JourneyOf(ctx)
 		journey.Advise("to go on with the same cluster, type: " + journey.Typed("--infra-id", r.infra.InfraID))
+	}
+	if terms := r.typed.machines.Terms(r.session.SubscriptionID); terms != "" {
+		c.say(machines.TermsNotice, terms)
 	}
 	if r.typed.infraJSON == "" {
 		err = r.infra.Validate()
@@ -175,6 +184,25 @@ func (c *creation) warnUnpublished(ctx context.Context, in client.Client, cluste
 		}
 	}
 	c.say("warning: %s; until you publish api-%s.%s and the other endpoints yourself, the cluster does not become available", why, cluster.Name, domain)
+}
+
+// checkRelease refuses a payload that cannot run. The release of a cluster that is there was judged by the operator, and a rendering for
+// infrastructure that is there makes nothing: it asks no registry.
+func (c *creation) checkRelease(ctx context.Context, r resolved) (*release.Release, error) {
+	t, image := r.typed, r.cluster.ReleaseImage
+	if r.existing != nil || image == "" || t.render && t.infraJSON != "" {
+		return nil, nil
+	}
+	flag := "--release-image"
+	if t.releaseStream != "" {
+		flag = "--release-stream " + t.releaseStream
+	}
+	return imagecheck.Payload{Flag: flag, Image: image, Access: accessOf(r.cluster), Releases: c.releases}.Check(ctx, c.say)
+}
+
+// accessOf is what the payload of a cluster is read with.
+func accessOf(cluster manifest.Cluster) release.Access {
+	return release.Access{PullSecret: cluster.Secrets.PullSecret, TrustBundle: cluster.Secrets.TrustBundle, Mirrors: release.ContentSources(cluster.ImageContentSources)}
 }
 
 // checkSigner compares the signing key with the published ones. An issuer that cannot be reached from here may well be one for Azure.

@@ -31,7 +31,10 @@ func (c *creation) tellPlan(ctx context.Context, r resolved) error {
 	if err != nil {
 		return err
 	}
-	return t.PrintPlan(c.cmd.OutOrStdout(), append(steps, objects...))
+	if err := t.PrintPlan(c.cmd.OutOrStdout(), append(steps, objects...)); err != nil || t.Output != "" {
+		return err
+	}
+	return c.tellOrigins(r)
 }
 
 // stepsOf says what would become of each object.

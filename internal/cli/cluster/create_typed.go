@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/infraflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
@@ -36,9 +38,9 @@ type typed struct {
 	controlPlaneOperatorImage, networkType                    string
 	annotations, labels, tolerations                          []string
 	nodeDrainTimeout, nodeVolumeDetachTimeout                 time.Duration
-	generateSSH, versionCheck, defaultDual                    bool
-	wait, render, renderSensitive                             bool
-	renderInto                                                string
+	generateSSH, versionCheck, defaultDual, skipPreflight     bool
+	wait, render, renderSensitive, interactive                bool
+	renderInto, file                                          string
 	timeout                                                   time.Duration
 
 	flags map[string]bool // the names of those that were typed
@@ -50,32 +52,82 @@ type handed struct {
 	subscriptionID, tenantID string
 }
 
+// addAllPlacement defines what Azure is asked for: what preflight azure takes, too.
+func (t *typed) addAllPlacement(cmd *cobra.Command) {
+	command.Group(cmd, "The cluster", t.addNames)
+	command.Group(cmd, "Network", t.addRanges)
+	command.Group(cmd, "Azure and identities", t.addPlacement)
+	command.Group(cmd, "Node pools", t.addMachines)
+	_ = cmd.RegisterFlagCompletionFunc("instance-type", azureflags.CompleteSizes)
+}
+
+func (t *typed) addNames(flags *pflag.FlagSet) {
+	c, i := &t.cluster, &t.infra
+	flags.StringVar(&c.Name, "name", "", "name of the hosted cluster")
+	flags.StringVar(&i.InfraID, "infra-id", "", "infrastructure id; generated when empty")
+	flags.StringVar(&i.BaseDomain, "base-domain", "", "domain beneath which the cluster's applications are published")
+	flags.StringVar(&t.baseDomainPrefix, "base-domain-prefix", "", "replaces the cluster's name in its domain; \"none\" for no prefix")
+	flags.StringVar(&c.Publishing.ExternalDNSDomain, "external-dns-domain", "", "domain beneath which the cluster's endpoints are published")
+}
+
+func (t *typed) addRanges(flags *pflag.FlagSet) {
+	n := &t.cluster.Networking
+	flags.StringArrayVar(&n.ServiceCIDRs, "service-cidr", []string{"172.31.0.0/16"}, "range of Services (repeatable)")
+	flags.StringArrayVar(&n.ClusterCIDRs, "cluster-cidr", []string{"10.132.0.0/14"}, "range of pods (repeatable)")
+	flags.StringArrayVar(&n.MachineCIDRs, "machine-cidr", nil, "range of nodes (repeatable)")
+}
+
+func (t *typed) addMachines(flags *pflag.FlagSet) {
+	flags.Int32Var(&t.machines.Replicas, "node-pool-replicas", 0, "nodes of each node pool; negative makes no node pool")
+	flags.StringSliceVar(&t.cluster.Zones, "availability-zones", nil, "one node pool in each of these zones")
+	t.machines.Add(flags)
+}
+
+func (t *typed) addPlacement(flags *pflag.FlagSet) {
+	i := &t.infra
+	flags.StringVar(&t.workloadIdentities, "workload-identities-file", "", "client ids written by create iam azure")
+	flags.StringVar(&t.cluster.Identity.IssuerURL, "oidc-issuer-url", "", "issuer of the cluster's service account tokens")
+	flags.StringVar(&t.signingKey, "sa-token-issuer-private-key-path", "", "private key of the issuer")
+	flags.StringVar(&i.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
+	infraflags.AddBrought(flags, i)
+	infraflags.AddAppsZone(flags, i)
+	flags.StringVar(&i.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
+	flags.BoolVar(&i.AssignRoles, "assign-service-principal-roles", false, "give the identities their roles")
+	flags.BoolVar(&i.AssignRoles, "auto-assign-roles", false, "alias of --assign-service-principal-roles")
+	_ = flags.MarkHidden("auto-assign-roles")
+}
+
+// addFile defines the file that says how the cluster is to be.
+func (t *typed) addFile(flags *pflag.FlagSet) {
+	flags.StringVarP(&t.file, "file", "f", "", "file of kind AzureCluster that says how the cluster is to be; flags win over it")
+}
+
+// addRun defines how the command runs.
+func (t *typed) addRun(flags *pflag.FlagSet) {
+	flags.BoolVar(&t.interactive, "interactive", false, "ask at the terminal for what is missing and cannot be found in the environment, in this folder or in Azure")
+	flags.BoolVar(&t.wait, "wait", false, "wait until the cluster is available and its nodes are there")
+	flags.BoolVar(&t.render, "render", false, "print the manifests instead of applying them, without Secrets")
+	flags.BoolVar(&t.renderSensitive, "render-sensitive", false, "include Secrets in the rendering")
+	flags.StringVar(&t.renderInto, "render-into", "", "file to render to; implies --render")
+	flags.BoolVar(&t.skipPreflight, "skip-preflight", false, "write without a look at size, quotas, image, terms, DNS zones and ranges; preflight cluster looks at more")
+}
+
 func (t *typed) addGeneral(flags *pflag.FlagSet) {
 	c := &t.cluster
-	flags.StringVar(&c.Name, "name", "", "name of the hosted cluster")
 	flags.StringVar(&c.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
 	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
 	flags.StringVar(&t.pullSecret, "pull-secret", "", "dockerconfigjson file for the release's images")
-	flags.StringVar(&t.infra.BaseDomain, "base-domain", "", "domain beneath which the cluster's applications are published")
-	flags.StringVar(&t.baseDomainPrefix, "base-domain-prefix", "", "replaces the cluster's name in its domain; \"none\" for no prefix")
-	flags.StringVar(&c.Publishing.ExternalDNSDomain, "external-dns-domain", "", "domain beneath which the cluster's endpoints are published")
 	flags.StringVar(&c.ReleaseImage, "release-image", version.ReleaseImage, "release payload")
 	flags.StringVar(&t.releaseStream, "release-stream", "", "newest release of this stream that the operator runs, such as 4-stable-multi; in place of --release-image")
 	flags.BoolVar(&t.versionCheck, "version-check", false, "fail unless this program and the installed operator are of the same build")
-	flags.Int32Var(&t.machines.Replicas, "node-pool-replicas", 0, "nodes of each node pool; negative makes no node pool")
 	flags.StringVar(&t.sshKey, "ssh-key", "", "public key file for logging in to nodes")
 	flags.BoolVar(&t.generateSSH, "generate-ssh", false, "generate a key pair for logging in to nodes")
 	flags.StringVar(&t.trustBundle, "additional-trust-bundle", "", "PEM file with additional certificate authorities")
 	flags.StringVar(&t.imageSources, "image-content-sources", "", "YAML file with image mirrors")
 	flags.StringArrayVar(&t.annotations, "annotations", nil, "annotation of the HostedCluster, key=value (repeatable)")
 	flags.StringArrayVar(&t.labels, "labels", nil, "label of the HostedCluster, key=value (repeatable)")
-	flags.StringVar(&t.infra.InfraID, "infra-id", "", "infrastructure id; generated when empty")
 	flags.StringVar(&t.infraJSON, "infra-json", "", "output of `create infra azure` to use instead of creating infrastructure")
-	flags.BoolVar(&t.wait, "wait", false, "wait until the cluster is available and its nodes are there")
 	flags.DurationVar(&t.timeout, "timeout", 0, "bound for the whole command; none when 0")
-	flags.BoolVar(&t.render, "render", false, "print the manifests instead of applying them, without Secrets")
-	flags.BoolVar(&t.renderSensitive, "render-sensitive", false, "include Secrets in the rendering")
-	flags.StringVar(&t.renderInto, "render-into", "", "file to render to; implies --render")
 }
 
 func (t *typed) addSpec(flags *pflag.FlagSet) {
@@ -103,9 +155,6 @@ func (t *typed) addSpec(flags *pflag.FlagSet) {
 func (t *typed) addNetworking(flags *pflag.FlagSet) {
 	n := &t.cluster.Networking
 	flags.StringVar(&t.networkType, "network-type", "OVNKubernetes", "OVNKubernetes, OpenShiftSDN, Calico or Other")
-	flags.StringArrayVar(&n.ServiceCIDRs, "service-cidr", []string{"172.31.0.0/16"}, "range of Services (repeatable)")
-	flags.StringArrayVar(&n.ClusterCIDRs, "cluster-cidr", []string{"10.132.0.0/14"}, "range of pods (repeatable)")
-	flags.StringArrayVar(&n.MachineCIDRs, "machine-cidr", nil, "range of nodes (repeatable)")
 	flags.BoolVar(&t.defaultDual, "default-dual", false, "defaults for two IP families; without effect on Azure")
 	flags.BoolVar(&n.DisableMultiNetwork, "disable-multi-network", false, "no Multus; only with --network-type Other")
 	flags.Int32Var(&n.OVNKubernetesMTU, "ovn-kubernetes-mtu", 0, "MTU of OVN, 576 to 9216")
@@ -114,24 +163,14 @@ func (t *typed) addNetworking(flags *pflag.FlagSet) {
 
 func (t *typed) addAzure(flags *pflag.FlagSet) {
 	i, p := &t.infra, &t.cluster.Publishing
-	flags.StringVar(&i.ResourceGroup, "resource-group-name", "", "existing resource group to use for everything")
 	flags.StringToStringVarP(&i.Tags, "resource-group-tags", "t", nil, "tags of the resource groups made")
-	infraflags.AddBrought(flags, i)
-	flags.StringVar(&i.DNSZoneGroup, "dns-zone-rg-name", "", "resource group of the public DNS zone")
-	flags.BoolVar(&i.AssignRoles, "assign-service-principal-roles", false, "give the identities their roles")
-	flags.BoolVar(&i.AssignRoles, "auto-assign-roles", false, "alias of --assign-service-principal-roles")
-	_ = flags.MarkHidden("auto-assign-roles")
-	flags.StringVar(&t.workloadIdentities, "workload-identities-file", "", "client ids written by create iam azure")
 	t.managed.Add(flags, i)
 	flags.StringVar(&t.managed.KMSSecret, "kms-credentials-secret-name", "", "managed flavour: secret of the key vault with the credentials for --encryption-key-id")
-	flags.StringVar(&t.cluster.Identity.IssuerURL, "oidc-issuer-url", "", "issuer of the cluster's service account tokens")
-	flags.StringVar(&t.signingKey, "sa-token-issuer-private-key-path", "", "private key of the issuer")
 	flags.StringVar(&t.encryptionKeyID, "encryption-key-id", "", "key that encrypts Secrets: https://VAULT.vault.azure.net/keys/NAME/VERSION")
 	flags.StringVar(&t.endpointAccess, "endpoint-access", "Public", "Public, PublicAndPrivate or Private")
 	flags.StringVar(&p.NATSubnetID, "endpoint-access-private-nat-subnet-id", "", "subnet of the private link service")
 	flags.StringSliceVar(&p.AdditionalAllowedSubscriptions, "endpoint-access-private-additional-allowed-subscriptions", nil, "further subscriptions that may use the private link")
 	flags.StringVar(&t.oauth, "oauth-publishing-strategy", "Route", "Route or LoadBalancer")
-	flags.StringSliceVar(&t.cluster.Zones, "availability-zones", nil, "one node pool in each of these zones")
 }
 
 // given tells whether a flag was typed.

@@ -244,6 +244,8 @@ func (t typed) validateRoles() error {
 		return errors.New("--resource-group-name is required when --network-security-group-id is given")
 	case (i.AssignRoles || i.CustomRoles) && t.infraJSON != "":
 		return errors.New("--assign-service-principal-roles cannot be used with --infra-json; use `create infra azure --assign-identity-roles`")
+	case i.AppsZone != "" && t.infraJSON != "":
+		return errors.New("--apps-zone cannot be used with --infra-json, whose publicZoneID says it; use `create infra azure --apps-zone`")
 	}
 	return nil
 }

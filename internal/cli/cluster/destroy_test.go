@@ -98,3 +98,17 @@ func TestDestroyClusterRefusesAnotherGroup(t *testing.T) {
 		t.Errorf("the HostedCluster is touched: %v", err)
 	}
 }
+
+// A cluster of another platform has nothing in Azure, and is not touched.
+func TestDestroyClusterRefusesAnotherPlatform(t *testing.T) {
+	hc := clitest.HostedCluster("demo", true)
+	hc.Spec.Platform = hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}
+	c := clitest.Client(hc)
+	asked, err := destroyCluster(t, c, nil)
+	if err == nil || !strings.Contains(err.Error(), "is not an Azure platform cluster") || asked != nil {
+		t.Fatalf("error %v, asked %+v", err, asked)
+	}
+	if err := c.Get(context.Background(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, hc); err != nil || !hc.DeletionTimestamp.IsZero() {
+		t.Errorf("the HostedCluster is touched: %v", err)
+	}
+}

@@ -6,6 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -23,22 +29,25 @@ import (
 )
 
 type kubeconfigFlags struct {
-	name, namespace, outputFile string
-	portForward                 bool
+	name, namespace, outputFile, kubeconfig string
+	portForward, merge                      bool
 }
 
-// NewKubeconfigCommand is create kubeconfig.
-func NewKubeconfigCommand() *cobra.Command {
+// NewKubeconfigCommand is create kubeconfig, and kubeconfig: the verb stands before it in its examples.
+func NewKubeconfigCommand(verb string) *cobra.Command {
 	f := &kubeconfigFlags{}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig [NAME]",
 		Short: "Print the administrator's kubeconfig of one hosted cluster, or of all in a namespace",
-		Long: `Prints the administrator's kubeconfig, or writes it with --output-file: a file that only its owner can read, whole or not at all.
+		Long: `Prints the administrator's kubeconfig, or writes it: with --output-file as a file that only its owner can read, whole or not at all; with --merge
+into the file that kubectl reads ($KUBECONFIG, or ~/.kube/config), as context NAMESPACE-NAME beside what is there; the current context stays.
 Whoever has it administers the cluster.`,
-		Example: `  hypershift create kubeconfig demo --output-file demo.kubeconfig
-  hypershift create kubeconfig --name demo > demo.kubeconfig
-  hypershift create kubeconfig --namespace clusters > all.kubeconfig`,
-		Args: cobra.MaximumNArgs(1),
+		Example: strings.ReplaceAll(`  hypershift VERB demo --output-file demo.kubeconfig
+  hypershift VERB demo --merge
+  hypershift VERB --name demo > demo.kubeconfig
+  hypershift VERB --namespace clusters > all.kubeconfig`, "VERB", strings.TrimSpace(verb+" kubeconfig")),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: management.CompleteClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.takeName(args); err != nil {
 				return err
@@ -46,29 +55,81 @@ Whoever has it administers the cluster.`,
 			if err := flagfile.CheckWritable("--output-file", f.outputFile); err != nil {
 				return err
 			}
-			c, err := management.NewClient("")
+			c, err := management.NewClient(f.kubeconfig)
 			if err != nil {
 				return err
 			}
-			if f.outputFile == "" {
-				return f.run(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
-			var content bytes.Buffer
-			if err := f.run(cmd.Context(), c, &content, cmd.ErrOrStderr()); err != nil {
-				return err
-			}
-			if err := wholefile.ReplaceSecret(f.outputFile, content.Bytes()); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), f.outputFile)
-			return err
+			return f.deliver(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "name of the hosted cluster; all in the namespace when empty")
-	cmd.Flags().StringVar(&f.namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	_ = cmd.RegisterFlagCompletionFunc("name", management.CompleteClusters)
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", management.ClustersNamespace, "namespace of the hosted cluster")
 	cmd.Flags().StringVar(&f.outputFile, "output-file", "", "file to write to (mode 0600); standard output when empty")
-	cmd.Flags().BoolVar(&f.portForward, "port-forward", false, "for private clusters: reach the API server through `kubectl port-forward`")
+	cmd.Flags().BoolVar(&f.merge, "merge", false, "add it to the file that kubectl reads")
+	cmd.Flags().BoolVar(&f.portForward, "port-forward", false, "for private clusters: reach the API server through 'kubectl port-forward'")
+	management.AddKubeconfig(cmd, &f.kubeconfig)
+	cmd.MarkFlagsMutuallyExclusive("output-file", "merge")
 	return cmd
+}
+
+// deliver prints the kubeconfig, or writes it where it is to be.
+func (f *kubeconfigFlags) deliver(ctx context.Context, c client.Client, out, messages io.Writer) error {
+	if f.outputFile == "" && !f.merge {
+		return f.run(ctx, c, out, messages)
+	}
+	var content bytes.Buffer
+	if err := f.run(ctx, c, &content, messages); err != nil {
+		return err
+	}
+	if f.merge {
+		return f.mergeInto(clientcmd.NewDefaultPathOptions().GetDefaultFilename(), content.Bytes(), out)
+	}
+	if err := wholefile.ReplaceSecret(f.outputFile, content.Bytes()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, f.outputFile)
+	return err
+}
+
+// mergeInto adds contexts to a kubeconfig, in place of those of the same name. The current context stays, for it leads to the management cluster
+// as a rule; a file without one gets the first.
+func (f *kubeconfigFlags) mergeInto(path string, content []byte, out io.Writer) error {
+	there, err := clientcmd.LoadFromFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		there, err = clientcmdapi.NewConfig(), os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot add to the kubeconfig %s: %w", path, err)
+	}
+	added, err := clientcmd.Load(content)
+	if err != nil {
+		return fmt.Errorf("the kubeconfig of the hosted cluster is malformed: %w", err)
+	}
+	if f.name != "" {
+		named := clientcmdapi.NewConfig()
+		if err := addContext(named, added, f.namespace+"-"+f.name); err != nil {
+			return err
+		}
+		added = named
+	}
+	maps.Copy(there.Clusters, added.Clusters)
+	maps.Copy(there.AuthInfos, added.AuthInfos)
+	maps.Copy(there.Contexts, added.Contexts)
+	if there.CurrentContext == "" {
+		there.CurrentContext = added.CurrentContext
+	}
+	raw, err := clientcmd.Write(*there)
+	if err != nil {
+		return fmt.Errorf("cannot encode the kubeconfig: %w", err)
+	}
+	if err := wholefile.ReplaceSecret(path, raw); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(added.Contexts)) {
+		fmt.Fprintf(out, "%s has context %s: kubectl --context %s get nodes\n", path, name, name)
+	}
+	return nil
 }
 
 // takeName takes the name from where it was typed.
@@ -193,11 +254,15 @@ func (f *kubeconfigFlags) mergeOne(ctx context.Context, c client.Client, merged 
 	if err != nil {
 		return fmt.Errorf("malformed kubeconfig: %w", err)
 	}
+	return addContext(merged, conf, hc.Namespace+"-"+hc.Name)
+}
+
+// addContext adds the current context of a kubeconfig under another name.
+func addContext(merged, conf *clientcmdapi.Config, name string) error {
 	current, ok := conf.Contexts[conf.CurrentContext]
 	if !ok || conf.Clusters[current.Cluster] == nil || conf.AuthInfos[current.AuthInfo] == nil {
 		return errors.New("its current context names no cluster and user")
 	}
-	name := hc.Namespace + "-" + hc.Name
 	merged.Clusters[name] = conf.Clusters[current.Cluster]
 	merged.AuthInfos[name+"-admin"] = conf.AuthInfos[current.AuthInfo]
 	merged.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name + "-admin", Namespace: "default"}

@@ -3,6 +3,8 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,5 +64,53 @@ func TestKubeconfigTakesAName(t *testing.T) {
 		if err := f.takeName([]string{tc.argument}); (err != nil) != tc.refused || err == nil && f.name != tc.want {
 			t.Errorf("--name %q and %q: %q, %v", tc.flag, tc.argument, f.name, err)
 		}
+	}
+}
+
+// --merge adds a context beside what the file has, whose current context stays; run again it changes nothing.
+func TestKubeconfigIsMerged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kube", "config")
+	t.Setenv("KUBECONFIG", path)
+	c := clitest.Client(clitest.HostedCluster("a", true), kubeconfigSecret("a"), clitest.HostedCluster("d", true), kubeconfigSecret("d"))
+	var out bytes.Buffer
+	merge := func(f kubeconfigFlags) string {
+		t.Helper()
+		f.namespace, f.merge = "clusters", true
+		if err := f.deliver(t.Context(), c, &out, &out); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	merge(kubeconfigFlags{name: "a"}) // there was none
+	if err := os.WriteFile(path, []byte(clitest.Kubeconfig), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	first := merge(kubeconfigFlags{name: "a"})
+	conf, err := clientcmd.Load([]byte(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conf.CurrentContext != "x" || conf.Contexts["x"] == nil || conf.Contexts["clusters-a"] == nil || conf.Clusters["clusters-a"].Server != "https://api.example.com:7443" || conf.AuthInfos["clusters-a-admin"].Token != "t" {
+		t.Errorf("%s", first)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if again := merge(kubeconfigFlags{name: "a"}); again != first {
+		t.Error("the second time something changes")
+	}
+	if all := merge(kubeconfigFlags{}); !strings.Contains(all, "clusters-d-admin") || !strings.Contains(out.String(), "kubectl --context clusters-d get nodes") {
+		t.Errorf("%s\n%s", all, out.String())
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := kubeconfigFlags{name: "a", namespace: "clusters", merge: true}
+	if err := f.deliver(t.Context(), c, &out, &out); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("%v", err)
 	}
 }

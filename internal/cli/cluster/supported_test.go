@@ -22,7 +22,7 @@ func createsCluster(t *testing.T, line []string) clitest.Made {
 	cmd := NewCreateAzureCommand(func(ctx context.Context, s *azure.Session, o infra.Options, say func(stack.Event)) (*infra.Output, error) {
 		out.Infra = &o
 		return clitest.Infra(ctx, s, o, say)
-	})
+	}, clitest.Releases{}, nil)
 	var objects, messages bytes.Buffer
 	cmd.SetOut(&objects)
 	cmd.SetErr(&messages)
@@ -51,6 +51,18 @@ func TestRenderingForAnotherOperatorIsWarnedOf(t *testing.T) {
 	}
 	got := createsCluster(t, []string{"--infra-json", file, "--fips"})
 	if got.Err != nil || !strings.Contains(got.Objects, "fips: true") || !strings.Contains(got.Messages, "warning: this version's operator will refuse") {
+		t.Errorf("%v, messages %q", got.Err, got.Messages)
+	}
+}
+
+// The image of a plan is bought once in a subscription: the command to type is told, with the subscription in it.
+func TestTermsOfThePlanAreTold(t *testing.T) {
+	image := []string{"--marketplace-publisher", "pub", "--marketplace-offer", "o", "--marketplace-sku", "s", "--marketplace-version", "1.2.3"}
+	const command = "az vm image terms accept --publisher pub --offer o --plan s --subscription " + clitest.UUID
+	if got := createsCluster(t, append(image, "--marketplace-purchase-plan")); got.Err != nil || !strings.Contains(got.Messages, command) {
+		t.Errorf("%v, messages %q", got.Err, got.Messages)
+	}
+	if got := createsCluster(t, image); got.Err != nil || strings.Contains(got.Messages, "terms") {
 		t.Errorf("%v, messages %q", got.Err, got.Messages)
 	}
 }

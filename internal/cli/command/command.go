@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	_ "github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags" // errors of the domains name flags
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 )
 
 // ErrHelp ends a command that was given no subcommand: help was printed, and nothing was done.
@@ -42,7 +43,13 @@ func firstExample(text string) string {
 // NeedSubcommand runs a command that only leads to others: it prints its help, and refuses words that are none of them.
 func NeedSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("unknown command %q for %q; see `%s -h`", args[0], cmd.CommandPath(), cmd.CommandPath())
+		var known []string
+		for _, child := range cmd.Commands() {
+			if child.IsAvailableCommand() {
+				known = append(known, child.Name())
+			}
+		}
+		return fmt.Errorf("unknown command %q for %q%s; see `%s -h`", args[0], cmd.CommandPath(), printing.Suggest(args[0], known), cmd.CommandPath())
 	}
 	if err := cmd.Help(); err != nil {
 		return err
@@ -54,4 +61,12 @@ func NeedSubcommand(cmd *cobra.Command, args []string) error {
 func Given(cmd *cobra.Command, flag string) bool {
 	f := cmd.Flags().Lookup(flag)
 	return f != nil && f.Changed
+}
+
+// OneName refuses a command line that does not name exactly one thing.
+func OneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("%d names are given, and one is needed: `%s`", len(args), cmd.UseLine())
+	}
+	return nil
 }

@@ -154,6 +154,7 @@ func refusedInstallations() []error {
 		func(o *install.Options) { o.EgressBlockCIDRs = []string{"10.0.0.1"} },
 		func(o *install.Options) { o.RegistryOverrides = "quay.io" },
 		func(o *install.Options) { o.ReleaseRegistries = []string{"A B"} },
+		func(o *install.Options) { o.ReleaseSignatureKeys = []byte("hello") },
 		func(o *install.Options) { o.ExtraEnv = map[string]string{"A B": "c"} },
 		with(install.ExternalDNS{Provider: "moon"}),
 		with(install.ExternalDNS{Provider: "azure", DomainFilter: "*", SecretName: "s", Credentials: []byte("c")}),

@@ -17,6 +17,11 @@ func AddBrought(f *pflag.FlagSet, o *infra.Options) {
 	f.StringVar(&o.LoadBalancerID, "load-balancer-id", "", "existing Standard load balancer, named as --infra-id in --resource-group-name, that has the address, outbound rule and backend pool")
 }
 
+// AddAppsZone says where the record of the cluster's applications lies.
+func AddAppsZone(f *pflag.FlagSet, o *infra.Options) {
+	f.StringVar(&o.AppsZone, "apps-zone", "", "where the record of the cluster's applications lies: in a public zone of its own, apps.CLUSTER.BASE (own, where roles are assigned), or in the zone of the base domain (shared)")
+}
+
 // WarnUnguarded says that a security group of ours guards nothing in a network of the user's, which is not changed.
 func WarnUnguarded(o infra.Options, say func(string, ...any)) {
 	if o.VNetID != "" && o.NSGID == "" {

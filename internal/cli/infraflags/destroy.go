@@ -12,6 +12,7 @@ import (
 // AddDestroy say how far a destroy may go beyond what carries our tag.
 func AddDestroy(f *pflag.FlagSet, o *infra.DestroyOptions) {
 	f.BoolVar(&o.Adopt, "adopt", false, "also delete infrastructure that has this cluster's names but not our tag, as other tools make it; the list is shown first")
+	f.BoolVar(&o.KeepVolumes, "keep-volumes", false, "keep disks and snapshots of volumes that the hosted cluster has not removed, such as those that say Retain, and the resource group that they are in")
 	f.BoolVar(&o.DeleteResourceGroup, "delete-resource-group", false, "delete the main resource group with everything in it even where it is not ours")
 }
 

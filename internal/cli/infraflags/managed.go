@@ -23,7 +23,7 @@ type Managed struct {
 func (m *Managed) Add(f *pflag.FlagSet, o *infra.Options) {
 	f.StringVar(&m.controlPlane, "managed-identities-file", "", "managed flavour: the control plane's identities, in place of --workload-identities-file")
 	f.StringVar(&m.dataPlane, "data-plane-identities-file", "", "managed flavour: the client ids of the image registry and of the storage drivers")
-	f.BoolVar(&o.CustomRoles, "assign-custom-hcp-roles", false, "with the flag that assigns roles: custom roles for the control-plane operator and the machine provider in place of Contributor")
+	f.BoolVar(&o.CustomRoles, "assign-custom-hcp-roles", false, "with the flag that assigns roles: a custom role for the machine provider; the control-plane operator needs none")
 }
 
 // Check refuses flags that exclude or need each other.

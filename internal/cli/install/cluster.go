@@ -69,7 +69,7 @@ func (i *installer) completeFromCluster(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(i.decideAdmission(policies), i.decideRouter(ctx), i.decideConversion(ctx), i.checkPullSecret(ctx), i.completeExternalDNS(ctx),
-		i.checkArchitectures(ctx, i.architectures), i.checkZone(ctx))
+		i.checkImages(ctx), i.checkZone(ctx))
 }
 
 // requireAdmin asks for every right: an installation grants many, and nobody can grant what he does not hold.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
@@ -17,7 +18,11 @@ import (
 // installFlags are the flags shared by install, install render and uninstall.
 type installFlags struct {
 	install.Options
-	pullSecret, trustBundle, externalDNSCredentials, imageRefs string
+	pullSecret, trustBundle, externalDNSCredentials, imageRefs, releaseKeys string
+
+	// registry is where the images of this version are; record is the hand-off file that names it.
+	registry string
+	record   azureflags.HandoffFile
 
 	conversion bool
 	unserved   []unservedFlag
@@ -29,6 +34,8 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	o := &f.Options
 	flags.StringVar(&o.Namespace, "namespace", "hypershift", "namespace of the operator")
 	flags.StringVar(&o.Image, "hypershift-image", version.OperatorImage(), "image of the operator")
+	flags.StringVar(&f.registry, "image-registry", "", "REGISTRY[/PATH] that has the images of the operator, hypershift-operator:VERSION, and of ExternalDNS")
+	flags.StringVar(&f.record.Path, "handoff", "", "hand-off file: names the registry when --image-registry does not, and else takes it for later commands")
 	flags.StringVar(&f.imageRefs, "image-refs", "", "ImageStream file whose tags replace images: hypershift-operator, cluster-api, cluster-api-provider-azure, apiserver-network-proxy")
 	flags.StringVar(&o.ImagePullPolicy, "image-pull-policy", "IfNotPresent", "Always, Never or IfNotPresent")
 	flags.StringVar(&f.pullSecret, "pull-secret", "", "dockerconfigjson file for the operator's images")
@@ -41,14 +48,17 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.AdminRBAC, "enable-admin-rbac-generation", false, "add roles for the groups hypershift-client and hypershift-readers")
 	flags.StringToStringVar(&o.ExtraEnv, "additional-operator-env-vars", nil, "extra environment of the operator")
 	flags.StringSliceVar(&o.EgressBlockCIDRs, "hcp-egress-block-cidrs", nil, "networks that control planes must not reach")
+	flags.IntVar(&o.MaxConcurrentUpgrades, "max-concurrent-upgrades", 0, "control planes that are upgraded at a time, others wait and say so; 0 upgrades all that are asked for at once")
 	flags.BoolVar(&o.AllowPrivateRegistries, "allow-private-registries", false, "let HostedClusters name images in registries of private networks (10.0.0.0/8 and the like); others are refused without it")
 	flags.StringSliceVar(&o.ReleaseRegistries, "release-registries", nil, "registries, or repositories like quay.io/openshift-release-dev, that the releases of HostedClusters and NodePools must lie in; any may when it is empty")
+	flags.StringVar(&f.releaseKeys, "release-signature-keys", "", "PEM file with public keys, of which one must have signed the releases of HostedClusters and NodePools; unsigned ones are taken when it is empty")
 	flags.StringVar(&o.IngressDomain, "ingress-domain", "", "domain of Routes on a management cluster without a router, which then gets ours")
 	flags.StringVar(&o.PrivatePlatform, "private-platform", "None", "platform of private endpoints")
 	flags.StringVar(&o.PlatformMonitoring, "platform-monitoring", "", "None, OperatorOnly or All")
 	flags.StringVar(&o.MetricsSet, "metrics-set", "Telemetry", "Telemetry, SRE or All")
 	flags.BoolVar(&o.SLOAlerts, "slos-alerts", false, "add the alerts of the service-level objectives")
 	flags.BoolVar(&o.MonitoringDashboards, "monitoring-dashboards", false, "keep a dashboard for each hosted cluster")
+	flags.BoolVar(&o.Dashboard, "dashboard", false, "add the dashboard for people who sign in; it serves with Secret "+install.DashboardCertificate+", which OpenShift makes")
 	flags.BoolVar(&o.CIDebugOutput, "enable-ci-debug-output", false, "more verbose control planes")
 	flags.DurationVar(&o.CertRotationScale, "cert-rotation-scale", 24*time.Hour, "compresses certificate lifetimes in tests")
 
@@ -84,7 +94,7 @@ func (f *installFlags) addUnserved(flags *pflag.FlagSet) {
 		private   = "private endpoints are not served by this version"
 		managed   = "the managed service is not served by this version"
 		admission = "the definitions' own rules default and validate"
-		scale     = "scaling from zero is not served by this version"
+		scale     = "scaling from zero needs no credentials of its own: what machines have is read with the identity nodePoolManagement of each hosted cluster"
 		metrics   = "this version forwards no metrics to other systems"
 		none      = "this version has no such feature"
 		platform  = "this version serves Azure"
@@ -143,6 +153,7 @@ func (f *installFlags) complete() error {
 	}{
 		{"--pull-secret", f.pullSecret, &f.PullSecret},
 		{"--additional-trust-bundle", f.trustBundle, &f.TrustBundle},
+		{"--release-signature-keys", f.releaseKeys, &f.ReleaseSignatureKeys},
 		{"--external-dns-credentials", f.externalDNSCredentials, &f.ExternalDNS.Credentials},
 	} {
 		if file.path == "" {
@@ -154,7 +165,7 @@ func (f *installFlags) complete() error {
 		}
 		*file.into = raw
 	}
-	errs = append(errs, f.readImageRefs())
+	errs = append(errs, f.chooseImages(), f.readImageRefs())
 	f.NoConversion = !f.conversion
 	f.ExtraEnv = trimmed(f.ExtraEnv)
 	return errors.Join(append(errs, f.Normalize())...)

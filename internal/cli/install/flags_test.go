@@ -18,6 +18,8 @@ import (
 var installerFlags = []struct{ flag, value, with, fate string }{
 	{"namespace", "other", "", isServed},
 	{"hypershift-image", "mine:1", "", isServed},
+	{"image-registry", "registry.example.com/own", "", isServed},
+	{"handoff", "@handoff", "", isServed},
 	{"image-refs", "@images", "", isServed},
 	{"image-pull-policy", "always", "", isServed},
 	{"pull-secret", "@pull", "", isServed},
@@ -30,8 +32,11 @@ var installerFlags = []struct{ flag, value, with, fate string }{
 	{"additional-operator-env-vars", "AZURE_CLOUD_NAME=AzureUSGovernmentCloud", "", isServed},
 	{"enable-admin-rbac-generation", "true", "", isServed},
 	{"hcp-egress-block-cidrs", "10.0.0.0/8", "", isServed},
+	{"max-concurrent-upgrades", "3", "", isServed},
+	{"max-concurrent-upgrades", "-1", "", isRefused},
 	{"allow-private-registries", "true", "", isServed},
 	{"release-registries", "quay.io/releases", "", isServed},
+	{"release-signature-keys", "@keys", "", isServed},
 
 	{"enable-conversion-webhook", "false", "", isServed},
 	{"disable-capi-conversion-webhook", "true", "", isServed},
@@ -69,6 +74,7 @@ var installerFlags = []struct{ flag, value, with, fate string }{
 	{"cvo-prometheus-url", "x", "", isRefused},
 	{"slos-alerts", "true", "", isServed},
 	{"monitoring-dashboards", "true", "", isServed},
+	{"dashboard", "true", "", isServed},
 	{"cert-rotation-scale", "1h", "", isServed},
 	{"enable-dedicated-request-serving-isolation", "true", "", isRefused},
 	{"enable-size-tagging", "true", "", isRefused},
@@ -105,11 +111,20 @@ const (
 	withDNS = "--external-dns-provider=azure --external-dns-domain-filter=d.example"
 )
 
+// publicKey is one that signs releases.
+const publicKey = `-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEpt4oWXgjDULOU83IOmqyjNGIZFOt
+LWsrMWK9dJ3NTQWMCT5Ka0i48jH8wVtc2Tk9uTaqYnrEHrpP4J2kE3P6Nw==
+-----END PUBLIC KEY-----
+`
+
 func TestInstallFlags(t *testing.T) {
 	files := map[string]string{
 		"@pull": `{"auths":{}}`, "@images": "kind: ImageStream\nspec: {tags: [{name: apiserver-network-proxy, from: {name: 'proxy:1'}}]}",
-		"@bundle": clitest.Certificate(t),
-		"@dns":    `{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`,
+		"@bundle":  clitest.Certificate(t),
+		"@keys":    publicKey,
+		"@handoff": "apiVersion: handoff.hypershift.openshift.io/v1\nkind: Handoff\nimages: {registry: registry.example.com/own}",
+		"@dns":     `{"tenantId":"t","subscriptionId":"s","resourceGroup":"g","aadClientId":"c","aadClientSecret":"x"}`,
 	}
 	dir := t.TempDir()
 	for name, text := range files {

@@ -29,15 +29,19 @@ func NewCommand() *cobra.Command {
 		Example: `  hypershift install --pull-secret pull-secret.json --limit-crd-install Azure --wait-until-available
   hypershift install --external-dns-provider=azure --external-dns-credentials azure_mgmt.json \
     --external-dns-domain-filter clusters.example.com --pull-secret pull-secret.json --limit-crd-install Azure
-  hypershift install --ingress-domain apps.example.com --limit-crd-install Azure   # a cluster without Routes`,
+  hypershift install --ingress-domain apps.example.com --limit-crd-install Azure   # a cluster without Routes
+  hypershift install --image-registry registry.example.com/hypershift --pull-secret pull-secret.json --limit-crd-install Azure`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(i.validate(), flags.complete()); err != nil {
 				return err
 			}
 			i.opts, i.patience, i.out, i.say = &flags.Options, installWait, cmd.OutOrStdout(), progress.Line(cmd)
-			i.architectures, i.given = i.imageArchitectures, cmd.Flags().Changed
-			return i.run(cmd.Context())
+			i.describe, i.registry, i.recorded, i.given = describeImage(i.opts), flags.registry, flags.recorded(), cmd.Flags().Changed
+			if err := i.run(cmd.Context()); err != nil {
+				return err
+			}
+			return flags.recordRegistry()
 		},
 	}
 	flags.add(cmd.PersistentFlags())
@@ -57,11 +61,13 @@ type installer struct {
 	removeExternalDNS              bool
 	given                          func(flag string) bool // nil: none
 
-	client        client.Client
-	architectures architectures
-	patience      time.Duration
-	out           io.Writer
-	say           func(format string, args ...any)
+	client   client.Client
+	describe describe
+	registry string            // where `images publish` pushed the images; empty when they are others
+	recorded map[string]string // images by digest as it pushed them, by the names that they are given
+	patience time.Duration
+	out      io.Writer
+	say      func(format string, args ...any)
 }
 
 func (i *installer) validate() error {
@@ -105,7 +111,7 @@ func (i *installer) run(ctx context.Context) error {
 	if i.scope == "crds" {
 		return nil
 	}
-	if err := errors.Join(i.applyObjects(ctx), i.dropExternalDNS(ctx)); err != nil {
+	if err := errors.Join(i.applyObjects(ctx), i.dropFiles(ctx), i.dropExternalDNS(ctx)); err != nil {
 		return err
 	}
 	if !i.waitAvailable || i.opts.Development {

@@ -19,43 +19,71 @@ import (
 )
 
 // keepFormer has what an earlier installation was given and this one is not stay in use, and says so: whoever upgrades the operator does
-// not mean to take ExternalDNS, the pull secret or the authorities away.
+// not mean to take ExternalDNS, the pull secret, the authorities or the keys of releases away.
 func (i *installer) keepFormer(ctx context.Context) error {
 	if i.removeExternalDNS && i.opts.ExternalDNS.Provider != "" {
 		return errors.New("--remove-external-dns and --external-dns-provider exclude each other")
 	}
-	if err := i.keepFile(ctx, &i.opts.PullSecret, "pull-secret", &corev1.Secret{}, "pull-secret"); err != nil {
-		return err
-	}
-	if err := i.keepFile(ctx, &i.opts.TrustBundle, "additional-trust-bundle", &corev1.ConfigMap{}, "user-ca-bundle"); err != nil {
-		return err
+	for _, file := range i.files() {
+		if err := i.keepFile(ctx, file); err != nil {
+			return err
+		}
 	}
 	return i.keepExternalDNS(ctx)
 }
 
+// givenFile is what install makes of a flag's file: an object, which has it under a key.
+type givenFile struct {
+	flag   string
+	into   *[]byte
+	object client.Object
+	key    string
+}
+
+func (i *installer) files() []givenFile {
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: i.opts.Namespace, Name: name} }
+	return []givenFile{
+		{"pull-secret", &i.opts.PullSecret, &corev1.Secret{ObjectMeta: named("pull-secret")}, corev1.DockerConfigJsonKey},
+		{"additional-trust-bundle", &i.opts.TrustBundle, &corev1.ConfigMap{ObjectMeta: named("user-ca-bundle")}, hyperv1.TrustBundleKey},
+		{"release-signature-keys", &i.opts.ReleaseSignatureKeys, &corev1.ConfigMap{ObjectMeta: named(install.ReleaseKeysName)}, install.ReleaseKeysKey},
+	}
+}
+
+// dropFiles deletes the objects of flags that were given empty, or a later installation would keep what is in them.
+func (i *installer) dropFiles(ctx context.Context) error {
+	var errs []error
+	for _, file := range i.files() {
+		if len(*file.into) == 0 && i.given != nil && i.given(file.flag) {
+			errs = append(errs, i.drop(ctx, file.object))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // keepFile takes the content of a flag's file from what an earlier installation made of it; a flag that is given empty takes it away.
-func (i *installer) keepFile(ctx context.Context, into *[]byte, flag string, live client.Object, name string) error {
-	if len(*into) > 0 || i.given != nil && i.given(flag) {
+func (i *installer) keepFile(ctx context.Context, file givenFile) error {
+	if len(*file.into) > 0 || i.given != nil && i.given(file.flag) {
 		return nil
 	}
-	err := i.client.Get(ctx, client.ObjectKey{Namespace: i.opts.Namespace, Name: name}, live)
+	key := client.ObjectKeyFromObject(file.object)
+	err := i.client.Get(ctx, key, file.object)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read %s/%s of an earlier installation: %w", i.opts.Namespace, name, err)
+		return fmt.Errorf("cannot read %s of an earlier installation: %w", key, err)
 	}
-	if !madeByInstall(live) {
+	if !madeByInstall(file.object) {
 		return nil
 	}
-	switch found := live.(type) {
+	switch found := file.object.(type) {
 	case *corev1.Secret:
-		*into = found.Data[corev1.DockerConfigJsonKey]
+		*file.into = found.Data[file.key]
 	case *corev1.ConfigMap:
-		*into = []byte(found.Data[hyperv1.TrustBundleKey])
+		*file.into = []byte(found.Data[file.key])
 	}
-	if len(*into) > 0 {
-		i.say("kept what an earlier installation was given with --%s; give it empty to do without", flag)
+	if len(*file.into) > 0 {
+		i.say("kept what an earlier installation was given with --%s; give it empty to do without", file.flag)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +29,8 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
+	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 const machinesCRD = "machines.cluster.x-k8s.io"
@@ -44,10 +48,13 @@ func TestInstallLifecycle(t *testing.T) {
 		t.Fatal("a refused installation wrote")
 	}
 	m.foreignExternalDNS(t)
-	const flags = "install --ingress-domain apps.example.com --limit-crd-install Azure"
+	registry := releasetest.New(t)
+	handed := filepath.Join(t.TempDir(), "demo.yaml")
+	flags := "install --ingress-domain apps.example.com --limit-crd-install Azure --handoff " + handed
+	m.publishedImages(t, flags+" --image-registry "+registry.Host()+"/own", registry)
 	out := m.must(flags)
 	for _, line := range []string{
-		"created PriorityClass hypershift-etcd", "applied CustomResourceDefinition " + install.RouteCRD, "applied Namespace hypershift",
+		"already exists PriorityClass hypershift-etcd", "applied CustomResourceDefinition " + install.RouteCRD, "applied Namespace hypershift",
 		"applied Deployment hypershift/operator", "applied PodDisruptionBudget hypershift/operator", "applied Service hypershift/router",
 	} {
 		if !strings.Contains(out, line+"\n") {
@@ -62,10 +69,43 @@ func TestInstallLifecycle(t *testing.T) {
 	}
 
 	m.againChangesNothing(t, flags)
+	registry.Answer(http.StatusTooManyRequests)
+	m.againChangesNothing(t, flags)
+	registry.Answer(0)
 	m.conversionCanBeTakenAway(t, flags)
 	m.monitorsFollowTheirAPI(t, flags)
 	m.formerStays(t, flags)
 	m.uninstall(t)
+}
+
+// publishedImages: what is not published is refused before anything is written; what is there is written by digest, and the hand-off file
+// says where it came from.
+func (m *managementCluster) publishedImages(t *testing.T, line string, registry *releasetest.Registry) {
+	t.Helper()
+	image := version.OperatorImageIn(registry.Host() + "/own")
+	if _, err := m.hypershift(line); err == nil || !strings.Contains(err.Error(), "image "+image+" is not in the registry; publish it there with: hypershift images publish --to") {
+		t.Errorf("an image that is not published: %v", err)
+	}
+	if m.exists("Namespace", "", "hypershift") {
+		t.Fatal("a refused installation wrote")
+	}
+	published := releasetest.Payload{Version: "4.21.0"}.Build(t)
+	registry.PushAs(t, image, published)
+	registry.PushAs(t, version.ExternalDNSImageIn(registry.Host()+"/own"), published)
+	digest, err := published.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.must(line)
+	for _, name := range []string{"operator", "router"} {
+		d := &appsv1.Deployment{}
+		if err := m.Get(t.Context(), client.ObjectKey{Namespace: "hypershift", Name: name}, d); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Spec.Template.Spec.Containers[0].Image; got != registry.Host()+"/own/hypershift-operator@"+digest.String() || d.Annotations[install.GivenImageAnnotation] != image {
+			t.Errorf("%s runs %s, given as %s", name, got, d.Annotations[install.GivenImageAnnotation])
+		}
+	}
 }
 
 // foreignExternalDNS: the access of the user's own ExternalDNS is neither overwritten nor, later, deleted; before anything is written.

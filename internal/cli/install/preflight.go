@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,58 +14,10 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // preflightLimit bounds a question outside of the management cluster: whoever installs may not reach what the cluster does.
 const preflightLimit = 10 * time.Second
-
-// architectures tells what an image is there for.
-type architectures func(ctx context.Context, image string) ([]string, error)
-
-func (i *installer) imageArchitectures(ctx context.Context, image string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
-	defer cancel()
-	return release.Reader{}.Architectures(ctx, image, release.Access{PullSecret: i.opts.PullSecret, TrustBundle: i.opts.TrustBundle})
-}
-
-// checkArchitectures finds images that no node can run. One that cannot be looked at from here is left to the nodes.
-func (i *installer) checkArchitectures(ctx context.Context, of architectures) error {
-	nodes := &corev1.NodeList{}
-	if err := i.client.List(ctx, nodes); err != nil {
-		return fmt.Errorf("cannot list the nodes of the management cluster: %w", err)
-	}
-	var wanted []string
-	for n := range nodes.Items {
-		if arch := nodes.Items[n].Status.NodeInfo.Architecture; arch != "" && !slices.Contains(wanted, arch) {
-			wanted = append(wanted, arch)
-		}
-	}
-	images := []string{i.opts.OperatorImage()}
-	if i.opts.ExternalDNS.Provider != "" {
-		images = append(images, i.opts.ExternalDNS.Image)
-	}
-	var errs []error
-	for _, image := range images {
-		if len(wanted) == 0 {
-			break
-		}
-		offered, err := of(ctx, image)
-		if err != nil {
-			i.say("warning: cannot tell which nodes %s runs on: %v", image, err)
-			continue
-		}
-		missing := slices.DeleteFunc(slices.Clone(wanted), func(arch string) bool { return slices.Contains(offered, arch) })
-		switch {
-		case len(missing) == len(wanted):
-			errs = append(errs, fmt.Errorf("image %s is for %s, and the nodes of the management cluster are %s; give an image for them",
-				image, strings.Join(offered, ", "), strings.Join(wanted, ", ")))
-		case len(missing) > 0:
-			i.say("warning: image %s is not for %s; its pods fail on such nodes of the management cluster", image, strings.Join(missing, ", "))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // readDNSCredentials takes them from the file, or from the Secret that is named instead; nil when there is nothing to sign in with from here.
 func (i *installer) readDNSCredentials(ctx context.Context) (*install.AzureDNSCredentials, error) {

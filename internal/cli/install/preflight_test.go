@@ -1,7 +1,6 @@
 package install
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,47 +15,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 )
-
-func TestImagesMustRunOnTheNodes(t *testing.T) {
-	node := func(arch string) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: arch}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{Architecture: arch}}}
-	}
-	for _, tc := range []struct {
-		name        string
-		nodes, dns  []string
-		err, warned string
-	}{
-		{"all fit", []string{"amd64"}, []string{"amd64"}, "", ""},
-		{"no node runs it", []string{"arm64"}, []string{"amd64"}, "image dns:1 is for amd64, and the nodes of the management cluster are arm64", ""},
-		{"some nodes do not", []string{"amd64", "arm64"}, []string{"amd64"}, "", "image dns:1 is not for arm64"},
-		{"nobody knows", []string{"amd64"}, nil, "", "cannot tell which nodes dns:1 runs on: no answer"},
-		{"no nodes yet", nil, []string{"amd64"}, "", ""},
-	} {
-		said := ""
-		i := &installer{client: clitest.Client(), say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" },
-			opts: &install.Options{Image: "operator:1", ExternalDNS: install.ExternalDNS{Provider: "azure", Image: "dns:1"}}}
-		for _, arch := range tc.nodes {
-			if err := i.client.Create(t.Context(), node(arch)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		err := i.checkArchitectures(t.Context(), func(_ context.Context, image string) ([]string, error) {
-			switch {
-			case image == "operator:1":
-				return []string{"arm64", "amd64"}, nil
-			case tc.dns == nil:
-				return nil, errors.New("no answer")
-			}
-			return tc.dns, nil
-		})
-		if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-			t.Errorf("%s: error %v, want %q", tc.name, err, tc.err)
-		}
-		if (said == "") != (tc.warned == "") || !strings.Contains(said, tc.warned) {
-			t.Errorf("%s: said %q, want %q", tc.name, said, tc.warned)
-		}
-	}
-}
 
 // cloud answers the sign-in, and what is asked for a zone.
 type cloud struct {

@@ -25,6 +25,7 @@ import (
 type installRender struct {
 	format, outputs, file string
 	sensitive, template   bool
+	byDigest              bool
 }
 
 func newInstallRenderCommand(flags *installFlags) *cobra.Command {
@@ -39,6 +40,11 @@ func newInstallRenderCommand(flags *installFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := flags.completeAlone(); err != nil {
 				return err
+			}
+			if r.byDigest {
+				if err := flags.pinAll(cmd.Context(), describeImage(&flags.Options)); err != nil {
+					return err
+				}
 			}
 			raw, err := r.render(&flags.Options)
 			if err != nil {
@@ -59,6 +65,7 @@ func newInstallRenderCommand(flags *installFlags) *cobra.Command {
 	cmd.Flags().StringVar(&r.file, "output-file", "", "file to write to instead of stdout")
 	cmd.Flags().BoolVar(&r.sensitive, "render-sensitive", false, "include Secrets")
 	cmd.Flags().BoolVar(&r.template, "template", false, "print an OpenShift Template with parameters; needs --render-sensitive")
+	cmd.Flags().BoolVar(&r.byDigest, "resolve-images", false, "ask the registries, and print images by digest instead of by tag")
 	cmd.MarkFlagsMutuallyExclusive("template", "outputs")
 	return cmd
 }

@@ -18,12 +18,17 @@ import (
 // errStuck ends a wait that time cannot help.
 var errStuck = errors.New("the rollout makes no progress")
 
-// waitForOperator waits for the operator, and for the router where one comes with it.
+// waitForOperator waits for the operator, and for dashboard and router where they come with it.
 func (i *installer) waitForOperator(ctx context.Context) error {
 	if err := i.waitForDeployment(ctx, "operator"); err != nil {
 		return err
 	}
 	i.reportExternalDNS(ctx)
+	if i.opts.Dashboard {
+		if err := i.waitForDeployment(ctx, "dashboard"); err != nil {
+			return err
+		}
+	}
 	if !i.opts.Router {
 		return nil
 	}

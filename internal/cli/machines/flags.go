@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
@@ -38,11 +39,13 @@ func (m *Flags) Add(f *pflag.FlagSet) {
 	f.StringVar(&m.Image.Offer, "marketplace-offer", "", "offer of a marketplace image")
 	f.StringVar(&m.Image.SKU, "marketplace-sku", "", "SKU of a marketplace image")
 	f.StringVar(&m.Image.Version, "marketplace-version", "", "version of a marketplace image")
+	f.BoolVar(&m.Image.Plan, "marketplace-purchase-plan", false, "the marketplace image has a purchase plan (az vm image show --urn PUBLISHER:OFFER:SKU:VERSION --query plan); the command that accepts its terms is told")
 	f.StringVar(&m.DiagnosticsType, "diagnostics-storage-account-type", "", "boot diagnostics: Disabled, Managed or UserManaged")
 	f.StringVar(&m.DiagnosticsURI, "diagnostics-storage-account-uri", "", "storage account of UserManaged boot diagnostics")
 	f.StringVar(&m.Arch, "arch", "amd64", "architecture of the machines: amd64 or arm64")
 	f.BoolVar(&m.AutoRepair, "auto-repair", false, "replace unhealthy machines")
-	f.StringVar(&m.upgradeType, "node-upgrade-type", "Replace", "Replace or InPlace")
+	f.StringToStringVar(&m.Tags, "additional-tags", nil, "tags in Azure of what the cluster or the pool makes: machines with disks and interfaces; of a cluster load balancers and disks of volumes, too")
+	f.StringVar(&m.upgradeType, "node-upgrade-type", "Replace", "Replace, by new machines, or InPlace: nodes are emptied and changed where they are")
 }
 
 // ValidateArch refuses an architecture that there is not.
@@ -55,7 +58,7 @@ func (m *Flags) ValidateArch() error {
 
 // Validate refuses values that the API would refuse.
 func (m *Flags) Validate() error {
-	for _, check := range []func() error{m.ValidateArch, m.validateImage, m.validateValues, m.validateDisks} {
+	for _, check := range []func() error{m.ValidateArch, m.validateImage, m.validateValues, m.validateDisks, m.validateTags} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -80,6 +83,13 @@ func (m *Flags) validateValues() error {
 	}
 	if m.parsedUpgradeType() == "" {
 		return fmt.Errorf("--node-upgrade-type %q is unknown; use Replace or InPlace", m.upgradeType)
+	}
+	return nil
+}
+
+func (m *Flags) validateTags() error {
+	if err := azure.CheckTags(m.Tags); err != nil {
+		return fmt.Errorf("--additional-tags: %w", err)
 	}
 	return nil
 }
@@ -137,12 +147,26 @@ func (m *Flags) validateImage() error {
 	if len(given) > 0 && len(missing) > 0 {
 		return fmt.Errorf("all marketplace flags are required together: %s is empty", strings.Join(missing, ", "))
 	}
+	if m.Image.Plan && len(given) == 0 {
+		return errors.New("--marketplace-purchase-plan is about a marketplace image: give --marketplace-publisher, --marketplace-offer, --marketplace-sku and --marketplace-version, too")
+	}
 	for _, p := range parts {
 		if p.value != "" && !regexp.MustCompile(p.pattern).MatchString(p.value) {
 			return fmt.Errorf("%s %q does not match %s", p.flag, p.value, p.pattern)
 		}
 	}
 	return nil
+}
+
+// TermsNotice says what Terms are for; it has a verb for them.
+const TermsNotice = "the image of the machines has a purchase plan; Azure refuses them until its terms are accepted in the subscription: %s"
+
+// Terms is what to type before machines of an image with a purchase plan are made; empty for one without.
+func (m *Flags) Terms(subscription string) string {
+	if !m.Image.Plan {
+		return ""
+	}
+	return fmt.Sprintf("az vm image terms accept --publisher %s --offer %s --plan %s --subscription %s", m.Image.Publisher, m.Image.Offer, m.Image.SKU, subscription)
 }
 
 // CheckImage refuses what is no reference to an image.

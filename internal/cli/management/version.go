@@ -38,6 +38,21 @@ func ParseMinors(cm *corev1.ConfigMap) ([]string, error) {
 	return list.Versions, nil
 }
 
+// ParseKinds reads the kinds of payload that the ConfigMap SupportedVersions lists; an operator of before they were published lists none.
+func ParseKinds(cm *corev1.ConfigMap) ([]string, error) {
+	text, ok := cm.Data["payload-kinds"]
+	if !ok {
+		return nil, nil
+	}
+	var list struct {
+		Kinds []string `json:"kinds"`
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("ConfigMap %s/%s, payload-kinds is malformed: %w", cm.Namespace, cm.Name, err)
+	}
+	return list.Kinds, nil
+}
+
 // SupportedVersions is the ConfigMap in which the operator says what it supports.
 const SupportedVersions = "supported-versions"
 

@@ -10,17 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
-	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/imagecheck"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -33,6 +33,7 @@ type nodePoolFlags struct {
 	credentials string
 	render      bool
 	releases    release.Provider // nil reads registries
+	kubeconfig  string
 }
 
 // NewCreateCommand is create nodepool.
@@ -56,7 +57,7 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			c, err := management.NewClient("")
+			c, err := management.NewClient(f.kubeconfig)
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,26 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 		},
 	}
 	f.addAll(cmd.Flags())
+	management.AddKubeconfig(cmd, &f.kubeconfig)
+	_ = cmd.RegisterFlagCompletionFunc("cluster-name", management.CompleteClusters)
+	_ = cmd.RegisterFlagCompletionFunc("instance-type", f.completeSizes)
 	return cmd
+}
+
+// completeSizes offers the sizes that the region of the hosted cluster has; none while it is not typed or does not answer.
+func (f *nodePoolFlags) completeSizes(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	c, err := management.NewClient(f.kubeconfig)
+	if err != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), management.CompletionLimit)
+	defer cancel()
+	hc := &hyperv1.HostedCluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: f.ClusterName}, hc); err != nil || hc.Spec.Platform.Azure == nil {
+		return nil, none
+	}
+	return azureflags.CompleteSizesIn(cmd, hc.Spec.Platform.Azure.Location)
 }
 
 func (f *nodePoolFlags) addAll(flags *pflag.FlagSet) {
@@ -106,11 +126,15 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 	} else if err != nil {
 		return fmt.Errorf("cannot read HostedCluster %s: %w; name an existing one with --cluster-name and --namespace", key, err)
 	}
-	if err := f.checkSkew(ctx, c, hc, messages); err != nil {
+	warn := func(format string, args ...any) { fmt.Fprintf(messages, format+"\n", args...) }
+	if err := f.checkRelease(ctx, c, hc, warn); err != nil {
 		return err
 	}
 	if err := f.fit(hc); err != nil {
 		return err
+	}
+	if terms := f.Terms(hc.Spec.Platform.Azure.SubscriptionID); terms != "" {
+		fmt.Fprintf(messages, machines.TermsNotice+"\n", terms)
 	}
 	np := f.Pool().Object()
 	if err := fieldflags.Refuse(support.Pool(&np.Spec)); err != nil {
@@ -136,57 +160,24 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 	return err
 }
 
-// maxSkew is how many minor versions nodes may be behind their control plane.
-const maxSkew = 3
-
-// checkSkew refuses a release that is newer than the hosted cluster, or too old for it. What cannot be read from here the operator
-// reads.
-func (f *nodePoolFlags) checkSkew(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, messages io.Writer) error {
-	running := release.Completed(hc)
-	if f.ReleaseImage == "" || f.ReleaseImage == hc.Spec.Release.Image || running == "" {
+// checkRelease refuses a release that no node can run, and one that is newer than the hosted cluster or too old for it. What cannot be read
+// from here the operator reads.
+func (f *nodePoolFlags) checkRelease(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, warn imagecheck.Warn) error {
+	payload := imagecheck.Payload{Flag: "--release-image", Image: f.ReleaseImage, Releases: f.releases}
+	if payload.Image == "" {
+		payload.Flag, payload.Image = "the release of HostedCluster "+hc.Name, hc.Spec.Release.Image
+	}
+	access, err := imagecheck.AccessOf(ctx, c, hc)
+	if err != nil {
+		warn("warning: cannot see from here whether the payload of %s can run, the operator will: %v", payload.Flag, err)
 		return nil
 	}
-	pool, err := f.versionOf(ctx, c, hc)
-	if err != nil {
-		fmt.Fprintf(messages, "warning: cannot see which version %s is: %v\n", f.ReleaseImage, err)
-		return nil
+	payload.Access = access
+	found, err := payload.Check(ctx, warn)
+	if err != nil || found == nil || payload.Image == hc.Spec.Release.Image {
+		return err
 	}
-	control, err := utilversion.ParseSemantic(running)
-	if err != nil {
-		return fmt.Errorf("version %q of HostedCluster %s: %w", running, hc.Name, err)
-	}
-	behind := release.Minor(control) - release.Minor(pool)
-	switch {
-	case behind < 0 || behind == 0 && control.LessThan(pool):
-		return fmt.Errorf("--release-image: version %s of the node pool cannot be higher than version %s of HostedCluster %s; upgrade that first", pool, running, hc.Name)
-	case behind > maxSkew:
-		return fmt.Errorf("--release-image: version %s of the node pool is less than version %s of HostedCluster %s by more than %d minor versions; give a newer release", pool, running, hc.Name, maxSkew)
-	}
-	return nil
-}
-
-func (f *nodePoolFlags) versionOf(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) (*utilversion.Version, error) {
-	secret := &corev1.Secret{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: hc.Namespace, Name: hc.Spec.PullSecret.Name}, secret); err != nil {
-		return nil, fmt.Errorf("read pull secret %s: %w", hc.Spec.PullSecret.Name, err)
-	}
-	access := release.Access{PullSecret: secret.Data[hyperv1.PullSecretKey], Mirrors: release.ContentSources(hc.Spec.ImageContentSources)}
-	if bundle := hc.Spec.AdditionalTrustBundle; bundle != nil {
-		config := &corev1.ConfigMap{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: hc.Namespace, Name: bundle.Name}, config); err != nil {
-			return nil, fmt.Errorf("read trust bundle %s: %w", bundle.Name, err)
-		}
-		access.TrustBundle = []byte(config.Data[hyperv1.TrustBundleKey])
-	}
-	releases := f.releases
-	if releases == nil {
-		releases = release.Reader{}
-	}
-	found, err := releases.Lookup(ctx, f.ReleaseImage, access)
-	if err != nil {
-		return nil, err
-	}
-	return utilversion.ParseSemantic(found.Version)
+	return imagecheck.CheckSkew("--release-image", found.Version, hc)
 }
 
 // fit checks the pool against its cluster and takes from it what was not given.

@@ -23,19 +23,29 @@ func (tagged) Lookup(_ context.Context, image string, _ release.Access) (*releas
 	if version == "absent" {
 		return nil, &release.Error{Image: image, Reason: release.ReasonUnreachable}
 	}
-	return &release.Release{Image: image, Version: version}, nil
+	found := &release.Release{Image: image, Version: strings.TrimSuffix(version, "-openshift")}
+	if found.Version != version {
+		found.Images = map[string]string{"machine-config-operator": "x"}
+	}
+	return found, nil
+}
+
+// withPullSecret are a hosted cluster and its pull secret.
+func withPullSecret(hc *hyperv1.HostedCluster) []client.Object {
+	hc.Spec.PullSecret.Name = "pull"
+	return []client.Object{hc, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "pull"}}}
 }
 
 // A node pool that its cluster could not serve is not made.
 func TestNodePoolFitsItsCluster(t *testing.T) {
 	hc := clitest.HostedCluster("demo", false)
-	hc.Spec.PullSecret.Name = "pull"
 	hc.Status.Version = &hyperv1.ClusterVersionStatus{History: []hyperv1.UpdateHistory{{State: hyperv1.PartialUpdate, Version: "4.22.0"}, {State: hyperv1.CompletedUpdate, Version: "4.21.0"}}}
 	for _, tc := range []struct{ version, refusal, warning string }{
 		{"4.21.0", "", ""}, {"4.18.9", "", ""}, {"4.22.0", "cannot be higher than", ""}, {"4.21.1", "cannot be higher than", ""}, {"4.17.0", "is less than", ""},
-		{"absent", "", "cannot see which version"},
+		{"absent", "", "cannot see from here whether the payload of --release-image can run"},
+		{"4.21.0-openshift", "is of kind OpenShift (it has machine-config-operator)", ""},
 	} {
-		c := clitest.Client(hc.DeepCopy(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "pull"}})
+		c := clitest.Client(withPullSecret(hc.DeepCopy())...)
 		var out, messages bytes.Buffer
 		f := &nodePoolFlags{releases: tagged{}}
 		f.Name, f.Namespace, f.ClusterName, f.Arch, f.ReleaseImage = "big", "clusters", "demo", "amd64", "quay.io/release:"+tc.version
@@ -52,8 +62,8 @@ func TestNodePoolFitsItsCluster(t *testing.T) {
 
 func TestCreateNodePool(t *testing.T) {
 	ctx := context.Background()
-	c := clitest.Client(clitest.HostedCluster("demo", true))
-	f := &nodePoolFlags{}
+	c := clitest.Client(withPullSecret(clitest.HostedCluster("demo", true))...)
+	f := &nodePoolFlags{releases: clitest.Releases{}}
 	f.Name, f.Namespace, f.ClusterName, f.Arch, f.Replicas = "extra", "clusters", "demo", "amd64", 3
 	var out bytes.Buffer
 	if err := f.run(ctx, c, &out, &out); err != nil || out.String() != "NodePool extra created\n" {
@@ -72,5 +82,46 @@ func TestCreateNodePool(t *testing.T) {
 	f.ClusterName = "nobody"
 	if err := f.run(ctx, c, &out, &out); err == nil {
 		t.Error("a pool of a cluster that does not exist was created")
+	}
+}
+
+// A pool that follows its cluster's release is refused with it, and what cannot be looked at is told.
+func TestPoolOfAPayloadThatCannotRun(t *testing.T) {
+	for _, tc := range []struct {
+		image, refusal, warning string
+		objects                 func(*hyperv1.HostedCluster) []client.Object
+	}{
+		{"quay.io/release:4.21.0-openshift", "the release of HostedCluster demo quay.io/release:4.21.0-openshift, version 4.21.0: the release payload is of kind OpenShift", "", withPullSecret},
+		{"quay.io/release:4.21.0", "", "read pull secret", func(hc *hyperv1.HostedCluster) []client.Object { return withPullSecret(hc)[:1] }},
+	} {
+		hc := clitest.HostedCluster("demo", false)
+		hc.Spec.Release.Image = tc.image
+		c := clitest.Client(tc.objects(hc)...)
+		var out, messages bytes.Buffer
+		f := &nodePoolFlags{releases: tagged{}}
+		f.Name, f.Namespace, f.ClusterName, f.Arch = "big", "clusters", "demo", "amd64"
+		err := f.run(t.Context(), c, &out, &messages)
+		if (err != nil) != (tc.refusal != "") || err != nil && !strings.Contains(err.Error(), tc.refusal) || !strings.Contains(messages.String(), tc.warning) {
+			t.Errorf("%s: %v, %s", tc.image, err, messages.String())
+		}
+		made := c.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "big"}, &hyperv1.NodePool{}) == nil
+		if made != (tc.refusal == "") {
+			t.Errorf("%s: made is %v", tc.image, made)
+		}
+	}
+}
+
+// Machines of an architecture that the payload is not for would boot nothing.
+func TestNodePoolArchitecture(t *testing.T) {
+	for arch, refusal := range map[string]string{"AMD64": "--arch arm64 is not supported by the HostedCluster payload type AMD64", "ARM64": "", "Multi": "", "": ""} {
+		hc := clitest.HostedCluster("demo", false)
+		hc.Status.PayloadArch = arch
+		var out, messages bytes.Buffer
+		f := &nodePoolFlags{releases: tagged{}}
+		f.Name, f.Namespace, f.ClusterName, f.Arch, f.ReleaseImage = "arm", "clusters", "demo", "arm64", "quay.io/release:4.21.0"
+		err := f.run(t.Context(), clitest.Client(withPullSecret(hc)...), &out, &messages)
+		if (err != nil) != (refusal != "") || err != nil && !strings.Contains(err.Error(), refusal) {
+			t.Errorf("payload for %q: %v", arch, err)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func createsPool(t *testing.T, line []string) clitest.Made {
 	t.Helper()
-	f := &nodePoolFlags{}
+	f := &nodePoolFlags{releases: clitest.Releases{}}
 	flags := pflag.NewFlagSet("nodepool", pflag.ContinueOnError)
 	f.addAll(flags)
 	if err := flags.Parse(line); err != nil {
@@ -22,7 +22,7 @@ func createsPool(t *testing.T, line []string) clitest.Made {
 	if out.Err = f.Validate(); out.Err == nil {
 		f.render = true
 		var objects, messages bytes.Buffer
-		out.Err = f.run(t.Context(), clitest.Client(clitest.HostedCluster("demo", true)), &objects, &messages)
+		out.Err = f.run(t.Context(), clitest.Client(withPullSecret(clitest.HostedCluster("demo", true))...), &objects, &messages)
 		out.Objects, out.Messages = objects.String(), messages.String()
 	}
 	return out

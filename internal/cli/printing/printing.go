@@ -13,7 +13,7 @@ import (
 // CheckFormat refuses an --output that is neither json nor yaml.
 func CheckFormat(format string) error {
 	if format != "" && format != "json" && format != "yaml" {
-		return fmt.Errorf("--output %q is unknown; use json or yaml", format)
+		return fmt.Errorf("--output %q is unknown; use json or yaml%s", format, Suggest(format, []string{"json", "yaml"}))
 	}
 	return nil
 }

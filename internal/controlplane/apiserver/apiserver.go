@@ -42,18 +42,18 @@ var traits = component.Traits{
 var Certificates = []string{
 	"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
 	"konnectivity-client", "konnectivity-server", "konnectivity-cluster",
-	pki.WebhookServing, pki.WebhookClient,
+	pki.WebhookServing, pki.WebhookClient, authenticator,
 }
 
-// Component is kube-apiserver.
-func Component() component.Component {
+// Component is kube-apiserver; endpoints have where users log in.
+func Component(endpoints publish.Endpoints) component.Component {
 	return component.Component{
 		Name:      Name,
 		ImageKeys: []string{"hyperkube", "apiserver-network-proxy"},
 		DependsOn: []string{contract.Etcd},
 		Traits:    traits,
 		Reloads:   reloads,
-		Objects:   objects,
+		Objects:   func(ctx *component.Context) ([]client.Object, error) { return objects(ctx, endpoints) },
 	}
 }
 
@@ -65,7 +65,7 @@ func AdvertiseAddress(hcp *hyperv1.HostedControlPlane) string {
 	return contract.DefaultAdvertiseAddress
 }
 
-func objects(ctx *component.Context) ([]client.Object, error) {
+func objects(ctx *component.Context, endpoints publish.Endpoints) ([]client.Object, error) {
 	if len(ctx.HCP.Spec.Networking.ServiceNetwork) == 0 {
 		return nil, fmt.Errorf("HostedControlPlane %s has no spec.networking.serviceNetwork; the API server needs one", ctx.HCP.Name)
 	}
@@ -73,7 +73,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy, err := auditPolicy(config.Audit)
+	policy, err := AuditPolicy(config.Audit)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,11 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(more,
+	login, err := configureOpenShift(ctx, endpoints, &d.Spec.Template.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(more, login...),
 		configMap(egressConfigMap, "config.yaml", egressConfig),
 		configMap(auditConfigMap, "policy.yaml", policy),
 		d,

@@ -68,8 +68,8 @@ func profileRules(field, profile string) ([]auditRule, error) {
 	return rules, nil
 }
 
-// auditPolicy is the policy of the profile, preceded by those of the groups that have one of their own.
-func auditPolicy(audit clusterconfig.Audit) (string, error) {
+// AuditPolicy is the policy of the profile, preceded by those of the groups that have one of their own.
+func AuditPolicy(audit clusterconfig.Audit) (string, error) {
 	rules := noise[:len(noise):len(noise)]
 	for i, custom := range audit.CustomRules {
 		own, err := profileRules(fmt.Sprintf("customRules[%d].profile", i), custom.Profile)

@@ -16,7 +16,7 @@ import (
 // levelOf is what a policy decides for a request: the level of the first rule that matches.
 func levelOf(t *testing.T, audit clusterconfig.Audit, userGroup, verb, group, resource string) string {
 	t.Helper()
-	text, err := auditPolicy(audit)
+	text, err := AuditPolicy(audit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAuditProfiles(t *testing.T) {
 }
 
 func TestUnknownAuditProfileNamesItsField(t *testing.T) {
-	_, err := auditPolicy(clusterconfig.Audit{CustomRules: []clusterconfig.AuditRule{{Group: "a", Profile: "Some"}}})
+	_, err := AuditPolicy(clusterconfig.Audit{CustomRules: []clusterconfig.AuditRule{{Group: "a", Profile: "Some"}}})
 	if err == nil || !strings.Contains(err.Error(), "spec.configuration.apiServer.audit.customRules[0].profile") {
 		t.Errorf("error %v", err)
 	}

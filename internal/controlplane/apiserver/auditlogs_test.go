@@ -44,7 +44,7 @@ func TestAuditLogsContainer(t *testing.T) {
 func TestAuditLogsFollow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	output := &lockedBuffer{}
-	command := exec.Command("sh", "-c", strings.ReplaceAll(followAudit, "sleep 5", "sleep 1"), file)
+	command := exec.Command("sh", "-c", strings.ReplaceAll(component.AuditLogs(&component.Context{}, "", "", "").Command[2], "sleep 5", "sleep 1"), file)
 	command.Stdout = output
 	// As in a container, the signal reaches the first process alone; what is left of the others ends with the test.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -132,9 +132,12 @@ func FuzzIdentityProviders(f *testing.F) {
 	f.Add([]byte(`{"type":"OIDC","oidcProviders":[{"claimValidationRules":[{"type":"RequiredClaim"}]},{"claimMappings":{"username":{"prefixPolicy":"Prefix"}}}]}`))
 	f.Add([]byte(`{"type":"OIDC","oidcProviders":[null]}`))
 	f.Add([]byte(`[]`))
+	shared := oidcContext(f, "4.21.0", "", issuerCA()) // its client takes longer to make than all that is looked at
 	f.Fuzz(func(t *testing.T, given []byte) {
-		template := oidcTemplate()
-		objects, err := externalOIDC(oidcContext(t, "4.21.0", string(given), issuerCA()), template)
+		template, ctx := oidcTemplate(), *shared
+		ctx.Context, ctx.HCP, ctx.Inputs = t.Context(), shared.HCP.DeepCopy(), &component.Inputs{}
+		ctx.HCP.Spec.Configuration.Authentication.Raw = given
+		objects, err := externalOIDC(&ctx, template)
 		if err != nil || len(objects) == 0 {
 			return
 		}

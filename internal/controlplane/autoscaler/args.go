@@ -15,7 +15,7 @@ var ignoredLabels = []string{
 	"topology.disk.csi.azure.com/zone",
 	"ibm-cloud.kubernetes.io/worker-id",
 	"vpc-block-csi-driver-labels",
-	"hypershift.openshift.io/nodepool-globalps-enabled",
+	hyperv1.NodePoolGlobalPullSecretLabel,
 	"agentpool",
 	"kubernetes.azure.com/agentpool",
 }

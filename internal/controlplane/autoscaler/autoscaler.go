@@ -2,6 +2,8 @@
 package autoscaler
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,14 +14,19 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Name of the component, its Deployment and its payload image.
-const Name = "cluster-autoscaler"
+const Name = contract.ClusterAutoscaler
 
 const (
 	healthPort = 8085
 	kubeconfig = "/mnt/kubeconfig/target-kubeconfig"
+
+	// published is the program in the image that the autoscaler's own project publishes, shipped in that of OpenShift's payloads.
+	published = "/cluster-autoscaler"
+	shipped   = "/usr/bin/cluster-autoscaler"
 )
 
 // Component is the cluster autoscaler.
@@ -38,6 +45,17 @@ func Component() component.Component {
 	}
 }
 
+// Images are those of a payload, with the autoscaler that the user names instead of the payload's, or beside a payload that has none.
+func Images(payload map[string]string, hcp *hyperv1.HostedControlPlane) map[string]string {
+	named := hcp.Annotations[hyperv1.ClusterAutoscalerImageAnnotation]
+	if named == "" {
+		return payload
+	}
+	images := maps.Clone(payload)
+	images[Name] = named
+	return images
+}
+
 // nothingToScale: no node pool of the cluster leaves its size to the autoscaler.
 func nothingToScale(hcp *hyperv1.HostedControlPlane) bool {
 	_, disabled := hcp.Annotations[hyperv1.DisableClusterAutoscalerAnnotation]
@@ -46,7 +64,7 @@ func nothingToScale(hcp *hyperv1.HostedControlPlane) bool {
 
 func objects(ctx *component.Context) ([]client.Object, error) {
 	access := component.Access(Name, ctx.Namespace(),
-		// It marks the Machine to delete, and resizes what owns it.
+		// It marks the Machine to delete, and resizes what owns it by the scale subresource.
 		component.Rule("cluster.x-k8s.io", "get,list,watch,update", "machinedeployments", "machinesets", "machines"),
 		component.Rule("cluster.x-k8s.io", "get,update", "machinedeployments/scale", "machinesets/scale"),
 		component.Rule("cluster.x-k8s.io", "get,list,watch", "machinepools"),
@@ -56,10 +74,6 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 }
 
 func deployment(ctx *component.Context) *appsv1.Deployment {
-	image := ctx.HCP.Annotations[hyperv1.ClusterAutoscalerImageAnnotation]
-	if image == "" {
-		image = ctx.Image(Name)
-	}
 	health := &corev1.Probe{
 		InitialDelaySeconds: 60, PeriodSeconds: 60, TimeoutSeconds: 5, FailureThreshold: 5,
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health-check", Port: intstr.FromInt32(healthPort)}},
@@ -70,9 +84,9 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
-				Name: Name, Image: image,
-				Command: append([]string{"/usr/bin/cluster-autoscaler"}, Args(ctx.HCP)...),
-				// The namespace where it looks for node groups and keeps its lease.
+				Name: Name, Image: ctx.Image(Name),
+				Command: append([]string{program(ctx)}, Args(ctx.HCP)...),
+				// The namespace where it looks for node groups.
 				Env: []corev1.EnvVar{{Name: "CAPI_GROUP", Value: "cluster.x-k8s.io"}, {Name: contract.PodNamespace, ValueFrom: &corev1.EnvVarSource{
 					FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}}},
 				Ports:         []corev1.ContainerPort{{Name: "metrics", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
@@ -84,6 +98,14 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		}}},
 	}
 	return d
+}
+
+// program is where the image has it.
+func program(ctx *component.Context) string {
+	if ctx.Payload == release.KindOpenShift {
+		return shipped
+	}
+	return published
 }
 
 // targetKubeconfig is Cluster API's kubeconfig of the hosted cluster.

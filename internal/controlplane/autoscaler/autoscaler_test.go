@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 func plane(annotations map[string]string, scaling hyperv1.ClusterAutoscaling) *hyperv1.HostedControlPlane {
@@ -61,17 +62,24 @@ func TestDefaultsOfAutoscaling(t *testing.T) {
 }
 
 func TestImageAndReplicasFollowAnnotations(t *testing.T) {
+	payload, none := map[string]string{Name: "payload"}, map[string]string{"etcd": "etcd"}
 	for _, test := range []struct {
 		annotations map[string]string
+		payload     map[string]string
 		image       string
 		replicas    int32
 	}{
-		{nil, "payload", 1},
-		{map[string]string{hyperv1.DisableClusterAutoscalerAnnotation: "true"}, "payload", 0},
-		{map[string]string{hyperv1.ClusterAutoscalerImageAnnotation: "mine"}, "mine", 1},
+		{nil, payload, "payload", 1},
+		{map[string]string{hyperv1.DisableClusterAutoscalerAnnotation: "true"}, payload, "payload", 0},
+		{map[string]string{hyperv1.ClusterAutoscalerImageAnnotation: "mine"}, payload, "mine", 1},
+		{map[string]string{hyperv1.ClusterAutoscalerImageAnnotation: "mine"}, none, "mine", 1},
 	} {
 		hcp := plane(test.annotations, hyperv1.ClusterAutoscaling{})
-		d := deployment(&component.Context{HCP: hcp, Images: map[string]string{Name: "payload"}})
+		images := Images(test.payload, hcp)
+		if missing := Component().MissingImages(images); len(missing) > 0 {
+			t.Errorf("%v: %v is missing", test.annotations, missing)
+		}
+		d := deployment(&component.Context{HCP: hcp, Images: images})
 		if err := component.Stamp(hcp, component.Settings{}, Name, Component().Traits, d); err != nil {
 			t.Fatal(err)
 		}
@@ -83,6 +91,28 @@ func TestImageAndReplicasFollowAnnotations(t *testing.T) {
 		}
 		if d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 			t.Errorf("strategy %s", d.Spec.Strategy.Type)
+		}
+	}
+}
+
+// Without the key, and without an image of the user's, there is no autoscaler.
+func TestNoAutoscalerWithoutItsImage(t *testing.T) {
+	payload := map[string]string{"etcd": "etcd"}
+	if missing := Component().MissingImages(Images(payload, plane(nil, hyperv1.ClusterAutoscaling{}))); !slices.Equal(missing, []string{Name}) {
+		t.Errorf("%v is missing", missing)
+	}
+	Images(payload, plane(map[string]string{hyperv1.ClusterAutoscalerImageAnnotation: "mine"}, hyperv1.ClusterAutoscaling{}))
+	if len(payload) != 1 {
+		t.Errorf("the payload has become %v", payload)
+	}
+}
+
+// The image that the autoscaler's own project publishes has the program elsewhere than OpenShift's.
+func TestProgramIsWhereTheImageHasIt(t *testing.T) {
+	for kind, want := range map[release.Kind]string{release.KindKubernetes: "/cluster-autoscaler", release.KindOpenShift: "/usr/bin/cluster-autoscaler"} {
+		d := deployment(&component.Context{HCP: plane(nil, hyperv1.ClusterAutoscaling{}), Payload: kind, Images: map[string]string{Name: "x"}})
+		if got := d.Spec.Template.Spec.Containers[0].Command[0]; got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
@@ -51,16 +50,9 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: configName}, Data: map[string][]byte{configKey: []byte(own)}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configName}, Data: map[string]string{configKey: nodes}},
-		serviceAccount(ctx.HCP.Spec.Platform.Azure),
+		component.CloudAccount(Name, ctx.HCP, ctx.HCP.Spec.Platform.Azure.AzureAuthenticationConfig.WorkloadIdentities.CloudProvider),
 		deployment(ctx),
 	}, nil
-}
-
-func serviceAccount(azure *hyperv1.AzurePlatformSpec) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: Name, Annotations: map[string]string{
-		"azure.workload.identity/client-id": string(azure.AzureAuthenticationConfig.WorkloadIdentities.CloudProvider.ClientID),
-		"azure.workload.identity/tenant-id": azure.TenantID,
-	}}}
 }
 
 func deployment(ctx *component.Context) *appsv1.Deployment {

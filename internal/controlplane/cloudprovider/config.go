@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
@@ -15,7 +15,7 @@ const (
 	probeNodePort = "servicenodeport"
 )
 
-// cloudConfig is cloud.conf; every key is written, also when it is empty, save the last three.
+// cloudConfig is cloud.conf; every key is written, also when it is empty, save the last four.
 type cloudConfig struct {
 	Cloud                        string `json:"cloud"`
 	TenantID                     string `json:"tenantId"`
@@ -43,44 +43,71 @@ type cloudConfig struct {
 	AADFederatedTokenFile        string `json:"aadFederatedTokenFile"`
 	HealthProbeMode              string `json:"clusterServiceLoadBalancerHealthProbeMode"`
 
-	UserAssignedIdentityID string `json:"userAssignedIdentityID,omitempty"`
-	SharedProbePath        string `json:"clusterServiceSharedLoadBalancerHealthProbePath,omitempty"`
-	SharedProbePort        int32  `json:"clusterServiceSharedLoadBalancerHealthProbePort,omitempty"`
+	UserAssignedIdentityID string            `json:"userAssignedIdentityID,omitempty"`
+	SharedProbePath        string            `json:"clusterServiceSharedLoadBalancerHealthProbePath,omitempty"`
+	SharedProbePort        int32             `json:"clusterServiceSharedLoadBalancerHealthProbePort,omitempty"`
+	TagsMap                map[string]string `json:"tagsMap,omitempty"`
 }
 
 // Config renders cloud.conf: forNodes is the copy in the ConfigMap, the other one serves the controller manager.
 func Config(hcp *hyperv1.HostedControlPlane, forNodes bool) (string, error) {
-	azure := hcp.Spec.Platform.Azure
+	platform := hcp.Spec.Platform.Azure
 	config := cloudConfig{
-		Cloud: azure.Cloud, TenantID: azure.TenantID, SubscriptionID: azure.SubscriptionID,
-		ResourceGroup: azure.ResourceGroupName, Location: azure.Location,
+		Cloud: platform.Cloud, TenantID: platform.TenantID, SubscriptionID: platform.SubscriptionID,
+		ResourceGroup: platform.ResourceGroupName, Location: platform.Location,
 		CloudProviderBackoff: true, CloudProviderBackoffDuration: 6, UseInstanceMetadata: true,
 		LoadBalancerSKU: "standard", DisableOutboundSNAT: true, LoadBalancerName: hcp.Spec.InfraID,
 	}
-	var err error
-	if config.VnetResourceGroup, config.VnetName, _, err = parseID(azure.VnetID); err != nil {
+	vnet, err := azure.ParseIDOf(platform.VnetID, "Microsoft.Network/virtualNetworks")
+	if err != nil {
 		return "", err
 	}
-	if _, _, config.SubnetName, err = parseID(azure.SubnetID); err != nil {
+	subnet, err := azure.ParseIDOf(platform.SubnetID, "Microsoft.Network/virtualNetworks/subnets")
+	if err != nil {
 		return "", err
 	}
-	if config.SecurityGroupResourceGroup, config.SecurityGroupName, _, err = parseID(azure.SecurityGroupID); err != nil {
+	securityGroup, err := azure.ParseIDOf(platform.SecurityGroupID, "Microsoft.Network/networkSecurityGroups")
+	if err != nil {
 		return "", err
 	}
-	identities := azure.AzureAuthenticationConfig.WorkloadIdentities
+	config.VnetResourceGroup, config.VnetName, config.SubnetName = vnet.ResourceGroup, vnet.Name, subnet.Name
+	config.SecurityGroupResourceGroup, config.SecurityGroupName = securityGroup.ResourceGroup, securityGroup.Name
+	identities := platform.AzureAuthenticationConfig.WorkloadIdentities
 	if identities == nil {
 		return "", fmt.Errorf("platform.azure.azureAuthenticationConfig has no workloadIdentities: only workload identity is supported")
 	}
 	config.UseFederatedWorkloadIdentity = true
 	config.AADClientID = string(identities.CloudProvider.ClientID)
 	config.AADFederatedTokenFile = component.CloudTokenFile
-	if registry := azure.ContainerRegistry; forNodes && registry != nil && registry.Credentials != nil && registry.Credentials.ManagedIdentity != nil {
+	if registry := platform.ContainerRegistry; forNodes && registry != nil && registry.Credentials != nil && registry.Credentials.ManagedIdentity != nil {
 		config.UserAssignedIdentityID = registry.Credentials.ManagedIdentity.ResourceID
 	}
 	if err := config.setProbe(hcp.Annotations); err != nil {
 		return "", err
 	}
-	text, err := json.MarshalIndent(config, "", "  ")
+	if !forNodes { // nothing on a node makes anything in Azure
+		if config.TagsMap, err = azure.ParseTags(hcp.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
+			return "", fmt.Errorf("annotation %s: %w", hyperv1.AzureTagsAnnotation, err)
+		}
+	}
+	return config.render()
+}
+
+// DriverConfig renders cloud.conf as the drivers of OpenShift's payloads read it: who they are, and where machines are.
+func DriverConfig(platform *hyperv1.AzurePlatformSpec, identity hyperv1.WorkloadIdentity) (string, error) {
+	vnet, err := azure.ParseIDOf(platform.VnetID, "Microsoft.Network/virtualNetworks")
+	if err != nil {
+		return "", err
+	}
+	return cloudConfig{
+		Cloud: platform.Cloud, TenantID: platform.TenantID, SubscriptionID: platform.SubscriptionID,
+		ResourceGroup: platform.ResourceGroupName, Location: platform.Location, VnetName: vnet.Name, VnetResourceGroup: vnet.ResourceGroup,
+		UseFederatedWorkloadIdentity: true, AADClientID: string(identity.ClientID), AADFederatedTokenFile: component.CloudTokenFile,
+	}.render()
+}
+
+func (c cloudConfig) render() (string, error) {
+	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("render cloud.conf: %w", err)
 	}
@@ -106,16 +133,4 @@ func (c *cloudConfig) setProbe(annotations map[string]string) error {
 		c.SharedProbePort = int32(port)
 	}
 	return nil
-}
-
-// parseID splits an ARM id into resource group, resource, and child resource if there is one.
-func parseID(id string) (group, name, child string, err error) {
-	parts := strings.Split(strings.Trim(id, "/"), "/")
-	if len(parts) < 8 || !strings.EqualFold(parts[0], "subscriptions") || !strings.EqualFold(parts[2], "resourceGroups") {
-		return "", "", "", fmt.Errorf("%q is not the ARM id of a resource in a resource group", id)
-	}
-	if len(parts) >= 10 {
-		child = parts[9]
-	}
-	return parts[3], parts[7], child, nil
 }

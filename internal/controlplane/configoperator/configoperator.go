@@ -32,12 +32,14 @@ func Component(endpoints publish.Endpoints) component.Component {
 }
 
 func rights(ctx *component.Context) []client.Object {
-	return component.Access(Name, ctx.Namespace(),
+	secrets := component.Rule("", "get,list,watch", "secrets")
+	secrets.ResourceNames = access.ConfigOperatorSecrets(ctx.HCP)
+	return component.Access(Name, ctx.Namespace(), secrets,
 		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
 		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
-		component.Rule("", "list,watch", "secrets", "services"),
+		component.Rule("", "list,watch", "services"),
 		component.Rule("", "list,watch,create,patch", "configmaps"),
-		component.Rule("cluster.x-k8s.io", "list,watch", "machines"),
+		component.Rule("cluster.x-k8s.io", "list,watch,patch", "machines", "machinesets"),
 	)
 }
 

@@ -4,6 +4,7 @@ package controllermanager
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,18 +34,22 @@ func Component() component.Component {
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
 		Reloads:   component.Names("kcm-server", "cluster-signer-ca"),
 		Objects: func(ctx *component.Context) ([]client.Object, error) {
-			return []client.Object{deployment(ctx)}, nil
+			gates, err := ctx.FeatureGateFlags()
+			if err != nil {
+				return nil, err
+			}
+			return []client.Object{deployment(ctx, gates)}, nil
 		},
 	}
 }
 
-func deployment(ctx *component.Context) *appsv1.Deployment {
+func deployment(ctx *component.Context, gates []string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Image("hyperkube"),
-				Command:        append([]string{"/bin/kube-controller-manager"}, Args(ctx)...),
+				Command:        slices.Concat([]string{"/bin/kube-controller-manager"}, Args(ctx), gates),
 				Ports:          []corev1.ContainerPort{{Name: "client", ContainerPort: port, Protocol: corev1.ProtocolTCP}},
 				Resources:      component.Requests("100m", "600Mi"),
 				StartupProbe:   component.HTTPSProbe("/healthz", port, 1, 10, 120),

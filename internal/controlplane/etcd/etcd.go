@@ -23,7 +23,7 @@ const Name = contract.Etcd
 
 const (
 	clientService    = contract.EtcdClientService
-	discoveryService = "etcd-discovery"
+	discoveryService = contract.EtcdDiscoveryService
 
 	clientPort  = 2379
 	peerPort    = 2380
@@ -35,7 +35,7 @@ const (
 	dataDir = "/var/lib/data"
 
 	// members of a highly available etcd.
-	members = 3
+	members = contract.EtcdMembers
 )
 
 var defaultSize = resource.MustParse("8Gi")
@@ -58,6 +58,9 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	more := addMembership(ctx, &set.Spec.Template.Spec)
 	more = append(more, addDefrag(ctx, &set.Spec.Template)...)
 	more = append(more, addRestore(ctx, &set.Spec.Template.Spec)...)
+	if err := addRestoreInPlace(ctx, &set.Spec.Template.Spec); err != nil {
+		return nil, err
+	}
 	return append(more,
 		exposed(service(clientService, false, clientPort, metricsPort)),
 		service(discoveryService, true, clientPort, peerPort),

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
@@ -18,7 +19,7 @@ func objectsOf(t *testing.T, policy hyperv1.AvailabilityPolicy, initialized bool
 	hcp := &hyperv1.HostedControlPlane{}
 	hcp.Namespace = "clusters-demo"
 	hcp.Spec.ControllerAvailabilityPolicy, hcp.Status.Initialized = policy, initialized
-	all, err := objects(&component.Context{HCP: hcp, Images: map[string]string{"etcd": "e"}, Settings: component.Settings{Image: "cpo"}, Inputs: &component.Inputs{}})
+	all, err := objects(&component.Context{Context: t.Context(), Client: fake.NewClientBuilder().Build(), HCP: hcp, Images: map[string]string{"etcd": "e"}, Settings: component.Settings{Image: "cpo"}, Inputs: &component.Inputs{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,9 @@ package etcd
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/url"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/restoration"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -23,7 +26,8 @@ const (
 	helperBinary = "/usr/bin/etcd-helper"
 
 	snapshotSecret = "etcd-snapshot"
-	snapshotKey    = "url"
+	snapshotKey    = contract.EtcdRestoreURL
+	restoreDir     = "/etc/etcd/restore"
 	snapshotDir    = "/etc/etcd/snapshot"
 	userCADir      = "/etc/etcd/user-ca"
 )
@@ -52,14 +56,8 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 	if address == "" {
 		return nil
 	}
-	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: []corev1.Container{restorer(ctx)}}}
-	if ctx.Settings.Cloud != nil {
-		ctx.Settings.Cloud(template)
-	}
-	trust := component.ConfigMapVolume("user-ca", contract.UserCABundle)
-	trust.ConfigMap.Optional = ptr.To(true)
-	pod.InitContainers = append(pod.InitContainers, template.Spec.InitContainers...)
-	pod.Volumes = append(append(pod.Volumes, template.Spec.Volumes...), component.SecretVolume("snapshot", snapshotSecret), trust)
+	addRestorer(ctx, pod, restorer(ctx, "restore-snapshot", "snapshot", snapshotDir))
+	pod.Volumes = append(pod.Volumes, component.SecretVolume("snapshot", snapshotSecret))
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: snapshotSecret}, Type: corev1.SecretTypeOpaque}
 	if !kube.IsTrue(ctx.HCP.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
@@ -68,15 +66,50 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 	return []client.Object{secret}
 }
 
-func restorer(ctx *component.Context) corev1.Container {
+// addRestoreInPlace lets the pods go back to a backup that was asked for later. It stays once it was asked for: taking it away again would
+// restart etcd for nothing.
+func addRestoreInPlace(ctx *component.Context, pod *corev1.PodSpec) error {
+	_, err := ctx.Secret(contract.EtcdRestore)
+	var missing *component.MissingInputError
+	if errors.As(err, &missing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	container := restorer(ctx, restoration.ContainerName, "restore", restoreDir)
+	container.Command = append(container.Command, "--id-file="+restoreDir+"/"+contract.EtcdRestoreID)
+	addRestorer(ctx, pod, container)
+	pod.Volumes = append(pod.Volumes, component.SecretVolume("restore", contract.EtcdRestore))
+	return nil
+}
+
+// addRestorer adds an init container that downloads, with what that needs.
+func addRestorer(ctx *component.Context, pod *corev1.PodSpec, container corev1.Container) {
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: []corev1.Container{container}}}
+	if ctx.Settings.Cloud != nil {
+		ctx.Settings.Cloud(template)
+	}
+	trust := component.ConfigMapVolume("user-ca", contract.UserCABundle)
+	trust.ConfigMap.Optional = ptr.To(true)
+	pod.InitContainers = append(pod.InitContainers, template.Spec.InitContainers...)
+	for _, volume := range append(template.Spec.Volumes, trust) {
+		if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name }) {
+			pod.Volumes = append(pod.Volumes, volume)
+		}
+	}
+}
+
+// restorer takes the address of a backup from a Secret that the volume has.
+func restorer(ctx *component.Context, name, volume, directory string) corev1.Container {
 	return corev1.Container{
-		Name: "restore-snapshot", Image: ctx.Settings.Image,
+		Name: name, Image: ctx.Settings.Image,
 		Command: append([]string{helperBinary, "restore-snapshot",
-			"--url-file=" + snapshotDir + "/" + snapshotKey, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
+			"--url-file=" + directory + "/" + snapshotKey, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
 		Env:       memberEnv(),
 		Resources: component.Requests("10m", "50Mi"),
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "data", MountPath: dataDir}, component.Mount("snapshot:" + snapshotDir), component.Mount("user-ca:" + userCADir),
+			{Name: "data", MountPath: dataDir}, component.Mount(volume + ":" + directory), component.Mount("user-ca:" + userCADir),
 		},
 	}
 }
@@ -84,7 +117,7 @@ func restorer(ctx *component.Context) corev1.Container {
 // reloads: etcd reads its certificates for every connection, and its authorities once, which authorityAnnotation stands for. What a
 // restore needs is over when etcd runs.
 func reloads(*component.Context) []string {
-	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, snapshotSecret, contract.UserCABundle, proxyenv.TrustBundleName, begunConfigMap}
+	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, snapshotSecret, contract.UserCABundle, proxyenv.TrustBundleName, begunConfigMap, contract.EtcdRestore}
 }
 
 // authorityAnnotation on the pods restarts them when the authorities they have read do not accept the present certificates any more, or

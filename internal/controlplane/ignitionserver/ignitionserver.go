@@ -4,6 +4,7 @@ package ignitionserver
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,8 +35,11 @@ func Component() component.Component {
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
-	access := component.Access(Name, ctx.Namespace(),
-		component.Rule("", "list,watch,update,patch,delete", "secrets"),
+	sources := component.Rule("", "get,list,watch", "secrets")
+	sources.ResourceNames = []string{contract.BootstrapKubeconfig, contract.PullSecret, Name}
+	tokens := component.Rule(rbacv1.GroupName, "list,watch", "roles")
+	tokens.ResourceNames = []string{contract.IgnitionTokens}
+	access := component.Access(Name, ctx.Namespace(), sources, tokens,
 		component.Rule("", "list,watch", "configmaps"),
 		component.Rule("events.k8s.io", "create,patch", "events"),
 		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes"),

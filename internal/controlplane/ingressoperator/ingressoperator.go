@@ -13,15 +13,15 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Name of the component and its Deployment.
 const Name = ingressdns.Name
 
 const (
-	// routerImage is the router that the config operator puts into the guest; operatorImage is an operator that brings its own.
-	routerImage   = "skipper"
-	operatorImage = "cluster-ingress-operator"
+	// routerImage is the router that the config operator puts into the guest.
+	routerImage = "skipper"
 )
 
 // Account is the guest service account that the ingress identity is federated with.
@@ -31,6 +31,7 @@ var Account = component.Token{Namespace: "openshift-ingress-operator", ServiceAc
 func Component() component.Component {
 	return component.Component{
 		Name:      Name,
+		Kind:      release.KindKubernetes,
 		DependsOn: []string{contract.APIServer},
 		Enabled:   enabled,
 		// Its container talks to the management API, and to Azure.
@@ -43,7 +44,7 @@ func enabled(ctx *component.Context) bool {
 	spec := ctx.HCP.Spec
 	disabled := spec.Capabilities != nil && slices.Contains(spec.Capabilities.Disabled, hyperv1.OptionalCapability("Ingress"))
 	azure := spec.Platform.Azure
-	return !disabled && ctx.Image(routerImage) != "" && ctx.Image(operatorImage) == "" &&
+	return !disabled && ctx.Image(routerImage) != "" &&
 		azure != nil && azure.AzureAuthenticationConfig.WorkloadIdentities != nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Keys are the certificates, authorities and tokens' keys of one control plane: what is there, and the making of what is missing.
@@ -29,6 +30,8 @@ type Keys struct {
 	Inputs *component.Inputs
 	Policy pki.Policy
 	Now    func() time.Time
+	// Payload is the kind of the release's payload; empty while none has been read.
+	Payload release.Kind
 	// Secrets of the namespace, by name, after Read.
 	Secrets pki.Secrets
 	live    map[string]*corev1.Secret
@@ -148,7 +151,7 @@ func (k *Keys) makeLeaves(ctx context.Context, wanted Scope, endpoints publish.E
 }
 
 func (k *Keys) leaves(endpoints publish.Endpoints) ([]pki.Leaf, error) {
-	names, err := namesOf(k.HCP, endpoints)
+	names, err := namesOf(k.HCP, k.Payload, endpoints)
 	if err != nil {
 		return nil, err
 	}
@@ -156,12 +159,12 @@ func (k *Keys) leaves(endpoints publish.Endpoints) ([]pki.Leaf, error) {
 }
 
 // namesOf are the names that certificates are for.
-func namesOf(hcp *hyperv1.HostedControlPlane, endpoints publish.Endpoints) (pki.Params, error) {
+func namesOf(hcp *hyperv1.HostedControlPlane, payload release.Kind, endpoints publish.Endpoints) (pki.Params, error) {
 	apps, err := component.AppsDomain(hcp)
 	params := pki.Params{
 		Namespace: hcp.Namespace, Name: hcp.Name, AdvertiseAddress: apiserver.AdvertiseAddress(hcp),
 		APIHost: endpoints.APIServer.Host, KonnectivityHost: endpoints.Konnectivity.Host, IgnitionHost: endpoints.Ignition.Host,
-		AppsDomain: apps,
+		OAuthHost: endpoints.OAuth.Host, AppsDomain: apps, Payload: payload,
 	}
 	for _, n := range hcp.Spec.Networking.ServiceNetwork {
 		params.ServiceCIDRs = append(params.ServiceCIDRs, string(n.CIDR))

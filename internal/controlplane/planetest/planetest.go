@@ -9,6 +9,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const group = "/subscriptions/5a2d0b0e-0000-4000-8000-000000000001/resourceGroups/"
@@ -53,7 +54,7 @@ func WorkloadIdentities() *hyperv1.AzureWorkloadIdentitySet {
 
 // View is what a component makes its objects from.
 func View(hcp *hyperv1.HostedControlPlane) *component.Context {
-	return &component.Context{Context: context.Background(), Client: fake.NewClientBuilder().Build(), HCP: hcp, Version: "4.21.0", Images: Images(), Inputs: &component.Inputs{}}
+	return &component.Context{Context: context.Background(), Client: fake.NewClientBuilder().Build(), HCP: hcp, Payload: release.KindKubernetes, Version: "4.21.0", Images: Images(), Inputs: &component.Inputs{}}
 }
 
 // Images of a payload, by their keys.

@@ -4,6 +4,7 @@ package scheduler
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,9 +45,13 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	gates, err := ctx.FeatureGateFlags()
+	if err != nil {
+		return nil, err
+	}
 	return []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: Name}, Data: map[string]string{"config.json": config}},
-		deployment(ctx),
+		deployment(ctx, gates),
 	}, nil
 }
 
@@ -71,13 +76,13 @@ func configuration(profile string, profiling bool) (string, error) {
 	return string(text), nil
 }
 
-func deployment(ctx *component.Context) *appsv1.Deployment {
-	args := append([]string{"/bin/kube-scheduler",
+func deployment(ctx *component.Context, gates []string) *appsv1.Deployment {
+	args := slices.Concat([]string{"/bin/kube-scheduler",
 		"--config=/etc/kubernetes/config/config.json",
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		fmt.Sprintf("--secure-port=%d", port),
 		"--v=2",
-	}, component.TLSFlags("/etc/kubernetes/certs/server")...)
+	}, component.TLSFlags("/etc/kubernetes/certs/server"), gates)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

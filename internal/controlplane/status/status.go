@@ -39,6 +39,12 @@ type Status struct {
 	Invalid error
 	// Azure and Encryption set the conditions of the key vault and of the identities, and of the key of etcd's data.
 	Azure, Encryption func(kube.ConditionSetter)
+	// Backups sets the condition of the newest backup.
+	Backups func(kube.ConditionSetter)
+	// Recovery sets the condition of the repair of etcd.
+	Recovery func(kube.ConditionSetter)
+	// Restoration sets the condition of the return of etcd to a backup.
+	Restoration func(kube.ConditionSetter)
 
 	// trouble of a workload is what keeps its pods from serving.
 	trouble map[string]string
@@ -80,9 +86,13 @@ func (s *Status) setConditions(ctx context.Context, failed error) {
 	s.Azure(set)
 	s.setRestored(set)
 	s.Encryption(set)
+	s.Backups(set)
+	s.Recovery(set)
+	s.Restoration(set)
 	s.setAPIServer(set)
 	s.setDegraded(ctx, set)
 	s.setInfrastructure(set)
+	s.setLogin(set)
 	s.setExternalDNS(ctx, set)
 	s.setAvailable(set, failed)
 }

@@ -24,9 +24,18 @@ type GuestObject struct {
 	When   string   `json:"when,omitempty"`
 	// Content is what the object holds at least; a list holds as many items. Data of Secrets is in clear text, null is nothing.
 	Content map[string]any `json:"content,omitempty"`
-	// Image is the payload's key of all containers; Args are arguments of one of them.
-	Image string   `json:"image,omitempty"`
-	Args  []string `json:"args,omitempty"`
+	// Image is the payload's key of all containers, Images those of each where they differ; Args are arguments of one of them.
+	Image  string   `json:"image,omitempty"`
+	Images []string `json:"images,omitempty"`
+	Args   []string `json:"args,omitempty"`
+}
+
+// ImageOf is the payload's key of a container, by its place.
+func (o GuestObject) ImageOf(container int) string {
+	if container < len(o.Images) {
+		return o.Images[container]
+	}
+	return o.Image
 }
 
 // Reference takes the object's name apart.
@@ -39,9 +48,12 @@ func (o GuestObject) Reference() (kind, group, namespace, name string) {
 	return kind, group, namespace, name
 }
 
+// GuestOpenShift is the guest of the test with a payload of OpenShift's.
+const GuestOpenShift = "openshift"
+
 // Here tells whether the guest of the test has the object.
 func (o GuestObject) Here(guest string) bool {
-	return o.Absent == "" && (len(o.Guests) == 0 || slices.Contains(o.Guests, guest))
+	return o.Absent == "" && (o.Payload == "" || guest == GuestOpenShift) && (len(o.Guests) == 0 || slices.Contains(o.Guests, guest))
 }
 
 func (t *Table) guestRows() []Row {
@@ -74,6 +86,9 @@ func (o GuestObject) summary() string {
 	var out []string
 	if o.Image != "" {
 		out = append(out, "image "+code(o.Image))
+	}
+	for _, image := range o.Images {
+		out = append(out, "image "+code(image))
 	}
 	for _, arg := range o.Args {
 		out = append(out, code(arg))

@@ -24,6 +24,13 @@ type Row struct {
 	Absent string `json:"absent,omitempty"`
 	// Differs is in which way, and why, something else is there than in HyperShift.
 	Differs string `json:"differs,omitempty"`
+	// Payload is the kind of payload with which it is there; empty means every kind.
+	Payload string `json:"payload,omitempty"`
+}
+
+// There tells whether the row is there with a payload of the kind.
+func (r Row) There(kind string) bool {
+	return r.Absent == "" && (r.Payload == "" || r.Payload == kind)
 }
 
 // Workload is one component.
@@ -46,6 +53,10 @@ type Workload struct {
 	Waits string `json:"waits,omitempty"`
 	// Mounts are Secrets and ConfigMaps, as kind/name.
 	Mounts []string `json:"mounts,omitempty"`
+	// MountsOf are those with a kind of payload.
+	MountsOf map[string][]string `json:"mountsOf,omitempty"`
+	// Images are those of the payload that the workload names to others, besides those of its containers.
+	Images []string `json:"images,omitempty"`
 	// Planes that have it; empty means all.
 	Planes     []string    `json:"planes,omitempty"`
 	Containers []Container `json:"containers"`
@@ -72,6 +83,8 @@ type Container struct {
 	ArgsHA     []string `json:"argsHA,omitempty"`
 	ArgsSingle []string `json:"argsSingle,omitempty"`
 	Planes     []string `json:"planes,omitempty"`
+	// ArgsOf are those with a kind of payload.
+	ArgsOf map[string][]string `json:"argsOf,omitempty"`
 }
 
 // Wanted are the facts of the container as it is made here.

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
@@ -16,6 +18,7 @@ const (
 	ConfigOperatorAccess  = "hypershift:hosted-cluster-config-operator"
 	MachineApproverAccess = "hypershift:machine-approver"
 	CloudControllerAccess = "hypershift:cloud-controller-manager"
+	DiskDriverAccess      = "hypershift:azure-disk-csi-driver-controller"
 )
 
 const (
@@ -83,4 +86,9 @@ func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []cl
 	itself := Rule(rbacv1.GroupName, []string{"get"}, "clusterrolebindings")
 	itself.ResourceNames = []string{name}
 	return []client.Object{ClusterRole(name, append(rules, itself)...), Bind(name, name, user(identity.User()))}
+}
+
+// ConfigOperatorSecrets are the Secrets of the control-plane namespace that the config operator reads.
+func ConfigOperatorSecrets(hcp *hyperv1.HostedControlPlane) []string {
+	return append(inside.SecretsRead(hcp), contract.InPlaceUpdates)
 }

@@ -5,6 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -26,11 +27,18 @@ var addons = []addon{
 	{nil, installFacts},
 	{nil, installConfig},
 	{nil, reachability},
+	{nil, aggregation},
+	{nil, login},
+	{nil, serviceTrust},
 	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
 	{[]string{checkerImage}, connectionChecker},
+	{[]string{checkerImage}, pullSecrets},
 	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},
 	{[]string{webhookName}, workloadIdentityWebhook},
 	{nil, cloudCredentials},
+	{[]string{contract.DiskDriver, registrarImage, contract.CSILivenessProbe}, disks},
+	{[]string{contract.DiskDriver, contract.SnapshotController}, snapshots},
+	{[]string{inside.MetricsImage}, metricsServer},
 	{[]string{inside.RouterImage}, defaultIngress},
 	{[]string{"kube-proxy"}, kubeProxy},
 	{[]string{inside.FlannelName}, networkPlugin},

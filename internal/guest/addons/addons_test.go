@@ -16,16 +16,17 @@ import (
 )
 
 func TestAddonsFollowThePayload(t *testing.T) {
-	all := []string{"azure-cloud-node-manager", "coredns", "flannel", "kas-connection-checker", "konnectivity-agent", "kube-proxy", "router-default"}
+	all := []string{"azure-cloud-node-manager", "azure-disk-csi-driver-node", "coredns", "flannel", "global-pull-secret-syncer", "kas-connection-checker", "konnectivity-agent", "kube-proxy", "metrics-server", "router-default"}
 	tests := map[string]struct {
 		change func(map[string]string)
 		want   []string
 	}{
 		"plain payload": {func(map[string]string) {}, all},
-		"no flannel":    {func(m map[string]string) { delete(m, "flannel") }, []string{"azure-cloud-node-manager", "coredns", "kas-connection-checker", "konnectivity-agent", "kube-proxy", "router-default"}},
+		"no flannel":    {func(m map[string]string) { delete(m, "flannel") }, []string{"azure-cloud-node-manager", "azure-disk-csi-driver-node", "coredns", "global-pull-secret-syncer", "kas-connection-checker", "konnectivity-agent", "kube-proxy", "metrics-server", "router-default"}},
+		"no registrar":  {func(m map[string]string) { delete(m, "csi-node-driver-registrar") }, slices.DeleteFunc(slices.Clone(all), func(name string) bool { return strings.HasPrefix(name, "azure-disk") })},
 		"OpenShift payload": {func(m map[string]string) {
-			m["cluster-network-operator"], m["cluster-dns-operator"], m["cluster-ingress-operator"] = "a", "b", "c"
-		}, []string{"azure-cloud-node-manager", "kas-connection-checker", "konnectivity-agent"}},
+			m["cluster-network-operator"], m["cluster-dns-operator"], m["cluster-ingress-operator"], m["cluster-storage-operator"], m["cluster-monitoring-operator"] = "a", "b", "c", "d", "e"
+		}, []string{"azure-cloud-node-manager", "global-pull-secret-syncer", "kas-connection-checker", "konnectivity-agent"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -18,9 +19,9 @@ func cloudCredentials(facts *inside.Facts) []client.Object {
 		return nil
 	}
 	identities := azure.AzureAuthenticationConfig.WorkloadIdentities
-	const drivers = "openshift-cluster-csi-drivers"
+	const drivers = contract.DriverNamespace
 	objects := []client.Object{
-		namespace(drivers, nil),
+		namespace(drivers, privileged),
 		credentials(facts, drivers, "azure-disk-credentials", identities.Disk),
 		credentials(facts, drivers, "azure-file-credentials", identities.File),
 	}

@@ -1,6 +1,7 @@
 package addons
 
 import (
+	"embed"
 	"fmt"
 	"sync"
 
@@ -10,30 +11,40 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // definitions are the kinds of OpenShift's configuration and versions, unless the payload brings them.
 func definitions(facts *inside.Facts) []client.Object {
-	if facts.Images[inside.VersionOperatorImage] != "" {
+	if release.KindOf(facts.Images) == release.KindOpenShift {
 		return nil
 	}
+	return definitionsIn(configKinds)
+}
+
+// Definitions that this program carries.
+var (
+	configKinds   = sync.OnceValue(func() []*unstructured.Unstructured { return readDefinitions(config.Guest, "guest") })
+	snapshotKinds = sync.OnceValue(func() []*unstructured.Unstructured { return readDefinitions(config.Snapshots, "snapshots") })
+)
+
+func definitionsIn(read func() []*unstructured.Unstructured) []client.Object {
 	var out []client.Object
-	for _, definition := range readDefinitions() {
+	for _, definition := range read() {
 		out = append(out, definition.DeepCopy())
 	}
 	return out
 }
 
 // readDefinitions panics on a file that does not parse: it is part of the program.
-var readDefinitions = sync.OnceValue(func() []*unstructured.Unstructured {
-	const folder = "guest"
-	files, err := config.Guest.ReadDir(folder)
+func readDefinitions(from embed.FS, folder string) []*unstructured.Unstructured {
+	files, err := from.ReadDir(folder)
 	if err != nil {
 		panic(fmt.Errorf("read the embedded definitions: %w", err))
 	}
 	var out []*unstructured.Unstructured
 	for _, file := range files {
-		raw, err := config.Guest.ReadFile(folder + "/" + file.Name())
+		raw, err := from.ReadFile(folder + "/" + file.Name())
 		definition := &unstructured.Unstructured{}
 		if err == nil {
 			err = yaml.Unmarshal(raw, &definition.Object)
@@ -44,4 +55,4 @@ var readDefinitions = sync.OnceValue(func() []*unstructured.Unstructured {
 		out = append(out, definition)
 	}
 	return out
-})
+}

@@ -1,11 +1,14 @@
 package addons
 
-import "github.com/hypershift-on-azure/hypershift/internal/contract"
+import (
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+)
 
 // Workloads of the guest, by name; in kube-system.
 const (
 	KonnectivityAgentName = contract.KonnectivityAgent
-	NodeManagerName       = "azure-cloud-node-manager"
+	NodeManagerName       = inside.NodeManagerName
 	ProxyName             = "kube-proxy"
 	DNSName               = "coredns"
 )

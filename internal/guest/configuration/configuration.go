@@ -18,6 +18,10 @@ var configuration = []func(*inside.Facts) []*unstructured.Unstructured{
 	singletons,
 	guards,
 	policyNotices,
+	ownNodes,
+	snapshotClass,
+	metricsAPI,
+	aggregatedAPIs,
 }
 
 // Objects is every object of OpenShift's configuration that the operator keeps in the guest; their statuses, where they have

@@ -22,11 +22,12 @@ import (
 // PlainFacts are the facts of a guest on Azure with a plain Kubernetes payload.
 func PlainFacts() *inside.Facts {
 	images := map[string]string{}
-	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "skipper", "kube-proxy", "flannel", "coredns", "cli"} {
+	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "skipper", "kube-proxy", "flannel", "coredns", "cli",
+		"azure-disk-csi-driver", "csi-node-driver-registrar", "csi-livenessprobe", "csi-snapshot-controller", "kube-metrics-server"} {
 		images[key] = "quay.io/x@sha256:" + key
 	}
 	return &inside.Facts{
-		HCP: AzurePlane(), Ingress: component.IngressExternal, IngressCert: "ingress cert", IngressKey: "ingress key",
+		HCP: AzurePlane(), Ingress: component.IngressExternal, IngressCert: "ingress cert", IngressKey: "ingress key", MetricsCert: "metrics cert", MetricsKey: "metrics key", KubeletCA: "kubelet ca",
 		Images: images, PodCIDR: "10.132.0.0/14", ServiceCIDR: "172.31.0.0/16", DNSAddress: "172.31.0.10",
 		APIAddress: "172.20.0.1", APIPort: 6443, KonnectivityHost: "konnectivity.example.com", KonnectivityPort: 443,
 		KonnectivityCA: "ca", KonnectivityCert: "cert", KonnectivityKey: "key", RootCA: "root", HighlyAvailable: true,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +70,22 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 		}
 	}
 	return out, nil
+}
+
+// SecretsRead are the Secrets of the control-plane namespace that the facts of its guest are read from. One that the user's configuration
+// names cannot be told where that is malformed, and is not read then.
+func SecretsRead(hcp *hyperv1.HostedControlPlane) []string {
+	names := slices.Clone(SourceSecrets)
+	list, err := copies(hcp)
+	if err != nil {
+		return names
+	}
+	for _, c := range list {
+		if c.secret && !slices.Contains(names, c.from) {
+			names = append(names, c.from)
+		}
+	}
+	return names
 }
 
 // readCopies reads what the guest gets copies of.

@@ -31,6 +31,8 @@ type Facts struct {
 	// PullSecret is the user's, as nodes have it; Copies are objects that the control plane has and the guest sees.
 	PullSecret []byte
 	Copies     []client.Object
+	// MergedPullSecret is PullSecret with registries that the guest's administrator added; nil where there are none.
+	MergedPullSecret []byte
 	// Images maps payload keys to pull specs as nodes see them.
 	Images map[string]string
 	// PodCIDR and ServiceCIDR are the first networks; DNSAddress is the tenth address of the second.
@@ -48,6 +50,12 @@ type Facts struct {
 	// Ingress is how the default router is published, empty where that is not known; IngressCert and IngressKey are what it shows, PEM.
 	Ingress                 component.IngressScope
 	IngressCert, IngressKey string
+	// MetricsCert and MetricsKey are what the server of resource metrics shows, KubeletCA signs what kubelets show; PEM.
+	MetricsCert, MetricsKey, KubeletCA string
+	// Aggregated are the addresses, in the management cluster, of the Services of OpenShift's aggregated API servers that the control plane has.
+	Aggregated map[string]string
+	// LoginCA signs what the OAuth server of an OpenShift payload shows, PEM; empty where there is none.
+	LoginCA string
 	// OwnNetwork: the user installs the network plugin.
 	OwnNetwork bool
 	// HighlyAvailable is the infrastructure's policy.
@@ -85,18 +93,32 @@ func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
 	return facts, err
 }
 
-// VersionOperatorImage is the payload key of OpenShift's version operator, which brings definitions, ClusterVersion and
-// ClusterOperators of its own.
-const VersionOperatorImage = "cluster-version-operator"
-
 // NetworkOperatorImage is the payload key of OpenShift's network operator, which brings a network plugin of its own.
 const NetworkOperatorImage = "cluster-network-operator"
 
 // FlannelName is the payload key of the network plugin, and the name of its DaemonSet.
 const FlannelName = "flannel"
 
+// NodeManagerName is the DaemonSet that tells of each node what Azure knows of its machine, and its account.
+const NodeManagerName = "azure-cloud-node-manager"
+
 // RouterImage is the payload's key of the ingress controller.
 const RouterImage = "skipper"
+
+// MetricsImage is the payload's key of the server of resource metrics, MetricsService its Service in kube-system.
+const (
+	MetricsImage   = "kube-metrics-server"
+	MetricsService = contract.MetricsServer
+)
+
+// DiskProvisioner is the name of the driver of Azure's disks.
+const DiskProvisioner = "disk.csi.azure.com"
+
+// HasDisks is true where the driver of Azure's disks runs: on Azure, with workload identities, for a payload that has it.
+func (f *Facts) HasDisks() bool {
+	azure := f.HCP.Spec.Platform.Azure
+	return azure != nil && azure.AzureAuthenticationConfig.WorkloadIdentities != nil && f.Has(contract.DiskDriver)
+}
 
 // Capabilities of a hosted cluster that the user can disable.
 const (
@@ -136,7 +158,7 @@ func (f *Facts) RunsFlannel() bool {
 // operatorOf names the operator that owns an add-on of the same purpose in an OpenShift payload.
 var operatorOf = map[string]string{
 	"kube-proxy": NetworkOperatorImage, FlannelName: NetworkOperatorImage, "coredns": "cluster-dns-operator",
-	RouterImage: "cluster-ingress-operator",
+	RouterImage: "cluster-ingress-operator", contract.DiskDriver: contract.StorageOperator, MetricsImage: "cluster-monitoring-operator",
 }
 
 // Has tells whether the payload has all of the images, and no operator of OpenShift's that brings the same.

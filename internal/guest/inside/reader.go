@@ -18,16 +18,24 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// SourceNames are the Secrets and ConfigMaps of the control-plane namespace that facts are read from, beside those that the user names.
-var SourceNames = map[string]bool{
-	contract.KonnectivityAgent: true, contract.KonnectivityCABundle: true, contract.PullSecret: true, contract.UserCABundle: true, contract.KubeletCA: true,
-	contract.CloudConfig: true, component.RootCAConfigMap: true, pki.IngressServing: true,
+// SourceSecrets are the Secrets of the control-plane namespace that facts are read from, beside those that the user names.
+var SourceSecrets = []string{contract.KonnectivityAgent, contract.PullSecret, pki.IngressServing, pki.MetricsServing}
+
+// SourceConfigMaps are its ConfigMaps that facts are read from.
+var SourceConfigMaps = map[string]bool{
+	contract.KonnectivityCABundle: true, contract.UserCABundle: true, contract.KubeletCA: true, contract.CloudConfig: true, component.RootCAConfigMap: true,
+	contract.LoginCABundle: true,
 }
+
+// SourceServices are its Services whose addresses the guest knows: those of OpenShift's aggregated API servers.
+var SourceServices = []string{contract.OpenShiftAPIServer, contract.OAuthAPIServer, contract.PackageServer}
 
 // Reader reads the facts of a guest.
 type Reader struct {
 	// Guest and Management are clients of the hosted cluster and of the management cluster.
 	Guest, Management client.Client
+	// Live reads the hosted cluster past the cache, which holds no objects of its users.
+	Live client.Reader
 	// Namespace is the control-plane namespace.
 	Namespace string
 	Releases  release.Provider
@@ -43,11 +51,11 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 		return nil, err
 	}
 	facts.KonnectivityHost, facts.KonnectivityPort = r.KonnectivityHost, r.KonnectivityPort
-	agent, pull, ingress := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
-	authority, trust, root := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	agent, pull, ingress, metrics := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
+	authority, trust, root, kubelet := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
 	for name, obj := range map[string]client.Object{
 		contract.KonnectivityAgent: agent, contract.KonnectivityCABundle: authority, contract.PullSecret: pull, component.RootCAConfigMap: root,
-		pki.IngressServing: ingress,
+		pki.IngressServing: ingress, pki.MetricsServing: metrics, contract.KubeletCA: kubelet,
 	} {
 		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, obj); err != nil {
 			return nil, fmt.Errorf("read %s of the control plane: %w", name, err)
@@ -59,6 +67,8 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	facts.KonnectivityCert, facts.KonnectivityKey = string(agent.Data[corev1.TLSCertKey]), string(agent.Data[corev1.TLSPrivateKeyKey])
 	facts.KonnectivityCA, facts.RootCA = authority.Data[contract.CAKey], root.Data[contract.CAKey]
 	facts.IngressCert, facts.IngressKey = string(ingress.Data[corev1.TLSCertKey]), string(ingress.Data[corev1.TLSPrivateKeyKey])
+	facts.MetricsCert, facts.MetricsKey = string(metrics.Data[corev1.TLSCertKey]), string(metrics.Data[corev1.TLSPrivateKeyKey])
+	facts.KubeletCA = kubelet.Data[contract.CAKey]
 	if facts.KonnectivityCert == "" || facts.KonnectivityKey == "" || facts.KonnectivityCA == "" {
 		return nil, errors.New("the control plane's konnectivity credentials are not complete yet")
 	}
@@ -70,7 +80,16 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 		return nil, err
 	}
 	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
+	if facts.MergedPullSecret, err = r.mergedPullSecret(ctx, facts.PullSecret); err != nil {
+		return nil, err
+	}
 	if facts.OwnNetwork, err = r.OwnNetwork(ctx, hcp); err != nil {
+		return nil, err
+	}
+	if facts.Aggregated, err = r.aggregated(ctx, payload.Kind()); err != nil {
+		return nil, err
+	}
+	if facts.LoginCA, err = r.loginCA(ctx, payload.Kind()); err != nil {
 		return nil, err
 	}
 	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
@@ -78,6 +97,35 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	}
 	facts.Images = withAgentImage(hcp, payload.Images)
 	return facts, nil
+}
+
+// aggregated are the addresses of the aggregated API servers; one whose Service is not there yet is left out.
+func (r *Reader) aggregated(ctx context.Context, kind release.Kind) (map[string]string, error) {
+	if kind != release.KindOpenShift {
+		return nil, nil
+	}
+	addresses := map[string]string{}
+	for _, name := range SourceServices {
+		service := &corev1.Service{}
+		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, service); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read Service %s of the control plane: %w", name, err)
+		}
+		if address := service.Spec.ClusterIP; address != "" {
+			addresses[name] = address
+		}
+	}
+	return addresses, nil
+}
+
+func (r *Reader) loginCA(ctx context.Context, kind release.Kind) (string, error) {
+	bundle := &corev1.ConfigMap{}
+	if kind != release.KindOpenShift {
+		return "", nil
+	}
+	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: contract.LoginCABundle}, bundle); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read %s of the control plane: %w", contract.LoginCABundle, err)
+	}
+	return bundle.Data[contract.CAKey], nil
 }
 
 // withAgentImage puts the user's image of the tunnel's agents in place of the payload's.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -35,6 +36,11 @@ func Find(ctx context.Context, management client.Client, namespace string) (*hyp
 		return nil, fmt.Errorf("namespace %s has %d HostedControlPlanes; it must have exactly one", namespace, len(list.Items))
 	}
 	return &list.Items[0], nil
+}
+
+// CleansUp tells whether what the guest has made in Azure goes now, before its control plane: nothing is made anew in it.
+func CleansUp(hcp *hyperv1.HostedControlPlane) bool {
+	return !hcp.DeletionTimestamp.IsZero() && hcp.Annotations[hyperv1.CleanupCloudResourcesAnnotation] == "true"
 }
 
 // SetCondition writes one condition of the hosted control plane. The list has other writers: the lock and the retry keep theirs.
@@ -90,7 +96,8 @@ func NodeNames(machine *unstructured.Unstructured) []string {
 	return names
 }
 
-// Connect is the management cluster seen through one control-plane namespace; Machines are read through its cache.
+// Connect is the management cluster seen through one control-plane namespace. Machines are read through its cache; Secrets are not,
+// because a cache lists them all.
 func Connect(scheme *runtime.Scheme, namespace string) (cluster.Cluster, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil {
@@ -104,7 +111,7 @@ func ConnectWith(config *rest.Config, scheme *runtime.Scheme, namespace string) 
 	management, err := cluster.New(config, func(o *cluster.Options) {
 		o.Scheme = scheme
 		o.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
-		o.Client.Cache = &client.CacheOptions{Unstructured: true}
+		o.Client.Cache = &client.CacheOptions{Unstructured: true, DisableFor: []client.Object{&corev1.Secret{}}}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reach the management cluster: %w", err)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +18,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -54,6 +57,7 @@ func managedKinds() []client.Object {
 		&apiextensionsv1.CustomResourceDefinition{}, &discoveryv1.EndpointSlice{}, &appsv1.DaemonSet{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{},
 		&rbacv1.Role{}, &rbacv1.RoleBinding{},
 		&admissionregistrationv1.MutatingWebhookConfiguration{}, &networkingv1.IngressClass{},
+		&storagev1.CSIDriver{}, &storagev1.StorageClass{},
 	}
 }
 
@@ -97,15 +101,23 @@ func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, f
 		guest: manager.GetClient(), management: management.GetClient(), namespace: namespace, read: facts, whenServed: whenServed, applied: map[string]applied{},
 	}
 	once := plane.Once()
-	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool { return inside.SourceNames[obj.GetName()] })
+	secrets, err := plane.Secrets(manager, management, namespace, inside.SourceSecrets)
+	if err != nil {
+		return err
+	}
+	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool { return inside.SourceConfigMaps[obj.GetName()] })
+	isAggregated := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(inside.SourceServices, obj.GetName()) })
 	build := ctrl.NewControllerManagedBy(manager).Named("resources").
-		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &hyperv1.HostedControlPlane{}, once, predicate.GenerationChangedPredicate{})).
-		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.Secret{}, once, isSource)).
-		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.ConfigMap{}, once, isSource))
+		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &hyperv1.HostedControlPlane{}, once,
+			predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.ConfigMap{}, once, isSource)).
+		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &corev1.Service{}, once, isAggregated))
+	for _, secret := range secrets {
+		build = build.WatchesRawSource(source.Kind[client.Object](secret, &corev1.Secret{}, once))
+	}
 	for _, kind := range managedKinds() {
 		build = build.WatchesMetadata(kind, once, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{}, notWrittenByOthers))
 	}
-	var err error
 	r.cache = manager.GetCache()
 	if r.controller, err = build.Build(r); err != nil {
 		return fmt.Errorf("set up the resources controller: %w", err)
@@ -117,6 +129,9 @@ func (r *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.R
 	hcp, err := plane.Find(ctx, r.management, r.namespace)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if plane.CleansUp(hcp) {
+		return ctrl.Result{}, nil
 	}
 	served, applyErr := r.applyAll(ctx, hcp)
 	condition := metav1.Condition{
@@ -178,8 +193,7 @@ func (r *reconciler) ensure(ctx context.Context, obj client.Object) error {
 	if err == nil && r.applied[key] == (applied{hash, fingerprint(live)}) {
 		return nil
 	}
-	err = r.guest.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(inside.FieldManager), client.ForceOwnership)
-	if err != nil {
+	if err := r.apply(ctx, desired); err != nil {
 		return fmt.Errorf("apply %s: %w", kube.Describe(desired), err)
 	}
 	r.applied[key] = applied{hash, fingerprint(desired)}
@@ -193,7 +207,9 @@ func hashOf(content any) (string, error) {
 }
 
 // writtenByOthers are objects, by namespace and name, that the operator makes and others write into.
-var writtenByOthers = map[client.ObjectKey]bool{{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true}
+var writtenByOthers = map[client.ObjectKey]bool{
+	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: addons.ControllersNamespace, Name: addons.ServiceTrust}: true,
+}
 
 // notWrittenByOthers: what others write into their objects starts no pass.
 var notWrittenByOthers = predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) bool {
@@ -209,4 +225,22 @@ func fingerprint(obj client.Object) string {
 		return strconv.FormatInt(generation, 10)
 	}
 	return obj.GetResourceVersion()
+}
+
+// apply writes an object. What a StorageClass does cannot be changed, and no volume needs the class that it was made by: another takes
+// its place.
+func (r *reconciler) apply(ctx context.Context, desired *unstructured.Unstructured) error {
+	write := func() error {
+		return r.guest.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(inside.FieldManager), client.ForceOwnership)
+	}
+	given := desired.DeepCopy()
+	err := write()
+	if !apierrors.IsInvalid(err) || desired.GetKind() != "StorageClass" {
+		return err
+	}
+	if err := kube.DeleteIfExists(ctx, r.guest, given.DeepCopy()); err != nil {
+		return err
+	}
+	desired.Object = given.Object
+	return write()
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // reconciler tells which version the hosted cluster has:
@@ -112,7 +113,7 @@ func (r *reconciler) clearDesiredUpdate(ctx context.Context, version *configv1.C
 // observe brings ClusterOperators and ClusterVersion up to date, unless the payload's version operator does.
 func (r *reconciler) observe(ctx context.Context, hcp *hyperv1.HostedControlPlane, version *configv1.ClusterVersion) error {
 	facts, err := r.facts(ctx, hcp)
-	if err != nil || facts.Images[inside.VersionOperatorImage] != "" {
+	if err != nil || release.KindOf(facts.Images) == release.KindOpenShift {
 		return err
 	}
 	states, waiting, err := r.look(ctx, hcp, facts)

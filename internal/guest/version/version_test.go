@@ -18,6 +18,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/addons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
@@ -126,10 +127,13 @@ func (w *world) component(name, version string, available bool) {
 func (w *world) pods(name string, available int32) {
 	w.t.Helper()
 	key := client.ObjectKey{Namespace: inside.KubeSystem, Name: name}
-	if name == component.RouterName {
+	switch {
+	case name == component.RouterName:
 		key.Namespace = component.RouterNamespace
+	case strings.HasPrefix(name, contract.DiskDriver):
+		key.Namespace = contract.DriverNamespace
 	}
-	if name == addons.DNSName || name == component.RouterName {
+	if name == addons.DNSName || name == addons.MetricsName || name == component.RouterName {
 		d := &appsv1.Deployment{}
 		w.must(w.r.guest.Get(w.t.Context(), key, d))
 		d.Status = appsv1.DeploymentStatus{UpdatedReplicas: 2, AvailableReplicas: available, ObservedGeneration: d.Generation}
@@ -310,7 +314,7 @@ func TestVersionOperatorKeepsItsObjects(t *testing.T) {
 	if !defined() {
 		t.Fatal("without a version operator nobody defines its kinds")
 	}
-	w.facts.Images[inside.VersionOperatorImage] = "cvo"
+	w.facts.Images["cluster-version-operator"], w.facts.Images[contract.StorageOperator] = "cvo", "storage"
 	version := &configv1.ClusterVersion{}
 	w.must(w.r.guest.Get(t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version))
 	version.Status.Desired = configv1.Release{Version: "4.20.9", Image: "theirs"}

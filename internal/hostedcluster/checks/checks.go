@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -46,23 +46,26 @@ func Configuration(hc *hyperv1.HostedCluster) []error {
 			problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.ControlPlaneOperatorImageLabels, err))
 		}
 	}
+	if _, err := azure.ParseTags(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
+		problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.AzureTagsAnnotation, err))
+	}
 	problems = append(problems, invalidServices(hc)...)
 	problems = append(problems, invalidNetworking(hc.Spec.Networking)...)
 	problems = append(problems, invalidEncryption(hc.Spec.SecretEncryption)...)
 	return append(problems, invalidCertificates(hc)...)
 }
 
-func invalidAzure(azure *hyperv1.AzurePlatformSpec) []error {
-	if azure == nil {
+func invalidAzure(platform *hyperv1.AzurePlatformSpec) []error {
+	if platform == nil {
 		return []error{errors.New("spec.platform.azure is required when spec.platform.type is Azure")}
 	}
 	var problems []error
 	for _, field := range []struct{ name, value, kind string }{
-		{"vnetID", azure.VnetID, "virtualNetworks"},
-		{"subnetID", azure.SubnetID, "subnets"},
-		{"securityGroupID", azure.SecurityGroupID, "networkSecurityGroups"},
+		{"vnetID", platform.VnetID, "Microsoft.Network/virtualNetworks"},
+		{"subnetID", platform.SubnetID, "Microsoft.Network/virtualNetworks/subnets"},
+		{"securityGroupID", platform.SecurityGroupID, "Microsoft.Network/networkSecurityGroups"},
 	} {
-		if _, err := cluster.ParseResourceID(field.value, field.kind); err != nil {
+		if _, err := azure.ParseIDOf(field.value, field.kind); err != nil {
 			problems = append(problems, fmt.Errorf("spec.platform.azure.%s: %w", field.name, err))
 		}
 	}

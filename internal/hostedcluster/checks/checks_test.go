@@ -44,6 +44,12 @@ func TestInvalidConfiguration(t *testing.T) {
 		"image labels set": {func(hc *hyperv1.HostedCluster) {
 			hc.Annotations = map[string]string{hyperv1.ControlPlaneOperatorImageLabels: release.LabelRestricted + "=true, b="}
 		}, ""},
+		"tags": {func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.AzureTagsAnnotation: "windows=x"}
+		}, "begin with windows"},
+		"tags set": {func(hc *hyperv1.HostedCluster) {
+			hc.Annotations = map[string]string{hyperv1.AzureTagsAnnotation: "team=blue"}
+		}, ""},
 		"same host": {func(hc *hyperv1.HostedCluster) {
 			for i := range hc.Spec.Services[1:3] {
 				hc.Spec.Services[i+1].ServicePublishingStrategy.Route = &hyperv1.RoutePublishingStrategy{Hostname: "a.test"}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -48,26 +47,4 @@ func AzureEnvironment(azure *hyperv1.AzurePlatformSpec) string {
 		return "AzurePublicCloud"
 	}
 	return azure.Cloud
-}
-
-// ResourceID is what an id of Azure's says of a resource.
-type ResourceID struct{ Group, Name string }
-
-// ParseResourceID takes group and name out of /subscriptions/S/resourceGroups/G/providers/.../<kind>/<name>[...]; Azure compares the
-// fixed parts without regard to case.
-func ParseResourceID(id, kind string) (ResourceID, error) {
-	parts := strings.Split(strings.Trim(id, "/"), "/")
-	var found ResourceID
-	for i := 0; i+1 < len(parts); i += 2 {
-		switch {
-		case strings.EqualFold(parts[i], "resourceGroups"):
-			found.Group = parts[i+1]
-		case strings.EqualFold(parts[i], kind):
-			found.Name = parts[i+1]
-		}
-	}
-	if found.Group == "" || found.Name == "" {
-		return ResourceID{}, fmt.Errorf("%q is not the resource id of one of the %s: want /subscriptions/.../resourceGroups/.../providers/.../%s/NAME", id, kind, kind)
-	}
-	return found, nil
 }

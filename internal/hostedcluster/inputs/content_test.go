@@ -1,6 +1,11 @@
 package inputs
 
 import (
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"maps"
 	"slices"
 	"testing"
@@ -9,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // TestCopiesHaveNoOtherKeys: what else a user keeps in a Secret that he names is no business of the control plane, whose pods a hostile
@@ -54,6 +60,50 @@ func TestCopiesHaveNoOtherKeys(t *testing.T) {
 	}
 	if secrets != len(want) {
 		t.Errorf("%d Secrets are named, want %d", secrets, len(want))
+	}
+}
+
+// TestCopiesOfNamedSecretsHaveNoOtherKeys is the same for the fields that name a Secret of their own.
+func TestCopiesOfNamedSecretsHaveNoOtherKeys(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) *corev1.LocalObjectReference { return &corev1.LocalObjectReference{Name: name} }
+	hc := &hyperv1.HostedCluster{}
+	hc.Spec.PullSecret.Name, hc.Spec.SSHKey.Name = "pull", "ssh"
+	hc.Spec.AuditWebhook, hc.Spec.ServiceAccountSigningKey = named("audit"), named("signer")
+	hc.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{AESCBC: &hyperv1.AESCBCSpec{ActiveKey: *named("active"), BackupKey: named("backup")}}
+	hc.Spec.Etcd.Unmanaged = &hyperv1.UnmanagedEtcdSpec{TLS: hyperv1.EtcdTLSConfig{ClientSecret: *named("etcd")}}
+	list, err := references(hc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{
+		"pull": {".dockerconfigjson"}, "ssh": {"id_rsa.pub"}, "audit": {"webhook-kubeconfig"}, "signer": {contract.SigningPrivateKey, contract.SigningPublicKey},
+		"active": {"key"}, "backup": {"key"}, "etcd": {"etcd-client-ca.crt", "etcd-client.crt", "etcd-client.key"},
+	}
+	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	for _, r := range list {
+		source := map[string][]byte{"cloud-password": []byte("x"), "id_rsa": []byte("x")}
+		for _, key := range r.keys {
+			source[key] = bytes.Repeat([]byte("x"), 32)
+		}
+		if r.name == "signer" {
+			source[hyperv1.ServiceAccountSigningKey] = private
+		}
+		data, err := r.content(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(want[r.name])
+		if got := slices.Sorted(maps.Keys(data)); r.kind != SecretKind || !slices.Equal(got, want[r.name]) {
+			t.Errorf("%s: the copy has %v, want %v", r.field, got, want[r.name])
+		}
+		delete(want, r.name)
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing names %v", want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // reservedSecrets and reservedConfigMaps are what a control plane makes itself, besides what its tables of certificates list.
@@ -16,14 +17,19 @@ var (
 	reservedSecrets = []string{
 		contract.PullSecret, contract.SSHKey, contract.SigningKey, machines.WebhookCertSecret, contract.KMSConfig, ingressCredentials, registryCredentials,
 		networkCredentials, contract.CloudConfig, "azure-disk-csi-config", "azure-file-csi-config", "kubeadmin-password", "custom-admin-kubeconfig",
+		"oauth-openshift-session", "oauth-openshift-default-login-template", "oauth-openshift-default-provider-selection-template",
+		"oauth-openshift-default-error-template",
 	}
 	reservedConfigMaps = []string{
 		contract.UserCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, contract.KonnectivityCABundle,
 		contract.AggregatorClientCA, contract.ClientCA, contract.KubeletClientCA, "kube-root-ca.crt", "openshift-service-ca.crt", "kas-config", "auth-config",
 		"kas-audit-config", "kas-egress-selector-config", "kcm-config", "kube-scheduler", contract.CloudConfig, "feature-gate", "oauth-metadata",
+		"oauth-master-ca-bundle", "service-serving-ca", "image-registry-controller-config", "openshift-controller-manager-config",
+		"openshift-route-controller-manager-config", "cluster-policy-controller-config", "openshift-apiserver", "openshift-apiserver-audit",
+		"openshift-oauth-apiserver-audit", "oauth-openshift", "oauth-openshift-audit",
 	}
-	// reservedPrefixes begin the names of what node pools and the ignition server make.
-	reservedPrefixes = []string{"token-", "user-data-", "ignition-config-"}
+	// reservedPrefixes begin the names of what node pools, the ignition server and the config operator make.
+	reservedPrefixes = []string{"token-", "user-data-", "ignition-config-", contract.ObservedConfigPrefix}
 )
 
 // reserved tells whether the control plane has, or may come to have, an object of the name.
@@ -46,7 +52,8 @@ func certificateSecrets(infraID string) []string {
 		secrets = append(secrets, authority.Secret)
 	}
 	// Without service networks there is nothing in the parameters that could be malformed.
-	leaves, err := pki.Leaves(pki.Params{APIHost: "x", KonnectivityHost: "x", IgnitionHost: "x", AppsDomain: "x"})
+	leaves, err := pki.Leaves(pki.Params{APIHost: "x", KonnectivityHost: "x", IgnitionHost: "x", OAuthHost: "x", AppsDomain: "x",
+		Payload: release.KindOpenShift})
 	if err != nil {
 		return secrets
 	}

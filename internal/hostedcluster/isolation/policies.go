@@ -3,7 +3,6 @@ package isolation
 import (
 	"context"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -36,7 +35,7 @@ const (
 
 // Surroundings are what policies follow beside the HostedCluster.
 type Surroundings struct {
-	// Networks are those of the management cluster, Blocked further ones, as CIDRs of IPv4: a control plane's router must reach neither.
+	// Networks are those of the management cluster, Blocked further ones, as CIDRs of IPv4: a control plane's pods must reach neither.
 	Networks *Networks
 	Blocked  []string
 	// OpenShiftDNS: name servers are pods of namespace openshift-dns.
@@ -51,20 +50,28 @@ type Surroundings struct {
 func EnsurePolicies(ctx context.Context, c *cluster.Cluster, around Surroundings) error {
 	p := policies{hc: c.Hosted, namespace: c.Namespace}
 	wanted := p.admitting()
-	forbidden, err := around.Networks.read(ctx, c.Live, c.Now())
-	forbidden = slices.Concat(forbidden, around.Blocked)
-	dns := dnsRule(around.OpenShiftDNS)
+	found, err := around.Networks.read(ctx, c.Live, c.Now())
 	if err == nil {
-		wanted = append(wanted, p.apiServerEgress(forbidden, dns, around.Proxy))
-	}
-	if err == nil && c.Hosted.Spec.Platform.Type == hyperv1.AzurePlatform {
-		wanted = append(wanted, p.privateRouter(forbidden, dns))
+		tellUnknownPods(c, found, around.Blocked)
+		further := append(networksOf(around.Blocked...), hosts(metadataService, wireServer)...)
+		wanted = append(wanted, p.egress(out{closed: found.closed(further...), dns: dnsRule(around.OpenShiftDNS), proxy: around.Proxy, management: found})...)
 	}
 	errs := []error{err, closeToIngress(ctx, c, p)}
 	for _, policy := range wanted {
 		errs = append(errs, c.Apply(ctx, policy))
 	}
 	return errors.Join(errs...)
+}
+
+// tellUnknownPods says that pods of others stay open where nobody tells their networks.
+func tellUnknownPods(c *cluster.Cluster, found management, blocked []string) {
+	if len(found.pods) > 0 || len(blocked) > 0 {
+		c.Conditions().Remove(hyperv1.ControlPlaneIsolated)
+		return
+	}
+	c.Conditions().False(hyperv1.ControlPlaneIsolated, hyperv1.PodNetworksUnknownReason,
+		"Pods of this control plane reach pods of others: the management cluster does not tell its pod networks, "+
+			"neither in networks.config.openshift.io nor in spec.podCIDRs of its nodes. Name them with: hypershift install --hcp-egress-block-cidrs.")
 }
 
 // policies of one control-plane namespace.
@@ -167,23 +174,6 @@ func policyPorts(port int32, protocols ...corev1.Protocol) []networkingv1.Networ
 
 func fromGroup(group string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{contract.PolicyGroupLabel: group}}}
-}
-
-// privateRouter lets a router of this cluster, which takes requests from outside, reach what serves them and the outside, but
-// neither the management cluster's API nor other pods of it.
-func (p policies) privateRouter(forbidden []string, dns networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
-	policy := p.policy("private-router", appSelector(publish.RouterApp), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
-	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
-		{Ports: policyPorts(8080, corev1.ProtocolTCP)}, {Ports: policyPorts(publish.RouterPort, corev1.ProtocolTCP)},
-	}
-	serving := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: hyperv1.RequestServingComponentLabel, Operator: metav1.LabelSelectorOpExists}}}
-	policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{
-		{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: everywhere, Except: forbidden}}}},
-		{To: []networkingv1.NetworkPolicyPeer{{PodSelector: &serving}}},
-		dns,
-	}
-	return policy
 }
 
 // dnsRule admits questions to name servers.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
@@ -25,36 +26,36 @@ func coreCluster(c *cluster.Cluster) *unstructured.Unstructured {
 	return clusterapi.NewWithSpec(clusterapi.Cluster, c.Namespace, c.InfraID(), spec)
 }
 
-func azureIdentity(c *cluster.Cluster, azure *hyperv1.AzurePlatformSpec) *unstructured.Unstructured {
+func azureIdentity(c *cluster.Cluster, platform *hyperv1.AzurePlatformSpec) *unstructured.Unstructured {
 	return clusterapi.NewWithSpec(clusterapi.AzureClusterIdentity, c.Namespace, c.Name, object{
 		"type":              "WorkloadIdentity",
-		"tenantID":          azure.TenantID,
-		"clientID":          string(azure.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID),
+		"tenantID":          platform.TenantID,
+		"clientID":          string(platform.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID),
 		"allowedNamespaces": object{"list": []any{c.Namespace}},
 	})
 }
 
 // azureCluster describes infrastructure that somebody else manages: network and load balancers exist before the cluster does.
-func azureCluster(c *cluster.Cluster, azure *hyperv1.AzurePlatformSpec, endpoint hyperv1.APIEndpoint) (*unstructured.Unstructured, error) {
-	vnet, err := cluster.ParseResourceID(azure.VnetID, "virtualNetworks")
+func azureCluster(c *cluster.Cluster, platform *hyperv1.AzurePlatformSpec, endpoint hyperv1.APIEndpoint) (*unstructured.Unstructured, error) {
+	vnet, err := azure.ParseIDOf(platform.VnetID, "Microsoft.Network/virtualNetworks")
 	if err != nil {
 		return nil, fmt.Errorf("spec.platform.azure.vnetID: %w", err)
 	}
-	subnet, err := cluster.ParseResourceID(azure.SubnetID, "subnets")
+	subnet, err := azure.ParseIDOf(platform.SubnetID, "Microsoft.Network/virtualNetworks/subnets")
 	if err != nil {
 		return nil, fmt.Errorf("spec.platform.azure.subnetID: %w", err)
 	}
 	spec := object{
-		"location":         azure.Location,
-		"subscriptionID":   azure.SubscriptionID,
-		"resourceGroup":    azure.ResourceGroupName,
-		"azureEnvironment": cluster.AzureEnvironment(azure),
+		"location":         platform.Location,
+		"subscriptionID":   platform.SubscriptionID,
+		"resourceGroup":    platform.ResourceGroupName,
+		"azureEnvironment": cluster.AzureEnvironment(platform),
 		"identityRef": object{
 			"apiVersion": clusterapi.AzureClusterIdentity.GroupVersion().String(), "kind": clusterapi.AzureClusterIdentity.Kind, "name": c.Name, "namespace": c.Namespace,
 		},
 		"networkSpec": object{
-			"vnet":           object{"id": azure.VnetID, "name": vnet.Name, "resourceGroup": vnet.Group},
-			"subnets":        []any{object{"name": subnet.Name, "role": "node", "id": azure.SubnetID}},
+			"vnet":           object{"id": platform.VnetID, "name": vnet.Name, "resourceGroup": vnet.ResourceGroup},
+			"subnets":        []any{object{"name": subnet.Name, "role": "node", "id": platform.SubnetID}},
 			"nodeOutboundLB": object{"name": c.InfraID(), "backendPool": object{"name": c.InfraID()}},
 		},
 	}

@@ -32,6 +32,10 @@ type Options struct {
 	CertRotationScale string
 	// MetricsSet is how much of the control planes' metrics is kept, unless the HostedCluster says otherwise.
 	MetricsSet string
+	// EtcdBackupMaxCount is how many successful HCPEtcdBackups of a control plane stay.
+	EtcdBackupMaxCount int
+	// FeatureSet says which technology previews are installed; a control plane's operator starts anew when it changes.
+	FeatureSet string
 	// IngressDomain is the management cluster's domain for Routes without a hostname; empty leaves the choice to its router.
 	IngressDomain string
 }
@@ -57,7 +61,7 @@ func RunningImage(ctx context.Context, c *cluster.Cluster) (string, error) {
 
 // Ensure runs the operator of this one control plane. mirrors are those of the management cluster, as release.FormatMirrors writes them.
 func Ensure(ctx context.Context, c *cluster.Cluster, options Options, mirrors string, settings workloads.Settings) error {
-	if err := c.Apply(ctx, Account().Objects(c.Namespace)...); err != nil {
+	if err := c.Apply(ctx, Account(settings.Payload).Objects(c.Namespace)...); err != nil {
 		return err
 	}
 	return settings.Apply(ctx, c, deployment(c, options, mirrors, settings), component.Traits{ManagementAccess: true, ReachesCloud: true, Recreate: true})
@@ -121,11 +125,16 @@ func environment(hc *hyperv1.HostedCluster, options Options, mirrors string, set
 		// Routes without a hostname get theirs below this domain.
 		"DEFAULT_INGRESS_DOMAIN": options.IngressDomain,
 		release.MirrorsEnv:       mirrors,
+		contract.FeatureSet:      options.FeatureSet,
+	}
+	// The default is not written: that it came must not restart the operators of all clusters.
+	if options.EtcdBackupMaxCount > 0 && options.EtcdBackupMaxCount != contract.DefaultBackupMaxCount {
+		optional[contract.BackupMaxCount] = strconv.Itoa(options.EtcdBackupMaxCount)
 	}
 	if settings.User != nil {
 		optional["DEFAULT_SECURITY_CONTEXT_UID"] = strconv.FormatInt(*settings.User, 10)
 	}
-	for _, name := range []string{contract.CertificateScale, "CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", "METRICS_SET", release.MirrorsEnv} {
+	for _, name := range []string{contract.CertificateScale, "CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", "METRICS_SET", release.MirrorsEnv, contract.FeatureSet, contract.BackupMaxCount} {
 		if optional[name] != "" {
 			env = append(env, corev1.EnvVar{Name: name, Value: optional[name]})
 		}

@@ -5,13 +5,18 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// Account is that of the operator of one control plane.
-func Account() workloads.Account {
+// Account is that of the operator of one control plane, with a payload of the kind.
+func Account(kind release.Kind) workloads.Account {
+	rights := rules()
+	if kind == release.KindOpenShift {
+		rights = append(rights, openShiftRules()...)
+	}
 	return workloads.Account{
 		Workload:      contract.ControlPlaneOperator,
-		Rights:        rules(),
+		Rights:        rights,
 		ClusterRights: []rbacv1.PolicyRule{workloads.Rule("config.openshift.io", workloads.ReadVerbs, "ingresses", "proxies", "infrastructures")},
 	}
 }
@@ -24,13 +29,32 @@ func rules() []rbacv1.PolicyRule {
 		workloads.Rule("events.k8s.io", []string{"create", "patch"}, "events"),
 		workloads.Rule("", workloads.ApplyVerbs, "serviceaccounts"),
 		workloads.Rule("", workloads.ReadVerbs, "endpoints"),
-		workloads.Rule("", []string{"get", "list", "watch", "deletecollection"}, "pods"),
+		workloads.Rule("", []string{"get", "list", "watch", "delete", "deletecollection"}, "pods"),
+		// Of the Job that replaces a member of etcd.
+		workloads.Rule("", []string{"get", "list", "delete"}, "persistentvolumeclaims"),
 		workloads.Rule("apps", []string{"deletecollection"}, "replicasets"),
 		workloads.Rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"),
 		workloads.Rule("route.openshift.io", []string{"patch"}, "routes/status"),
 		workloads.Rule("rbac.authorization.k8s.io", workloads.ApplyVerbs, "roles", "rolebindings"),
 		workloads.Rule("infrastructure.cluster.x-k8s.io", workloads.ReadVerbs, "azuremachinetemplates"),
 	)
+}
+
+// openShiftRules are what operators of OpenShift's payloads need beside the rest, in the same namespace: the network's and the storage's
+// make half of their operands there, with accounts and rights.
+func openShiftRules() []rbacv1.PolicyRule {
+	every := append([]string{"deletecollection"}, workloads.WriteVerbs...)
+	return []rbacv1.PolicyRule{
+		workloads.Rule("", every, "configmaps", "configmaps/finalizers", "endpoints", "events", "pods", "secrets", "serviceaccounts", "services"),
+		workloads.Rule("apps", every, "deployments", "replicasets", "statefulsets"),
+		workloads.Rule("coordination.k8s.io", []string{"deletecollection"}, "leases"),
+		workloads.Rule("policy", []string{"deletecollection"}, "poddisruptionbudgets"),
+		workloads.Rule("rbac.authorization.k8s.io", []string{"update"}, "roles", "rolebindings"),
+		workloads.Rule("hypershift.openshift.io", []string{"deletecollection"}, "hostedcontrolplanes/status"),
+		workloads.Rule("route.openshift.io", every, "routes", "routes/custom-host"),
+		workloads.Rule("monitoring.coreos.com", every, "servicemonitors", "prometheusrules"),
+		workloads.Rule("monitoring.rhobs", every, "servicemonitors", "prometheusrules"),
+	}
 }
 
 func withSubresources(kinds []string) []string {

@@ -41,6 +41,7 @@ var mirroredAnnotations = []string{
 	hyperv1.KubeAPIServerVerbosityAnnotation,
 	hyperv1.KubeAPIServerGoAwayChanceAnnotation,
 	hyperv1.KubeAPIServerTokenExpirationAnnotation,
+	hyperv1.AzureTagsAnnotation,
 	hyperv1.LoadBalancerProbeModeAnnotation,
 	hyperv1.SharedLoadBalancerProbePathAnnotation,
 	hyperv1.SharedLoadBalancerProbePortAnnotation,

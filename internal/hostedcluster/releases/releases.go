@@ -165,9 +165,12 @@ func (l *look) withKnownMirrors(ctx context.Context, access release.Access) (rel
 	return access, nil
 }
 
-// allowed applies the version policy. A release that is the control plane's alone counts as forced: nothing compares it with
+// allowed refuses a payload whose kind cannot run, which no annotation changes, and applies the version policy. A release that is the control plane's alone counts as forced: nothing compares it with
 // what runs.
 func (l *look) allowed(image string, found *release.Release) error {
+	if err := found.Runnable(); err != nil {
+		return fmt.Errorf("release %s cannot be used: %w", found.Version, err)
+	}
 	_, skip := l.Hosted.Annotations[hyperv1.SkipReleaseImageValidation]
 	policy := release.Policy{AnyVersion: skip}
 	if image == l.Hosted.Spec.Release.Image {

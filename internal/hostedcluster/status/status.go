@@ -49,6 +49,9 @@ var reportedIfKnown = []hyperv1.ConditionType{
 	hyperv1.ClusterVersionRetrievedUpdates,
 	hyperv1.EtcdDataEncryptionUpToDate,
 	hyperv1.HostedClusterRestoredFromBackup,
+	hyperv1.EtcdBackupSucceeded,
+	hyperv1.EtcdRestoredInPlace,
+	hyperv1.EtcdRecoveryActive,
 	hyperv1.CVOScaledDown,
 	hyperv1.CloudResourcesDestroyed,
 }

@@ -2,11 +2,13 @@ package status
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // observeVersion takes the history over from the control plane; before the first report it says what is being installed.
@@ -33,6 +35,15 @@ func observeVersion(c *cluster.Cluster, hcp *hyperv1.HostedControlPlane, facts F
 	observeProgress(c, facts.BlockedUpgrade)
 }
 
+// waitingOn is what the rollout waits for, in the words of the hosted cluster's own version; empty while it says nothing.
+func waitingOn(c *cluster.Cluster) string {
+	told := kube.Find(c.Hosted.Status.Conditions, hyperv1.ClusterVersionProgressing)
+	if told == nil || told.Status != metav1.ConditionTrue || told.Message == "" {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(told.Message, ".")
+}
+
 func observeProgress(c *cluster.Cluster, blocked string) {
 	conditions, version := c.Conditions(), c.Hosted.Status.Version
 	rolling := len(version.History) == 0 || version.History[0].State != hyperv1.CompletedUpdate
@@ -43,7 +54,7 @@ func observeProgress(c *cluster.Cluster, blocked string) {
 		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason,
 			fmt.Sprintf("Moving from %s to %s.", version.Desired.Image, c.Hosted.Spec.Release.Image))
 	case rolling:
-		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason, "Rolling out "+version.Desired.Image+".")
+		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason, "Rolling out "+version.Desired.Image+waitingOn(c)+".")
 	default:
 		conditions.False(hyperv1.HostedClusterProgressing, hyperv1.AsExpectedReason, "The cluster runs the desired release.")
 	}

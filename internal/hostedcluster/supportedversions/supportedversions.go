@@ -1,4 +1,4 @@
-// Package supportedversions publishes which minor versions this operator runs.
+// Package supportedversions publishes which minor versions and which kinds of payload this operator runs.
 package supportedversions
 
 import (
@@ -24,9 +24,13 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-const name = "supported-versions"
+const (
+	name = "supported-versions"
+	// kindsKey of the ConfigMap has {"kinds": [...]}, the kinds of payload that run.
+	kindsKey = "payload-kinds"
+)
 
-// Publisher publishes which minor versions this operator runs: the command line chooses its default release by it. What
+// Publisher publishes which minor versions and which kinds of payload this operator runs: the command line chooses its default release by it. What
 // somebody else writes into the ConfigMap does not stay.
 type Publisher struct {
 	Client    client.Client
@@ -59,7 +63,11 @@ func (p *Publisher) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("encode the supported versions: %w", err)
 	}
-	data := map[string]string{name: string(list), "server-version": p.Commit}
+	kinds, err := json.Marshal(map[string][]release.Kind{"kinds": release.RunnableKinds()})
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("encode the kinds of payload: %w", err)
+	}
+	data := map[string]string{name: string(list), kindsKey: string(kinds), "server-version": p.Commit}
 	live := &corev1.ConfigMap{}
 	if err := p.Client.Get(ctx, request.NamespacedName, live); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("read ConfigMap %s: %w", request, err)

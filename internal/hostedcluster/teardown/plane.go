@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,8 +30,11 @@ func (d *Deletion) deleteMachines(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	core, err := d.Find(ctx, clusterapi.Cluster, d.InfraID())
-	if err != nil || core == nil {
+	if err != nil {
 		return "", err
+	}
+	if core == nil {
+		return d.deleteOrphans(ctx)
 	}
 	if core.GetDeletionTimestamp() == nil {
 		if err := kube.DeleteIfExists(ctx, d.Client, core); err != nil {
@@ -44,6 +49,10 @@ func (d *Deletion) deleteMachines(ctx context.Context) (string, error) {
 	if len(found.Items) > 0 {
 		return strconv.Itoa(len(found.Items)) + " Machines of Cluster " + d.InfraID(), nil
 	}
+	// Its provider deletes a virtual machine only while there is an AzureCluster.
+	if waitingFor, err := d.deleteOrphans(ctx); err != nil || waitingFor != "" {
+		return waitingFor, err
+	}
 	azureCluster, err := d.Find(ctx, clusterapi.AzureCluster, d.Name)
 	if err != nil {
 		return "", err
@@ -51,7 +60,49 @@ func (d *Deletion) deleteMachines(ctx context.Context) (string, error) {
 	if azureCluster != nil {
 		err = d.abandon(ctx, azureCluster)
 	}
-	return "Cluster " + d.InfraID() + " and its control plane", errors.Join(err, d.abandon(ctx, core))
+	// Cluster API deletes the control plane after the machines.
+	return "Cluster " + d.InfraID() + " and its control plane" + cloudResources(d.Plane), errors.Join(err, d.abandon(ctx, core))
+}
+
+// deleteOrphans deletes the AzureMachines that no Machine stands for, whose provider may never look at them. They are read past the cache:
+// nobody else needs them, and one that is overlooked would hold the namespace.
+func (d *Deletion) deleteOrphans(ctx context.Context) (string, error) {
+	found := clusterapi.NewList(clusterapi.AzureMachine)
+	if err := d.Live.List(ctx, found, client.InNamespace(d.Namespace)); err != nil {
+		if meta.IsNoMatchError(err) {
+			return "", nil
+		}
+		return "", fmt.Errorf("list AzureMachines: %w", err)
+	}
+	var names []string
+	var errs []error
+	for i := range found.Items {
+		orphan := &found.Items[i]
+		names = append(names, orphan.GetName())
+		if orphan.GetDeletionTimestamp() == nil {
+			errs = append(errs, kube.DeleteIfExists(ctx, d.Client, orphan))
+			continue
+		}
+		errs = append(errs, d.abandon(ctx, orphan))
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	slices.Sort(names)
+	return "AzureMachines " + strings.Join(names, ", ") + ", which no Machine stands for", errors.Join(errs...)
+}
+
+// leftInAzure names what an abandoned machine may have left to pay for; empty where the object knows of nothing.
+func leftInAzure(obj client.Object) string {
+	machine, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return ""
+	}
+	id, _, _ := unstructured.NestedString(machine.Object, "spec", "providerID")
+	if id == "" {
+		return ""
+	}
+	return " Azure may still have " + id + "; look, and delete it."
 }
 
 // releaseUnborn lets go of machines that cannot exist. Cluster API's provider logs in to Azure with a token of the hosted cluster: where
@@ -82,7 +133,19 @@ func (d *Deletion) deleteControlPlane(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return "HostedControlPlane " + d.Namespace + "/" + d.Name, d.abandon(ctx, d.Plane)
+	return "HostedControlPlane " + d.Namespace + "/" + d.Name + cloudResources(d.Plane), d.abandon(ctx, d.Plane)
+}
+
+// cloudResources says what of the guest in Azure has to go before its control plane does; empty when nothing has to.
+func cloudResources(plane *hyperv1.HostedControlPlane) string {
+	if plane == nil {
+		return ""
+	}
+	told := kube.Find(plane.Status.Conditions, hyperv1.CloudResourcesDestroyed)
+	if told == nil || told.Status == metav1.ConditionTrue || told.Reason == hyperv1.CloudResourcesCleanupSkipped || told.Reason == hyperv1.CloudResourcesDeletionTimedOut {
+		return ""
+	}
+	return ", which first has removed in Azure what the hosted cluster made: " + told.Message + " (annotation " + hyperv1.CleanupCloudResourcesAnnotation + "=false of the HostedCluster leaves it there)"
 }
 
 // abandon bounds the wait for a controller that may never come back: its image may be gone, or its node. What it would have cleaned up
@@ -96,8 +159,8 @@ func (d *Deletion) abandonAfter(ctx context.Context, limit time.Duration, obj cl
 	if deleted.IsZero() || d.Now().Before(deleted.Add(limit)) || len(obj.GetFinalizers()) == 0 {
 		return nil
 	}
-	d.Event(corev1.EventTypeWarning, abandonedReason, fmt.Sprintf("%s has been waiting for %s since %s; its controller is given up.",
-		kube.Describe(obj), strings.Join(obj.GetFinalizers(), ", "), deleted.UTC().Format("15:04:05")))
+	d.Event(corev1.EventTypeWarning, abandonedReason, fmt.Sprintf("%s has been waiting for %s since %s; its controller is given up.%s",
+		kube.Describe(obj), strings.Join(obj.GetFinalizers(), ", "), deleted.UTC().Format("15:04:05"), leftInAzure(obj)))
 	before, _ := obj.DeepCopyObject().(client.Object)
 	obj.SetFinalizers(nil)
 	if err := d.Client.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {

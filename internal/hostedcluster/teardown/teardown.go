@@ -144,8 +144,9 @@ func (d *Deletion) requeue(after time.Duration) {
 // Report tells in HostedClusterDestroyed what the deletion waits for, with Azure's own words where it waits for what is in Azure.
 func (d *Deletion) Report(ctx context.Context, progress Progress) error {
 	refused, err := d.refusals(ctx, progress.step)
-	d.report(progress.step, progress.waitingFor+refused)
-	return err
+	holds, holdErr := d.hindrances(ctx, progress.step, refused)
+	d.report(progress.step, progress.waitingFor+refused, holds)
+	return errors.Join(err, holdErr)
 }
 
 // refusals are Azure's own words, where a step waits for what is in Azure.
@@ -160,9 +161,9 @@ func (d *Deletion) refusals(ctx context.Context, s step) (string, error) {
 	return ", whose deletion Azure refuses: " + refused, nil
 }
 
-// report says what is waited for, since when, and what to do about it. The time of the condition is that at which this
+// report says what is waited for, since when, and what to do about it: what holds it up where that is known. The time of the condition is that at which this
 // step began to wait.
-func (d *Deletion) report(s step, waitingFor string) {
+func (d *Deletion) report(s step, waitingFor string, holds []string) {
 	began, waits := d.waitsSince(s.reason)
 	since := metav1.NewTime(began.Truncate(time.Second))
 	status := metav1.ConditionFalse
@@ -173,7 +174,11 @@ func (d *Deletion) report(s step, waitingFor string) {
 		d.Conditions().Remove(hyperv1.HostedClusterDestroyed)
 		d.Event(corev1.EventTypeNormal, s.reason, "Deleting the hosted cluster: waiting for "+waitingFor+".")
 	}
-	message := fmt.Sprintf("Waiting since %s for %s. If this takes long, %s.", since.UTC().Format(time.RFC3339), waitingFor, s.advice)
+	advice := "If this takes long, " + s.advice + "."
+	if len(holds) > 0 {
+		advice = strings.Join(holds, " ")
+	}
+	message := fmt.Sprintf("Waiting since %s for %s. %s", since.UTC().Format(time.RFC3339), waitingFor, advice)
 	d.Conditions().SetSince(since, hyperv1.HostedClusterDestroyed, status, s.reason, message)
 }
 

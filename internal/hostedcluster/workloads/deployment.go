@@ -12,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Settings are what the Deployments of one hosted cluster follow.
@@ -21,6 +22,8 @@ type Settings struct {
 	Plane *hyperv1.HostedControlPlane
 	// HelperImage is the image of the control-plane operator and of the helpers in pods.
 	HelperImage string
+	// Payload is the kind of the release's payload; empty while none has been read.
+	Payload release.Kind
 	// User is the user id of pods; nil where the management cluster chooses one.
 	User *int64
 	// Proxy is the way out of the management cluster.

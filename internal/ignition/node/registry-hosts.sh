@@ -7,6 +7,7 @@ umask 077
 image=$1
 out=$2
 auth=${REGISTRY_AUTH_DIR:-/etc/kubernetes/registry-auth}
+trust=/etc/kubernetes/trust/bundle.pem
 
 name=${image%@*}
 registry=${name%%/*}
@@ -56,5 +57,7 @@ fi
 mkdir -p "$out/$registry"
 {
 	printf 'server = "https://%s"\n\n[host."https://%s"]\n  capabilities = ["pull", "resolve"]\n' "$registry" "$registry"
+	# beside those of the system
+	[ ! -e "$trust" ] || printf '  ca = "%s"\n' "$trust"
 	[ -z "$header" ] || printf '  [host."https://%s".header]\n    Authorization = "%s"\n' "$registry" "$header"
 } >"$out/$registry/hosts.toml"

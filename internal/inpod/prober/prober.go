@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,6 +41,10 @@ type Options struct {
 	RequiredAPIs []string
 	// ClusterRoleBinding must exist, and the kubeconfig's user must be able to read it.
 	ClusterRoleBinding string
+	// Infrastructure: OpenShift's object of that name must tell how the cluster's infrastructure is called.
+	Infrastructure bool
+	// PodsGone are labels "namespace/key=value" that no pod may have, save those that take too long to end.
+	PodsGone []string
 	// Tunnel comes after all of these.
 	Tunnel Tunnel
 }
@@ -54,6 +59,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.RequiredAPIs, "required-api", nil, "group,version,Kind that the cluster must serve; may be repeated")
 	o.Tunnel.addFlags(flags)
 	flags.StringVar(&o.ClusterRoleBinding, "wait-for-cluster-rolebinding", "", "ClusterRoleBinding that the cluster must have")
+	flags.BoolVar(&o.Infrastructure, "wait-for-infrastructure-resource", false, "wait until the cluster's Infrastructure says how it is called")
+	flags.StringArrayVar(&o.PodsGone, "wait-for-labeled-pods-gone", nil, "namespace/key=value that no pod of the cluster may have; may be repeated")
 }
 
 // Run returns when everything holds, or with ctx's error.
@@ -62,8 +69,8 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	for name, check := range checks {
-		if err := wait(ctx, name, check); err != nil {
+	for _, one := range checks {
+		if err := wait(ctx, one.name, one.try); err != nil {
 			return err
 		}
 	}
@@ -75,30 +82,57 @@ func Run(ctx context.Context, options Options) error {
 
 type check func(context.Context) error
 
-func (o Options) checks() (map[string]check, error) {
-	checks := map[string]check{}
+// named is a check with what it waits for.
+type named struct {
+	name string
+	try  check
+}
+
+// checks in the order in which they are waited for.
+func (o Options) checks() ([]named, error) {
+	var checks []named
 	if o.Target != "" {
 		probe, err := o.targetCheck()
 		if err != nil {
 			return nil, err
 		}
-		checks[o.Target] = probe
+		checks = append(checks, named{o.Target, probe})
 	}
-	if (len(o.RequiredAPIs) > 0 || o.ClusterRoleBinding != "") && o.Kubeconfig == "" {
-		return nil, errors.New("--required-api and --wait-for-cluster-rolebinding need --kubeconfig")
+	inside, err := o.insideChecks()
+	if err != nil {
+		return nil, err
 	}
+	if len(inside) > 0 && o.Kubeconfig == "" {
+		return nil, errors.New("--required-api and the --wait-for flags need --kubeconfig")
+	}
+	if checks = append(checks, inside...); len(checks) == 0 {
+		return nil, errors.New("nothing to wait for: pass --target, --required-api or a --wait-for flag")
+	}
+	return checks, nil
+}
+
+// insideChecks look into the cluster.
+func (o Options) insideChecks() ([]named, error) {
+	var checks []named
 	for _, api := range o.RequiredAPIs {
 		parts := strings.Split(api, ",")
 		if len(parts) != 3 {
 			return nil, fmt.Errorf("--required-api=%q is not of the form group,version,Kind", api)
 		}
-		checks["API "+api] = func(context.Context) error { return o.requireAPI(parts[0], parts[1], parts[2]) }
+		checks = append(checks, named{"API " + api, func(context.Context) error { return o.requireAPI(parts[0], parts[1], parts[2]) }})
 	}
 	if o.ClusterRoleBinding != "" {
-		checks["ClusterRoleBinding "+o.ClusterRoleBinding] = o.requireBinding
+		checks = append(checks, named{"ClusterRoleBinding " + o.ClusterRoleBinding, o.requireBinding})
 	}
-	if len(checks) == 0 {
-		return nil, errors.New("nothing to wait for: pass --target, --required-api or --wait-for-cluster-rolebinding")
+	if o.Infrastructure {
+		checks = append(checks, named{"Infrastructure", o.requireInfrastructure})
+	}
+	for _, labelled := range o.PodsGone {
+		namespace, label, ok := strings.Cut(labelled, "/")
+		if _, err := labels.Parse(label); !ok || err != nil || namespace == "" || label == "" {
+			return nil, fmt.Errorf("--wait-for-labeled-pods-gone=%q is not of the form namespace/key=value", labelled)
+		}
+		checks = append(checks, named{"the end of pods " + labelled, func(ctx context.Context) error { return o.requireGone(ctx, namespace, label) }})
 	}
 	return checks, nil
 }

@@ -2,9 +2,12 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +23,7 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/egress"
 )
 
@@ -32,12 +36,21 @@ const (
 	member = "member"
 	// workDir is beside it, on the same disk, so that the finished directory can be moved into place in one step.
 	workDir = ".restore"
+	// idFile in member says which request it was restored for: etcd leaves it alone, and it comes and goes with the data.
+	idFile = "restored"
+	// revisionBump is added to the revision of a backup, and all before it counts as compacted: whoever watched the former etcd is told to
+	// list anew, where it would else wait for revisions that come again with other contents. It is what etcd's documentation takes.
+	revisionBump = 1_000_000_000
+	// hashHeader is where a blob's storage tells the hash that was noted with the backup.
+	hashHeader = "x-ms-meta-" + contract.BackupHashMetadata
 )
 
 // Options say which snapshot becomes which member.
 type Options struct {
 	// URLFile holds the snapshot's address. It may carry a signature that lets everybody read: it is in no argument and no log.
 	URLFile string
+	// IDFile, when set, holds the id of a request to replace data that are there; an id is served once.
+	IDFile string
 	// CAFile, when it exists, holds authorities to trust besides the system's.
 	CAFile  string
 	DataDir string
@@ -50,6 +63,7 @@ type Options struct {
 // AddFlags binds the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.URLFile, "url-file", "", "file with the address of the snapshot; nothing is done without it")
+	flags.StringVar(&o.IDFile, "id-file", "", "file with the id of a request to replace the data that are there; empty: data that are there stay")
 	flags.StringVar(&o.CAFile, "ca-file", "", "certificate authorities to trust besides the system's, if the file exists")
 	flags.StringVar(&o.DataDir, "data-dir", "", "etcd's data directory")
 	flags.StringVar(&o.Name, "name", "", "name of the member")
@@ -58,7 +72,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Token, "initial-cluster-token", "", "token of the cluster, as etcd is told")
 }
 
-// Run restores the snapshot unless there is data already, or no snapshot any more. A run that was interrupted leaves no data behind.
+// Run restores the snapshot unless there is data already, or no snapshot any more. With an id it replaces data that were not restored for
+// that id. A run that was interrupted leaves the data that were there, or none, or the snapshot's.
 func Run(ctx context.Context, o Options) error {
 	address, err := os.ReadFile(o.URLFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +82,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("read the address of the snapshot: %w", err)
 	}
-	if _, err := os.Stat(filepath.Join(o.DataDir, member)); !errors.Is(err, fs.ErrNotExist) {
+	id, served, err := o.served()
+	if err != nil || served {
 		return err
 	}
 	work := filepath.Join(o.DataDir, workDir)
@@ -81,10 +97,44 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.restore(file, filepath.Join(work, "data")); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(work, "data", member), filepath.Join(o.DataDir, member)); err != nil {
+	if err := o.moveIn(filepath.Join(work, "data", member), id); err != nil {
 		return fmt.Errorf("move the restored data into place: %w", err)
 	}
 	return os.RemoveAll(work)
+}
+
+// served tells whether the data that are there stay, and the id of the request.
+func (o Options) served() (id []byte, served bool, err error) {
+	present := filepath.Join(o.DataDir, member)
+	if o.IDFile == "" {
+		_, err := os.Stat(present)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, false, nil
+		}
+		return nil, true, err
+	}
+	if id, err = os.ReadFile(o.IDFile); err != nil {
+		return nil, false, fmt.Errorf("read the id of the request: %w", err)
+	}
+	former, err := os.ReadFile(filepath.Join(present, idFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, fmt.Errorf("read what the data were restored for: %w", err)
+	}
+	return id, err == nil && bytes.Equal(former, id), nil
+}
+
+// moveIn puts restored data, marked with the id of their request, in the place of those that are there.
+func (o Options) moveIn(restored string, id []byte) error {
+	if id != nil {
+		if err := os.WriteFile(filepath.Join(restored, idFile), id, 0o600); err != nil {
+			return err
+		}
+	}
+	place := filepath.Join(o.DataDir, member)
+	if err := os.RemoveAll(place); err != nil {
+		return err
+	}
+	return os.Rename(restored, place)
 }
 
 // restore checks the snapshot's hash and writes a data directory that knows only the members of this cluster.
@@ -95,7 +145,7 @@ func (o Options) restore(file, directory string) error {
 	}
 	err = snapshot.NewV3(logger).Restore(snapshot.RestoreConfig{
 		SnapshotPath: file, OutputDataDir: directory, Name: o.Name, PeerURLs: []string{o.PeerURL},
-		InitialCluster: o.InitialCluster, InitialClusterToken: o.Token,
+		InitialCluster: o.InitialCluster, InitialClusterToken: o.Token, RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {
 		return fmt.Errorf("the file is no complete snapshot of etcd; make one with `etcdctl snapshot save` and give its address to a new cluster: %w", err)
@@ -126,17 +176,22 @@ func (o Options) download(ctx context.Context, address, path string) error {
 		return fmt.Errorf("ask %s for the snapshot %s: %s %s; is the address complete, and its signature still valid?",
 			parsed.Host, parsed.Path, response.Status, response.Header.Get("x-ms-error-code"))
 	}
-	return save(response.Body, path)
+	return save(response.Body, path, response.Header.Get(hashHeader))
 }
 
-func save(from io.Reader, path string) error {
+// save writes the snapshot to a file; a hash that came with it, in hexadecimal digits, must be its own.
+func save(from io.Reader, path, hash string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep the snapshot: %w", err)
 	}
-	size, err := io.Copy(file, io.LimitReader(from, maxBytes+1))
-	if size > maxBytes {
+	sum := sha256.New()
+	size, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(from, maxBytes+1))
+	switch found := hex.EncodeToString(sum.Sum(nil)); {
+	case size > maxBytes:
 		err = fmt.Errorf("it is larger than the %d GiB that etcd holds", maxBytes>>30)
+	case err == nil && hash != "" && found != hash:
+		err = fmt.Errorf("its SHA-256 is %s, and %s was noted when it was made: the blob has been changed; take another backup", found, hash)
 	}
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("download the snapshot: %w", err)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -44,6 +45,8 @@ func backup(t *testing.T, key, value string) []byte {
 type bucket struct {
 	*httptest.Server
 	asked int
+	// hash is the metadata of the blob.
+	hash string
 }
 
 func serve(t *testing.T, content []byte) *bucket {
@@ -54,6 +57,9 @@ func serve(t *testing.T, content []byte) *bucket {
 			w.Header().Set("x-ms-error-code", "AuthenticationFailed")
 			w.WriteHeader(http.StatusForbidden)
 			return
+		}
+		if b.hash != "" {
+			w.Header().Set(hashHeader, b.hash)
 		}
 		_, _ = w.Write(content)
 	}))
@@ -80,7 +86,7 @@ func member0(t *testing.T, b *bucket, query string) Options {
 }
 
 func TestRestore(t *testing.T) {
-	b := serve(t, backup(t, "/kubernetes.io/configmaps/default/a", "kept"))
+	b := serve(t, backup(t, key, "kept"))
 	o := member0(t, b, "sig=topsecret")
 	// What an interrupted run left.
 	if err := os.MkdirAll(filepath.Join(o.DataDir, workDir, "data", member), 0o700); err != nil {
@@ -97,17 +103,71 @@ func TestRestore(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(o.DataDir, workDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the downloaded file stays: %v", err)
 	}
+	if got := value(t, o); got != "kept" {
+		t.Errorf("restored %q", got)
+	}
+	be := backend.NewDefaultBackend(zap.NewNop(), filepath.Join(o.DataDir, member, "snap", "db"))
+	defer be.Close()
+	members, _ := schema.NewMembershipBackend(zap.NewNop(), be).MustReadMembersFromBackend()
+	if len(members) != 2 {
+		t.Errorf("the restored cluster has %d members", len(members))
+	}
+}
+
+const key = "/kubernetes.io/configmaps/default/a"
+
+// value of key in the member's data, which must be of a revision that the backup's etcd never had.
+func value(t *testing.T, o Options) string {
+	t.Helper()
 	be := backend.NewDefaultBackend(zap.NewNop(), filepath.Join(o.DataDir, member, "snap", "db"))
 	defer be.Close()
 	store := mvcc.NewStore(zap.NewNop(), be, nil, mvcc.StoreConfig{})
 	defer store.Close()
-	result, err := store.Range(context.Background(), []byte("/kubernetes.io/configmaps/default/a"), nil, mvcc.RangeOptions{})
-	if err != nil || len(result.KVs) != 1 || string(result.KVs[0].Value) != "kept" {
-		t.Errorf("restored %+v, %v", result, err)
+	result, err := store.Range(context.Background(), []byte(key), nil, mvcc.RangeOptions{})
+	if err != nil || len(result.KVs) != 1 {
+		t.Fatalf("restored %+v, %v", result, err)
 	}
-	members, _ := schema.NewMembershipBackend(zap.NewNop(), be).MustReadMembersFromBackend()
-	if len(members) != 2 {
-		t.Errorf("the restored cluster has %d members", len(members))
+	if result.Rev < revisionBump {
+		t.Errorf("revision %d: who watched before is not told to list anew", result.Rev)
+	}
+	if _, err := store.Range(context.Background(), []byte(key), nil, mvcc.RangeOptions{Rev: result.KVs[0].ModRevision}); !errors.Is(err, mvcc.ErrCompacted) {
+		t.Errorf("a revision of before is still served: %v", err)
+	}
+	return string(result.KVs[0].Value)
+}
+
+// A member with data takes a backup for a request that it has not served, once; until the backup is there its data stay.
+func TestRestoreInPlace(t *testing.T) {
+	o := member0(t, serve(t, backup(t, key, "first")), "sig=topsecret")
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	b := serve(t, backup(t, key, "second"))
+	again := member0(t, b, "sig=topsecret")
+	again.DataDir, again.IDFile = o.DataDir, filepath.Join(t.TempDir(), "id")
+	request := func(id, query string) error {
+		if err := errors.Join(os.WriteFile(again.IDFile, []byte(id), 0o600), os.WriteFile(again.URLFile, []byte(b.URL+"/b.db?"+query), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return Run(t.Context(), again)
+	}
+	if err := request("one", "sig=expired"); err == nil || value(t, o) != "first" {
+		t.Fatalf("a backup that cannot be read: %v, and the data are %q", err, value(t, o))
+	}
+	for range 2 {
+		if err := request("one", "sig=topsecret"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := value(t, o); got != "second" || b.asked != 2 {
+		t.Errorf("the data are %q, and the backup was asked for %d times", got, b.asked)
+	}
+	if err := request("two", "sig=topsecret"); err != nil || b.asked != 3 {
+		t.Errorf("another request: %v, the backup was asked for %d times", err, b.asked)
+	}
+	// What was restored stays when the address has been taken away.
+	if err := errors.Join(os.Remove(again.URLFile), Run(t.Context(), again)); err != nil || value(t, o) != "second" {
+		t.Errorf("without an address: %v", err)
 	}
 }
 
@@ -131,6 +191,23 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(o.DataDir, member)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s left data: %v", name, err)
+		}
+	}
+}
+
+// TestRestoreComparesTheNotedHash: a blob that somebody replaced by another whole snapshot is refused.
+func TestRestoreComparesTheNotedHash(t *testing.T) {
+	good := backup(t, "a", "b")
+	for hash, refused := range map[string]bool{fmt.Sprintf("%x", sha256.Sum256(good)): false, fmt.Sprintf("%x", sha256.Sum256([]byte("other"))): true} {
+		b := serve(t, good)
+		b.hash = hash
+		o := member0(t, b, "sig=topsecret")
+		err := Run(context.Background(), o)
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "the blob has been changed") {
+			t.Errorf("hash %s: %v", hash, err)
+		}
+		if _, err := os.Stat(filepath.Join(o.DataDir, member)); refused != errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("hash %s: data: %v", hash, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@
 package kubetest
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -165,12 +166,18 @@ func complete(folder string) (time.Time, bool) {
 
 func crds(t testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
+	return read(t, config.CRDs)
+}
+
+// read has the definitions of a folder.
+func read(t testing.TB, files embed.FS) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
 	var all []*apiextensionsv1.CustomResourceDefinition
-	err := fs.WalkDir(config.CRDs, ".", func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".yaml") {
 			return err
 		}
-		raw, err := config.CRDs.ReadFile(path)
+		raw, err := files.ReadFile(path)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/hypershift-on-azure/hypershift/config"
 )
 
 // InstallRoutes adds the one API of OpenShift's that the controllers use, with any content.
@@ -21,6 +23,14 @@ func InstallRoutes(t testing.TB, restConfig *rest.Config) {
 func InstallPodMonitors(t testing.TB, restConfig *rest.Config) {
 	t.Helper()
 	install(t, restConfig, "monitoring.coreos.com", "PodMonitor", "podmonitors")
+}
+
+// InstallTechPreview puts the definitions of technology previews in the place of the others.
+func InstallTechPreview(t testing.TB, restConfig *rest.Config) {
+	t.Helper()
+	if _, err := envtest.InstallCRDs(restConfig, envtest.CRDInstallOptions{CRDs: read(t, config.TechPreview)}); err != nil {
+		t.Fatalf("install the definitions of technology previews: %v", err)
+	}
 }
 
 func install(t testing.TB, restConfig *rest.Config, group, kind, plural string) {

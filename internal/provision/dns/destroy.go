@@ -7,6 +7,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -91,13 +92,13 @@ func (d *zoneStack) destroyNodes(ctx context.Context, zone *azure.Resource, gone
 	zoneNode.DependsOn, zoneNode.Within = nil, ""
 	nodes := []*stack.Node{zoneNode}
 	if d.out.ParentZoneID != "" {
-		delegation := d.delegationNode()
+		record := d.delegationNode()
 		mine, err := d.delegationIsOurs(ctx, zone, gone)
 		if err != nil {
 			return nil, err
 		}
 		if mine {
-			nodes = append(nodes, delegation)
+			nodes = append(nodes, record)
 		}
 	}
 	account, err := d.s.Get(ctx, d.identityID(), node.APIIdentity)
@@ -132,5 +133,5 @@ func (d *zoneStack) delegationIsOurs(ctx context.Context, zone *azure.Resource, 
 	if set.Property("metadata", zoneMetadata) == strings.ToLower(d.Zone) {
 		return true, nil
 	}
-	return !gone && slices.Equal(DelegatedTo(set), NameServersOf(zone)), nil
+	return !gone && slices.Equal(delegation.LeadsTo(set), delegation.ServersOf(zone)), nil
 }

@@ -4,13 +4,13 @@ package dns
 import (
 	"context"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
@@ -27,7 +27,6 @@ const (
 	Subject             = "system:serviceaccount:hypershift:external-dns"
 	externalDNSAudience = "api://AzureADTokenExchange"
 
-	delegationTTL = 300
 	passwordLife  = 365 * 24 * time.Hour
 	passwordLabel = "external-dns" // of the secrets that are ours
 )
@@ -111,12 +110,12 @@ func (d *zoneStack) guardedNodes() []*stack.Node {
 func (d *zoneStack) nodes() []*stack.Node {
 	nodes := []*stack.Node{node.Group(d.s, "group", d.ResourceGroup, d.Location, d.Tags, true), d.zoneNode()}
 	if !d.SkipDelegation {
-		delegation := d.delegationNode()
-		nodes = append(nodes, delegation, d.answersNode(delegation.ID))
+		record := d.delegationNode()
+		nodes = append(nodes, record, d.answersNode(record.ID))
 		if d.out.ParentZoneID == "" {
 			// Nothing is written before it has been found.
 			nodes[0].DependsOn, nodes[0].Ahead = []string{parentNode}, true
-			nodes = append(nodes, d.parentNode(delegation))
+			nodes = append(nodes, d.parentNode(record))
 		}
 	}
 	switch d.out.ExternalDNS {
@@ -131,7 +130,7 @@ func (d *zoneStack) nodes() []*stack.Node {
 const parentNode = "parent"
 
 // parentNode finds the zone that the delegation is made in.
-func (d *zoneStack) parentNode(delegation *stack.Node) *stack.Node {
+func (d *zoneStack) parentNode(record *stack.Node) *stack.Node {
 	return &stack.Node{ID: parentNode, Kind: "parent DNS zone", Name: "of " + d.Zone, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
 			parent, err := parentZone(ctx, d.s, d.Zone)
@@ -142,7 +141,7 @@ func (d *zoneStack) parentNode(delegation *stack.Node) *stack.Node {
 				return stack.Missing, err
 			}
 			d.out.ParentZoneID = parent
-			delegation.Resource = d.delegationID()
+			record.Resource = d.delegationID()
 			return stack.Current, nil
 		}}
 }
@@ -155,22 +154,9 @@ func (d *zoneStack) zoneNode() *stack.Node {
 		Found: func(r *azure.Resource) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			d.out.NameServers = NameServersOf(r)
+			d.out.NameServers = delegation.ServersOf(r)
 		},
 	}.Node("zone", "DNS zone", d.Zone, "group")
-}
-
-// NameServersOf are the zone's own servers, sorted.
-func NameServersOf(zone *azure.Resource) []string {
-	var names []string
-	list, _ := zone.Properties["nameServers"].([]any)
-	for _, entry := range list {
-		if text, ok := entry.(string); ok {
-			names = append(names, normalHost(text))
-		}
-	}
-	sort.Strings(names)
-	return names
 }
 
 func (d *zoneStack) nameServers() []string {
@@ -179,16 +165,7 @@ func (d *zoneStack) nameServers() []string {
 	return slices.Clone(d.out.NameServers)
 }
 
-// DelegationID is the NS record set of a zone in its parent; its name is what the zone adds to the parent's. It is "" without a parent.
-func DelegationID(zone, parentZoneID string) string {
-	parent, err := azure.ParseID(parentZoneID)
-	if err != nil {
-		return ""
-	}
-	return parentZoneID + "/NS/" + zone[:len(zone)-len(parent.Name)-1]
-}
-
-func (d *zoneStack) delegationID() string { return DelegationID(d.Zone, d.out.ParentZoneID) }
+func (d *zoneStack) delegationID() string { return delegation.ID(d.Zone, d.out.ParentZoneID) }
 
 // delegationNode asks for the parent zone when it runs: the same run may find it.
 func (d *zoneStack) delegationNode() *stack.Node {
@@ -201,33 +178,14 @@ func (d *zoneStack) delegationNode() *stack.Node {
 func (d *zoneStack) delegation() node.Resource {
 	return node.Resource{Session: d.s, ID: d.delegationID(), API: node.APIDNS,
 		Body: func() azure.Resource {
-			var records []any
-			for _, name := range d.nameServers() {
-				records = append(records, map[string]any{"nsdname": name + "."})
-			}
-			return azure.Resource{Properties: map[string]any{"TTL": delegationTTL, "NSRecords": records,
-				"metadata": map[string]any{zoneMetadata: strings.ToLower(d.Zone)}}}
+			return delegation.RecordSet(d.nameServers(), zoneMetadata, strings.ToLower(d.Zone))
 		},
-		Current: func(r *azure.Resource) bool { return slices.Equal(DelegatedTo(r), d.nameServers()) },
+		Current: func(r *azure.Resource) bool { return slices.Equal(delegation.LeadsTo(r), d.nameServers()) },
 	}
 }
 
 // zoneMetadata marks the NS records that we made in a parent zone.
 const zoneMetadata = "hypershift_zone"
-
-// DelegatedTo are the servers that an NS record set names, sorted.
-func DelegatedTo(r *azure.Resource) []string {
-	var names []string
-	list, _ := r.Properties["NSRecords"].([]any)
-	for _, entry := range list {
-		if record, ok := entry.(map[string]any); ok {
-			text, _ := record["nsdname"].(string)
-			names = append(names, normalHost(text))
-		}
-	}
-	sort.Strings(names)
-	return names
-}
 
 func identityName(zone string) string {
 	return "external-dns-" + strings.ReplaceAll(strings.ToLower(zone), ".", "-")

@@ -13,13 +13,12 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 // queryTimeout bounds one DNS question.
 const queryTimeout = 5 * time.Second
-
-func normalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // AskNameServers asks a resolver which servers a domain is delegated to.
 func AskNameServers(ctx context.Context, resolver, domain string) ([]string, error) {
@@ -41,7 +40,7 @@ func AskNameServers(ctx context.Context, resolver, domain string) ([]string, err
 	var names []string
 	for _, record := range answer.Answer {
 		if ns, ok := record.(*dns.NS); ok {
-			names = append(names, normalHost(ns.Ns))
+			names = append(names, delegation.Host(ns.Ns))
 		}
 	}
 	sort.Strings(names)

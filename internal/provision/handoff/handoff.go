@@ -46,7 +46,19 @@ type File struct {
 	Brought *Brought `json:"brought,omitempty"`
 	// RolesDNSZoneGroup is set when `create infra azure` gave the identities their roles: the group of the public zone, or "none".
 	RolesDNSZoneGroup string `json:"rolesDNSZoneGroup,omitempty"`
-	Inventory         []Made `json:"inventory,omitempty"`
+	// Images are the operators' images in the user's own registry.
+	Images    *Images `json:"images,omitempty"`
+	Inventory []Made  `json:"inventory,omitempty"`
+}
+
+// Images says where the images of the installation are.
+type Images struct {
+	// Registry with its path, as `install --image-registry` takes it.
+	Registry string `json:"registry"`
+	// Version of the program that published them, the tag of its images.
+	Version string `json:"version"`
+	// References by digest, by the name of the image.
+	References map[string]string `json:"references"`
 }
 
 // Issuer is the issuer's part.
@@ -58,6 +70,8 @@ type Issuer struct {
 	Shared         bool   `json:"shared,omitempty"`
 	PrivateKeyPath string `json:"privateKeyPath,omitempty"`
 	PublicKeyPath  string `json:"publicKeyPath,omitempty"`
+	// KeyIDs are the ids of the keys that were published: any other was published by somebody else.
+	KeyIDs []string `json:"keyIDs,omitempty"`
 }
 
 // Identities is the part of the workload identities.
@@ -96,13 +110,21 @@ func (h *File) validate() error {
 	if err := h.validateIDs(); err != nil {
 		return err
 	}
+	if err := h.Identities.validate(); err != nil {
+		return err
+	}
+	if h.Images != nil && h.Images.Registry == "" {
+		return errors.New("images.registry is missing")
+	}
+	return h.validatePlaces()
+}
+
+// validatePlaces looks at what leads to resources: URLs and ids.
+func (h *File) validatePlaces() error {
 	if h.Issuer != nil {
 		if u, err := url.Parse(h.Issuer.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("issuer.url %q is not an https URL", h.Issuer.URL)
 		}
-	}
-	if err := h.Identities.validate(); err != nil {
-		return err
 	}
 	for member, dns := range map[string]*dns.Output{"dns": h.DNS, "dnsUnderWay": h.DNSUnderWay} {
 		if dns == nil {

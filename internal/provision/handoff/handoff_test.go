@@ -24,6 +24,7 @@ func TestHandoffNamesTheMember(t *testing.T) {
 		"identities: {}\n":                                   "identities.clients",
 		"dns:\n  zone: a.b\n  zoneID: nonsense\n":            "dns.zoneID",
 		"inventory:\n- {stack: iam, kind: x, id: nowhere}\n": "inventory[0].id",
+		"images: {version: v1}\n":                            "images.registry",
 		"unknown: 1\n":                                       "unknown",
 	} {
 		if _, err := Parse([]byte(head + body)); err == nil || !strings.Contains(err.Error(), member) {

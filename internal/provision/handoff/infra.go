@@ -34,8 +34,11 @@ func (h *File) InfraGone() {
 	h.Forget(infra.Stack)
 }
 
+// dnsGroupOf is the group in which the ingress identity may write: that of the zone, unless the user names another one for a zone that is not
+// the cluster's own.
 func dnsGroupOf(o infra.Options, out *infra.Output) string {
-	if zone, err := azure.ParseID(out.PublicZoneID); o.DNSZoneGroup == "" && err == nil {
+	zone, err := azure.ParseID(out.PublicZoneID)
+	if err == nil && (o.DNSZoneGroup == "" || strings.EqualFold(zone.ResourceGroup, out.ResourceGroupName)) {
 		return zone.ResourceGroup
 	}
 	return o.DNSZoneGroup
@@ -66,6 +69,10 @@ func (h *File) ContinueInfra(o *infra.Options) {
 	}
 	if !strings.EqualFold(path.Base(from.SecurityGroupID), o.Name+"-"+o.InfraID+"-nsg") {
 		orElse(&o.NSGID, from.SecurityGroupID)
+	}
+	// The record of the applications stays where an earlier run has placed it.
+	if zone, err := azure.ParseID(from.PublicZoneID); err == nil && !strings.EqualFold(zone.ResourceGroup, from.ResourceGroupName) {
+		orElse(&o.AppsZone, infra.AppsZoneShared)
 	}
 	if b := h.Brought; b != nil {
 		orElse(&o.PrivateZoneID, b.PrivateZoneID)

@@ -27,6 +27,13 @@ type Options struct {
 	EnableKMS     bool
 	Tags          map[string]string
 	Roles         *RoleScopes // nil gives none
+
+	every bool // also identities that are not made any more, or not for this cluster
+}
+
+// wants tells whether the identity is one of the cluster's.
+func (o Options) wants(c identity.Component) bool {
+	return o.every || !c.Unused() && (c.Key != "kms" || o.EnableKMS)
 }
 
 // Validate names the field that is missing.
@@ -67,7 +74,7 @@ func Destroy(ctx context.Context, s *azure.Session, o Options, progress func(sta
 	if err != nil {
 		return err
 	}
-	o.EnableKMS = true
+	o.every = true
 	roleErr := stack.Destroy(ctx, roles, node.Options(progress))
 	return errors.Join(roleErr, stack.Destroy(ctx, nodesOf(s, o, &identity.WorkloadIdentities{}), node.Options(progress)))
 }
@@ -78,7 +85,7 @@ func PlanDestroy(ctx context.Context, s *azure.Session, o Options) ([]stack.Step
 	if err != nil {
 		return nil, err
 	}
-	o.EnableKMS = true
+	o.every = true
 	return node.Deletions(append(roles, nodesOf(s, o, &identity.WorkloadIdentities{})...)), nil
 }
 
@@ -87,6 +94,9 @@ func iamRoles(ctx context.Context, s *azure.Session, o Options) ([]*stack.Node, 
 	if o.Roles != nil {
 		for _, group := range o.Roles.groups() {
 			known = append(known, s.GroupID(group))
+		}
+		if o.Roles.VNetID != "" {
+			known = append(known, o.Roles.VNetID)
 		}
 	}
 	return roles.Left(ctx, s, o.InfraID, known)
@@ -108,7 +118,7 @@ func NodesAndHolders(s *azure.Session, o Options, out *identity.WorkloadIdentiti
 	principals, who := map[string]string{}, map[string]roles.Holder{}
 	nodes := []*stack.Node{node.Group(s, "group", o.ResourceGroup, o.Location, o.Tags, true)}
 	for _, c := range identity.Components {
-		if c.Key == "kms" && !o.EnableKMS {
+		if !o.wants(c) {
 			continue
 		}
 		name := o.Name + "-" + c.Part + "-" + o.InfraID

@@ -11,10 +11,10 @@ import (
 func TestIAMMakesEveryIdentityAndCredential(t *testing.T) {
 	o := Options{Name: "demo", InfraID: "demo-x", ResourceGroup: "g", IssuerURL: "https://i"}
 	for _, tc := range []struct {
-		kms                     bool
+		kms, every              bool
 		identities, credentials int
-	}{{false, 8, 13}, {true, 9, 14}} {
-		o.EnableKMS = tc.kms
+	}{{false, false, 7, 12}, {true, false, 8, 13}, {false, true, 9, 14}} {
+		o.EnableKMS, o.every = tc.kms, tc.every
 		nodes := nodesOf(provisiontest.Session(t), o, &identity.WorkloadIdentities{})
 		count := map[string]int{}
 		for _, n := range nodes {

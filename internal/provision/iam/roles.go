@@ -68,7 +68,12 @@ func (r *RoleScopes) nodes(s *azure.Session, o Options, who map[string]roles.Hol
 			found[id] = true
 			nodes = append(nodes, node.Brought(s, id, "resource group", s.GroupID(group), node.APIGroups, nil))
 		}
-		scopes[name] = roles.Scope{Group: func() string { return group }, Label: group, Node: id}
+		at := roles.Scope{Group: func() string { return group }, Label: group, Node: id}
+		if name == roles.VNet && r.VNetID != "" {
+			at.VNetID, at.VNetNode = r.VNetID, "scope/vnet"
+			nodes = append(nodes, node.Brought(s, at.VNetNode, "virtual network", r.VNetID, node.APINetwork, nil))
+		}
+		scopes[name] = at
 	}
 	return append(nodes, roles.Nodes(s, o.InfraID, roles.Grants, who, scopes)...)
 }

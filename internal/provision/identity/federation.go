@@ -45,6 +45,10 @@ var Components = []Component{
 	{"kms", "kms", []Credential{{"kms-fed-id", "kube-system:kms-provider"}}},
 }
 
+// Unused tells whether nothing signs in as the identity: it would only be one more that a token can be made for. The control-plane-operator
+// has no calls to Azure without private endpoints. An identity of another tool, or of former times, is still given its roles and taken away.
+func (c Component) Unused() bool { return c.Key == "controlPlaneOperator" }
+
 // GuestFederation accepts the tokens of a service account of the hosted cluster, named namespace:name.
 func GuestFederation(issuerURL, account string) Federation {
 	return Federation{issuerURL, subjectPrefix + account, audience}

@@ -15,16 +15,22 @@ import (
 // looksAtOnce bounds the identities whose credentials are read at the same time.
 const looksAtOnce = 8
 
-// Trusting are the managed identities of the subscription that have a federated credential of the issuer, by their ids in order, as far as
-// the session may list them. Without its documents nobody can sign in as one of them by a token; and whoever publishes others in their place
-// can.
-func Trusting(ctx context.Context, s *azure.Session, issuerURL string) ([]string, error) {
+// Trust is a managed identity that a token of an issuer can sign in as.
+type Trust struct {
+	IdentityID, ClientID string
+	Federation           Federation
+}
+
+// Trusting are the managed identities of the subscription that have a federated credential of the issuer, by their ids in order, one
+// credential of each, as far as the session may list them. Without its documents nobody can sign in as one of them by a token; and whoever
+// publishes others in their place can.
+func Trusting(ctx context.Context, s *azure.Session, issuerURL string) ([]Trust, error) {
 	all, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/"+node.TypeIdentity, node.APIIdentity, "")
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
-	var found []string
+	var found []Trust
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(looksAtOnce)
 	for _, identity := range all {
@@ -33,17 +39,26 @@ func Trusting(ctx context.Context, s *azure.Session, issuerURL string) ([]string
 			if err != nil && !azure.IsNotFound(err) {
 				return err
 			}
-			if slices.ContainsFunc(credentials, func(c azure.Resource) bool { return sameIssuer(c.Property("issuer"), issuerURL) }) {
+			at := slices.IndexFunc(credentials, func(c azure.Resource) bool { return sameIssuer(c.Property("issuer"), issuerURL) })
+			if at >= 0 {
 				mu.Lock()
 				defer mu.Unlock()
-				found = append(found, identity.ID)
+				found = append(found, Trust{identity.ID, identity.Property("clientId"), federationOf(&credentials[at])})
 			}
 			return nil
 		})
 	}
 	err = group.Wait()
-	slices.Sort(found)
+	slices.SortFunc(found, func(a, b Trust) int { return strings.Compare(a.IdentityID, b.IdentityID) })
 	return found, err
+}
+
+func federationOf(r *azure.Resource) Federation {
+	f := Federation{Issuer: r.Property("issuer"), Subject: r.Property("subject")}
+	if audiences, _ := r.Properties["audiences"].([]any); len(audiences) > 0 {
+		f.Audience, _ = audiences[0].(string)
+	}
+	return f
 }
 
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type DestroyOptions struct {
 	Name, InfraID         string
 	ResourceGroup         string // main group; "" is the default name
 	PreserveResourceGroup bool   // empty the main group of ours and keep it, even where the group is ours
+	KeepVolumes           bool   // leave disks of volumes that are still there, and the main group with them
 	DeleteResourceGroup   bool   // delete the main group even where it is not ours
 	Adopt                 bool   // take untagged things that have this cluster's names for ours
 	DNSZoneGroup          string
@@ -90,7 +92,11 @@ func survey(ctx context.Context, s *azure.Session, o DestroyOptions) (*demolitio
 	if o.Adopt {
 		o.disown(i)
 	}
-	roles, err := roles.Left(ctx, s, o.InfraID, i.scopes(o.DNSZoneGroup))
+	known := i.scopes(o.DNSZoneGroup)
+	if o.PrivateZoneID != "" {
+		known = append(known, o.PrivateZoneID)
+	}
+	roles, err := roles.Left(ctx, s, o.InfraID, known)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,7 +166,7 @@ func (i *layout) scopes(dnsGroup string) []string {
 			out = append(out, i.s.GroupID(name))
 		}
 	}
-	return out
+	return append(out, i.out.VNetID)
 }
 
 // demolition collects what goes, in stages that follow each other.
@@ -187,6 +193,12 @@ type Adoption struct {
 
 // find collects what goes. The VNet's group goes after the machines that hang in it, the NSG's after the VNet.
 func (d *demolition) find(ctx context.Context) error {
+	if err := d.addRules(ctx); err != nil {
+		return err
+	}
+	if err := d.addDelegation(ctx); err != nil {
+		return err
+	}
 	if err := d.addForeignLink(ctx); err != nil {
 		return err
 	}
@@ -235,7 +247,7 @@ func (d *demolition) addGroup(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	whole, err := d.goesWhole(ctx, name, found.Tags[ownerTag(d.InfraID)] == "owned")
+	whole, err := d.goesWhole(ctx, name, found.Tags)
 	if err != nil {
 		return err
 	}
@@ -247,24 +259,24 @@ func (d *demolition) addGroup(ctx context.Context, name string) error {
 }
 
 // goesWhole decides by Azure's own word: our tag on a group that has the name which we give. What a tenant can write proves nothing; a group
-// of another name goes by that only when the user confirms it.
-func (d *demolition) goesWhole(ctx context.Context, name string, tagged bool) (bool, error) {
-	isMain := strings.EqualFold(name, d.main)
-	if isMain && d.PreserveResourceGroup {
-		return false, nil
-	}
-	holds, err := d.holdsBrought(ctx, name)
-	if err != nil || holds {
+// of another name goes by that only when the user confirms it, and never when its tags say that it is another cluster's.
+func (d *demolition) goesWhole(ctx context.Context, name string, tags map[string]string) (bool, error) {
+	if stays, err := d.holdsKept(ctx, name); err != nil || stays {
 		return false, err
 	}
+	isMain := strings.EqualFold(name, d.main)
 	// A group of another name was the user's choice; one of the default name was made for this cluster by some tool.
 	chosen := isMain && !strings.EqualFold(name, node.MainGroup(d.Name, d.InfraID))
+	tagged, theirs, unsure := tags[ownerTag(d.InfraID)] == "owned", d.anothersTag(tags), chosen && d.GroupUnproven
 	switch {
-	case d.recorded[strings.ToLower(d.s.GroupID(name))]:
+	case d.recorded[strings.ToLower(d.s.GroupID(name))], tagged && !unsure:
 		return true, nil
-	case chosen && d.GroupUnproven:
+	case theirs != "" && !(isMain && d.typed()):
+		d.warn("resource group " + name + " has the tag " + theirs + "=owned, by which it is another hosted cluster's; it stays")
+		return false, nil
+	case unsure:
 		return d.confirmed(name, tagged), nil
-	case tagged, isMain && d.DeleteResourceGroup:
+	case isMain && d.DeleteResourceGroup:
 		return true, nil
 	case chosen:
 		return false, nil
@@ -273,6 +285,32 @@ func (d *demolition) goesWhole(ctx context.Context, name string, tagged bool) (b
 		return false, nil
 	}
 	return true, d.adoptGroup(ctx, name)
+}
+
+// holdsKept tells whether something in a group, or the group itself, is to stay: so it cannot go as a whole, whoever made it.
+func (d *demolition) holdsKept(ctx context.Context, name string) (bool, error) {
+	isMain := strings.EqualFold(name, d.main)
+	if isMain && d.PreserveResourceGroup {
+		return true, nil
+	}
+	holds, err := d.holdsBrought(ctx, name)
+	if err != nil || holds || !isMain {
+		return holds, err
+	}
+	return d.keepsVolumes(ctx, name)
+}
+
+// typed tells whether the user himself has named the main group as one that goes.
+func (d *demolition) typed() bool { return d.DeleteResourceGroup && !d.GroupUnproven }
+
+// anothersTag is the tag by which a group is another cluster's, the first by name; empty when it has none.
+func (d *demolition) anothersTag(tags map[string]string) string {
+	for _, tag := range slices.Sorted(maps.Keys(tags)) {
+		if tags[tag] == "owned" && strings.HasPrefix(tag, ownerTag("")) && tag != ownerTag(d.InfraID) {
+			return tag
+		}
+	}
+	return ""
 }
 
 // confirmed decides on a group that has not the name which we give, and whose name comes from what a tenant can write.

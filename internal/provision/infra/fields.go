@@ -20,6 +20,7 @@ const (
 	FieldManaged        field.Field = "infra.Managed"
 	FieldAssignRoles    field.Field = "infra.AssignRoles"
 	FieldDNSZoneGroup   field.Field = "infra.DNSZoneGroup"
+	FieldAppsZone       field.Field = "infra.AppsZone"
 	FieldAdopt          field.Field = "infra.Adopt"
 	FieldConfirm        field.Field = "infra.Confirm"
 	FieldPreserve       field.Field = "infra.Preserve"

@@ -22,6 +22,7 @@ type layout struct {
 	s    *azure.Session
 	out  *Output
 	main string
+	apps appsZone
 }
 
 func newLayout(s *azure.Session, o Options) *layout {
@@ -45,10 +46,13 @@ func newLayout(s *azure.Session, o Options) *layout {
 		i.out.SubnetID = i.out.VNetID + "/subnets/default"
 	}
 	if i.out.PrivateZoneID = o.PrivateZoneID; i.out.PrivateZoneID == "" {
-		i.out.PrivateZoneID = s.ResourceID(i.main, node.TypePrivateDNS, i.clusterDomain())
+		i.out.PrivateZoneID = s.ResourceID(i.main, node.TypePrivateDNS, i.ClusterDomain())
 	}
 	return i
 }
+
+// MachinesNamespace is the namespace of what the machine provider makes in the cluster's groups, which may not register it.
+const MachinesNamespace = "Microsoft.Compute"
 
 // Expected is what the options lead to, as far as it is known before anything is made.
 func Expected(s *azure.Session, o Options) *Output { return newLayout(s, o).out }
@@ -93,7 +97,7 @@ func Plan(ctx context.Context, s *azure.Session, o Options) ([]stack.Step, error
 
 // guardedNodes are the nodes with what is asked before the first of them is written.
 func (i *layout) guardedNodes() []*stack.Node {
-	return node.Guarded(i.s, i.Location, i.nodes(), func() []*stack.Node { return newLayout(i.s, i.Options).nodes() })
+	return node.Guarded(i.s, i.Location, i.nodes(), func() []*stack.Node { return newLayout(i.s, i.Options).nodes() }, MachinesNamespace)
 }
 
 func prepare(s *azure.Session, o Options) (*layout, error) {
@@ -116,8 +120,8 @@ func groupName(ctx context.Context, s *azure.Session, name string) (string, erro
 	return found.Name, nil
 }
 
-// publicZone finds the zone by its exact name over all pages of the subscription.
-func publicZone(ctx context.Context, s *azure.Session, domain string) (string, error) {
+// PublicZone finds the zone by its exact name over all pages of the subscription; "" where there is none.
+func PublicZone(ctx context.Context, s *azure.Session, domain string) (string, error) {
 	zones, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/providers/Microsoft.Network/dnszones", node.APIDNS, "")
 	if err != nil {
 		return "", err
@@ -151,7 +155,8 @@ func (i *layout) nodesFor(who map[string]roles.Holder) []*stack.Node {
 	nodes = append(nodes, i.privateDNSNodes()...)
 	nodes = append(nodes, i.egressNodes()...)
 	nodes = append(nodes, i.roleNodes(who)...)
-	return append(nodes, i.publicZoneNode())
+	publicZone := i.publicZoneNode()
+	return append(append(nodes, publicZone), i.appsZoneNodes(publicZone)...)
 }
 
 const publicZoneNode, dnsGroupNode = "publiczone", "group/dns"
@@ -160,12 +165,15 @@ const publicZoneNode, dnsGroupNode = "publiczone", "group/dns"
 func (i *layout) publicZoneNode() *stack.Node {
 	return &stack.Node{ID: publicZoneNode, Kind: "public DNS zone", Name: i.BaseDomain, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
-			id, err := publicZone(ctx, i.s, i.BaseDomain)
+			id, err := PublicZone(ctx, i.s, i.BaseDomain)
 			if err == nil && id == "" && !i.PublicZoneOptional {
 				err = field.Errorf(FieldBaseDomain, "no public DNS zone %q in subscription %s; create it, or give the %s of one that exists", i.BaseDomain, i.s.SubscriptionID, FieldBaseDomain)
 			}
-			i.out.PublicZoneID = id
-			return stack.Current, err
+			i.out.PublicZoneID, i.apps.baseZoneID = id, id
+			if err != nil {
+				return stack.Current, err
+			}
+			return stack.Current, i.placeApps(ctx)
 		}}
 }
 
@@ -174,23 +182,27 @@ func (i *layout) roleNodes(who map[string]roles.Holder) []*stack.Node {
 		return nil
 	}
 	scopes := map[roles.ScopeName]roles.Scope{
-		roles.Main: i.scope(i.main, "main", ""), roles.NSG: i.scope(i.nsgGroup(), "nsg", i.NSGID), roles.VNet: i.scope(i.vnetGroup(), "vnet", i.VNetID)}
+		roles.Main: i.scope(i.main, "main", ""), roles.NSG: i.scope(i.nsgGroup(), "nsg", i.NSGID), roles.VNet: i.scope(i.vnetGroup(), vnetNode, i.VNetID)}
+	if zone, err := azure.ParseID(i.PrivateZoneID); err == nil && !strings.EqualFold(zone.ResourceGroup, i.main) {
+		scopes[roles.PrivateZone] = roles.Scope{Group: func() string { return zone.ResourceGroup }, Resource: i.PrivateZoneID, Label: "private DNS zone " + zone.Name, Node: privateZoneNode}
+	}
+	wanted := roles.Wanted(i.NoImageRegistry, i.CustomRoles)
 	if i.DNSZoneGroup != "" {
-		scopes[roles.DNS] = roles.Scope{Group: func() string { return i.DNSZoneGroup }, Label: i.DNSZoneGroup, Node: publicZoneNode}
-		return roles.Nodes(i.s, i.InfraID, roles.Wanted(i.NoImageRegistry, i.CustomRoles), who, scopes)
+		scopes[roles.DNS] = roles.Scope{Group: func() string { return i.sharedIn(i.DNSZoneGroup) }, Label: i.DNSZoneGroup, Node: publicZoneNode, Maybe: true}
+		return roles.Nodes(i.s, i.InfraID, wanted, who, scopes)
 	}
 	var found string
 	group := &stack.Node{ID: dnsGroupNode, Kind: "resource group", Name: "of the public DNS zone", Brought: true, DependsOn: []string{publicZoneNode},
 		Observe: func(ctx context.Context) (stack.State, error) {
-			zone, err := azure.ParseID(i.out.PublicZoneID)
+			zone, err := azure.ParseID(i.sharedIn(i.apps.baseZoneID))
 			if err != nil {
 				return stack.Current, nil // there is none, and need not be
 			}
 			found, err = groupName(ctx, i.s, zone.ResourceGroup)
 			return stack.Current, err
 		}}
-	scopes[roles.DNS] = roles.Scope{Group: func() string { return found }, Label: "the group of the public DNS zone", Node: dnsGroupNode}
-	return append(roles.Nodes(i.s, i.InfraID, roles.Wanted(i.NoImageRegistry, i.CustomRoles), who, scopes), group)
+	scopes[roles.DNS] = roles.Scope{Group: func() string { return i.sharedIn(found) }, Label: "the group of the public DNS zone", Node: dnsGroupNode, Maybe: true}
+	return append(roles.Nodes(i.s, i.InfraID, wanted, who, scopes), group)
 }
 
 // scope is the group of a resource; where the resource is the user's, roles can be given once it has been found.
@@ -198,6 +210,9 @@ func (i *layout) scope(group, which, broughtID string) roles.Scope {
 	at := roles.Scope{Group: func() string { return group }, Label: group, Node: i.in(which), Made: i.ResourceGroup == "" && broughtID == ""}
 	if broughtID != "" {
 		at.Node = which
+	}
+	if which == vnetNode {
+		at.VNetID, at.VNetNode = i.out.VNetID, vnetNode
 	}
 	return at
 }
@@ -237,6 +252,8 @@ func (i *layout) in(which string) string {
 	return "group/" + which
 }
 
+const vnetNode, privateZoneNode = "vnet", "privatezone"
+
 // vnetRange are the addresses of a virtual network that is made.
 const vnetRange = "10.0.0.0/16"
 
@@ -250,7 +267,7 @@ func (i *layout) networkNodes() []*stack.Node {
 		}.Node("nsg", "network security group", i.Name+"-"+i.InfraID+"-nsg", i.in("nsg")))
 	}
 	if i.VNetID != "" {
-		vnet := node.Brought(i.s, "vnet", "virtual network", i.VNetID, node.APINetwork, nil)
+		vnet := node.Brought(i.s, vnetNode, "virtual network", i.VNetID, node.APINetwork, nil)
 		vnet.Observe = func(ctx context.Context) (stack.State, error) {
 			return stack.Current, CheckRanges(ctx, i.s, i.Options)
 		}
@@ -265,11 +282,14 @@ func (i *layout) networkNodes() []*stack.Node {
 				"networkSecurityGroup": map[string]any{"id": i.out.SecurityGroupID},
 			}}},
 		}}
-	}}.Node("vnet", "virtual network", i.Name+"-"+i.InfraID, i.in("vnet"), "nsg"))
+	}}.Node(vnetNode, "virtual network", i.Name+"-"+i.InfraID, i.in("vnet"), "nsg"))
 }
 
-// CheckRanges compares the ranges with the addresses of the user's virtual network.
+// CheckRanges compares the ranges with the addresses of the user's virtual network, or of the one that is made.
 func CheckRanges(ctx context.Context, s *azure.Session, o Options) error {
+	if o.VNetID == "" {
+		return o.checkRanges(vnetRange)
+	}
 	vnet, err := s.Get(ctx, o.VNetID, node.APINetwork)
 	if err != nil {
 		return err
@@ -286,12 +306,12 @@ func CheckRanges(ctx context.Context, s *azure.Session, o Options) error {
 }
 
 func (i *layout) privateDNSNodes() []*stack.Node {
-	domain := i.clusterDomain()
+	domain := i.ClusterDomain()
 	zone := node.Resource{Session: i.s, ID: i.out.PrivateZoneID, API: node.APIPrivateDNS,
 		Body: func() azure.Resource { return azure.Resource{Location: "global", Tags: i.tags()} },
-	}.Node("privatezone", "private DNS zone", domain, "group/main")
+	}.Node(privateZoneNode, "private DNS zone", domain, "group/main")
 	if i.PrivateZoneID != "" {
-		zone = node.Brought(i.s, "privatezone", "private DNS zone", i.PrivateZoneID, node.APIPrivateDNS, nil)
+		zone = node.Brought(i.s, privateZoneNode, "private DNS zone", i.PrivateZoneID, node.APIPrivateDNS, nil)
 	}
 	link := node.Resource{Session: i.s, ID: i.out.PrivateZoneID + "/virtualNetworkLinks/" + i.Name + "-" + i.InfraID, API: node.APIPrivateDNS,
 		Body: func() azure.Resource {
@@ -301,9 +321,14 @@ func (i *layout) privateDNSNodes() []*stack.Node {
 		Current: func(r *azure.Resource) bool {
 			return strings.EqualFold(r.Property("virtualNetwork", "id"), i.out.VNetID)
 		},
-	}.Node("zonelink", "virtual network link", i.Name+"-"+i.InfraID, "privatezone", "vnet")
+	}.Node("zonelink", "virtual network link", i.Name+"-"+i.InfraID, privateZoneNode, "vnet")
 	return []*stack.Node{zone, link}
 }
+
+// portsByPoolSize leaves it to Azure how many outbound ports a machine has on an address: 1,024 up to 50 machines, half of that up to 100, and so
+// on to 32 at 1,000 (https://learn.microsoft.com/azure/load-balancer/load-balancer-outbound-connections#preallocatedports). A number of ours
+// would keep every machine beyond 64,000 divided by it from being made: 1,024 ports, 62 machines.
+const portsByPoolSize = 0
 
 // egressNodes are the public address and the load balancer through which the workers reach the world; the cloud provider
 // and the machine provider look for them by the infra id.
@@ -332,9 +357,19 @@ func (i *layout) egressNodes() []*stack.Node {
 			"frontendIPConfigurations": named(map[string]any{"privateIPAllocationMethod": "Dynamic", "publicIPAddress": map[string]any{"id": ipID}}),
 			"backendAddressPools":      []any{map[string]any{"name": i.InfraID}},
 			"probes":                   named(map[string]any{"protocol": "Http", "port": 30595, "requestPath": "/healthz", "intervalInSeconds": 5, "numberOfProbes": 2}),
-			"outboundRules": named(map[string]any{"protocol": "All", "allocatedOutboundPorts": 1024, "enableTcpReset": true, "idleTimeoutInMinutes": 4,
+			"outboundRules": named(map[string]any{"protocol": "All", "allocatedOutboundPorts": portsByPoolSize, "enableTcpReset": true, "idleTimeoutInMinutes": 4,
 				"frontendIPConfigurations": []any{ref("frontendIPConfigurations")}, "backendAddressPool": ref("backendAddressPools")}),
 		}}
 	}}.Node("loadbalancer", "load balancer", i.InfraID, "group/main", "publicip")
 	return []*stack.Node{ip, lb}
+}
+
+// Rights says, scope by scope, whether the credentials may make the infrastructure.
+func Rights(ctx context.Context, s *azure.Session, o Options) ([]node.ScopeRights, error) {
+	return node.RightsOf(ctx, s, newLayout(s, o).nodes())
+}
+
+// Namespaces are those of the resource providers that a hosted cluster needs, the machine provider's among them.
+func Namespaces(s *azure.Session, o Options) []string {
+	return node.Namespaces(newLayout(s, o).nodes(), MachinesNamespace)
 }

@@ -49,8 +49,8 @@ func TestInfraNamesAndGroups(t *testing.T) {
 			roles++
 		}
 	}
-	if roles != 18 {
-		t.Errorf("%d role assignments, want 18", roles)
+	if roles != 17 {
+		t.Errorf("%d role assignments, want 17", roles)
 	}
 }
 

@@ -26,11 +26,12 @@ type Options struct {
 	LoadBalancerID                      string // existing load balancer that has it
 	Identities                          *identity.WorkloadIdentities
 	Managed                             *hyperv1.AzureResourceManagedIdentities // the managed flavour, in place of Identities
-	CustomRoles                         bool                                    // in place of Contributor
+	CustomRoles                         bool                                    // for the machine provider
 	NoImageRegistry                     bool                                    // the cluster has none, so its identity needs no role
 	AssignRoles                         bool
 	DNSZoneGroup                        string // "" is the group of the public zone, if there is one
 	PublicZoneOptional                  bool   // without an external DNS domain the public zone may be missing
+	AppsZone                            string // AppsZoneOwn or AppsZoneShared; "" is own where the run assigns the roles
 	Ranges                              []Range
 }
 
@@ -57,7 +58,7 @@ func (o Options) Validate() error {
 		return err
 	}
 	if err := cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.DerivedNames(FieldName, o.Name, FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup),
-		rules.Group(FieldDNSZoneGroup, o.DNSZoneGroup), rules.Tags(FieldTags, o.Tags), o.validateBrought(), o.validateNetwork()); err != nil {
+		rules.Group(FieldDNSZoneGroup, o.DNSZoneGroup), rules.Tags(FieldTags, o.Tags), o.validateAppsZone(), o.validateBrought(), o.validateNetwork()); err != nil {
 		return err
 	}
 	if o.AssignRoles && o.Identities == nil && o.Managed == nil {
@@ -119,8 +120,8 @@ func (o Options) checkRanges(prefixes ...string) error {
 
 // validateBrought refuses what the controllers of the cluster would not find.
 func (o Options) validateBrought() error {
-	if id, err := azure.ParseID(o.PrivateZoneID); err == nil && !strings.EqualFold(id.Name, o.clusterDomain()) {
-		return field.Errorf(FieldPrivateZoneID, "%s: the zone is %s, the cluster's domain is %s", FieldPrivateZoneID, id.Name, o.clusterDomain())
+	if id, err := azure.ParseID(o.PrivateZoneID); err == nil && !strings.EqualFold(id.Name, o.ClusterDomain()) {
+		return field.Errorf(FieldPrivateZoneID, "%s: the zone is %s, the cluster's domain is %s", FieldPrivateZoneID, id.Name, o.ClusterDomain())
 	}
 	if o.LoadBalancerID == "" {
 		return nil
@@ -139,7 +140,8 @@ func (o Options) validateBrought() error {
 	return nil
 }
 
-func (o Options) clusterDomain() string {
+// ClusterDomain is the domain of the cluster: its name, or the prefix in its place, beneath the base domain.
+func (o Options) ClusterDomain() string {
 	prefix := o.Name
 	if o.BaseDomainPrefix != nil {
 		prefix = *o.BaseDomainPrefix

@@ -3,6 +3,7 @@ package infra
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -21,6 +22,7 @@ var deletable = []struct{ kind, api string }{
 	{"virtualnetworks", node.APINetwork}, // before the NSG: its subnets hold on to it
 	{"networksecuritygroups", node.APINetwork},
 	{"privatednszones", node.APIPrivateDNS},
+	{"dnszones", node.APIDNS},
 	{"storageaccounts", node.APIStorage},
 }
 
@@ -101,6 +103,38 @@ func (d *demolition) noteDisks(all []azure.Resource) {
 	}
 }
 
+// volumeTags are tags that the driver of Azure's disks gives to those of volumes, and to their snapshots.
+var volumeTags = []string{"k8s-azure-created-by", "kubernetes.io-created-for-pv-name", "kubernetes.io-created-for-pvc-name"}
+
+// keepsVolumes tells whether the main group stays for what it has of volumes: those that the hosted cluster has not removed itself, since their
+// volumes say Retain or nobody asked it to. Where they go with the group, it says so.
+func (d *demolition) keepsVolumes(ctx context.Context, group string) (bool, error) {
+	all, err := d.s.List(ctx, d.s.GroupID(group)+"/resources", node.APIGroups, "")
+	if err != nil {
+		return false, err
+	}
+	var volumes []string
+	for _, r := range all {
+		if kind := kindOf(&r); kind != "disks" && kind != "snapshots" {
+			continue
+		}
+		if slices.ContainsFunc(volumeTags, func(tag string) bool { return r.Tags[tag] != "" }) {
+			volumes = append(volumes, r.Name)
+		}
+	}
+	if len(volumes) == 0 {
+		return false, nil
+	}
+	slices.Sort(volumes)
+	names := strings.Join(volumes, ", ")
+	if d.KeepVolumes {
+		d.warn("resource group " + group + " stays for what it has of volumes: " + names)
+	} else {
+		d.warn("with resource group " + group + " goes what it has of volumes: " + names)
+	}
+	return d.KeepVolumes, nil
+}
+
 // marked tells whether the user vouches for a resource, or a tag says that our stack, the machine provider or the cloud provider made it
 // for this cluster.
 func (d *demolition) marked(r *azure.Resource) bool {
@@ -160,4 +194,25 @@ func (d *demolition) namedByATool(r *azure.Resource) bool {
 		return r.Name == d.InfraID
 	}
 	return false
+}
+
+// IsOwned tells whether a resource has the mark of the infrastructure id, which is not empty.
+func IsOwned(r *azure.Resource, infraID string) bool {
+	return infraID != "" && r.Tags[ownerTag(infraID)] == "owned"
+}
+
+// OwnGroups are the names of the resource groups that the options lead to, without those that the user names.
+func OwnGroups(s *azure.Session, o Options) []string {
+	if o.ResourceGroup != "" {
+		return nil
+	}
+	i := newLayout(s, o)
+	names := []string{i.main}
+	if o.NSGID == "" {
+		names = append(names, i.nsgGroup())
+	}
+	if o.VNetID == "" {
+		names = append(names, i.vnetGroup())
+	}
+	return names
 }

@@ -90,7 +90,7 @@ func deleteEmptyAccount(ctx context.Context, s *azure.Session, account string, i
 	if err != nil {
 		return err
 	}
-	if found.Tags[issuerTag] != "owned" {
+	if !isOurs(found) {
 		return stack.ErrKept
 	}
 	others, err := otherContainers(ctx, s, account, issuer)
@@ -119,7 +119,7 @@ func ourAccount(ctx context.Context, s *azure.Session, id string) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	return found.Tags[issuerTag] == "owned", nil
+	return isOurs(found), nil
 }
 
 func otherContainers(ctx context.Context, s *azure.Session, account string, issuer Issuer) ([]azure.Resource, error) {

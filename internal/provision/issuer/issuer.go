@@ -155,7 +155,7 @@ func ExplainPublicAccess(issuer Issuer, err error) error {
 		return err
 	}
 	return field.Errorf(FieldURL, "%w. Where policy forbids public blobs, publish the two documents at another https address that Entra can read: "+
-		"a static website (az storage blob service-properties update --account-name %s --static-website; container $web) or a custom domain. "+
+		"a static website (az storage blob service-properties update --account-name %s --static-website --auth-mode login; container $web) or a custom domain. "+
 		"Run this command with %s ADDRESS to write the documents for that address and to check them there, "+
 		"then pass it to the other commands as %s", err, issuer.StorageAccount, FieldURL, FieldTrustedURL)
 }
@@ -176,7 +176,7 @@ func Nodes(s *azure.Session, o Options, issuer Issuer, key *SigningKey) []*stack
 		principal, err := s.OwnPrincipal(ctx)
 		return blobWriter(principal, id), err
 	}, "account")
-	return []*stack.Node{node.Group(s, "group", o.ResourceGroup, o.Location, o.Tags, true), accountNode(s, o, id, issuer), container, mayWrite,
+	return []*stack.Node{node.Group(s, "group", o.ResourceGroup, o.Location, o.Tags, true), accountNode(s, o, id, issuer), serviceNode(s, id), container, mayWrite,
 		key.node(), discoveryNode(s, issuer), keysNode(s, issuer, key)}
 }
 
@@ -200,6 +200,39 @@ func blobWriter(who azure.Principal, accountID string) azure.Assignment {
 		RoleGUID: roleBlobDataContributor, PrincipalID: who.ObjectID, PrincipalType: who.Type}
 }
 
+// isOurs tells whether we made the account. No key of it opens one of ours: what is written there is written with Entra's tokens, by name.
+func isOurs(account *azure.Resource) bool { return account.Tags[issuerTag] == "owned" }
+
+// keptDays is how long Azure keeps what was deleted or written over in an account of ours.
+const keptDays = 14
+
+// serviceNode has an account of ours keep former versions of the documents, and what was deleted: whoever replaces the keys leaves a trace, and
+// what was there can be restored.
+func serviceNode(s *azure.Session, account string) *stack.Node {
+	keeps := func(r *azure.Resource, policy string) bool {
+		found, _ := r.Properties[policy].(map[string]any)
+		return found["enabled"] == true
+	}
+	n := node.Resource{Session: s, ID: account + "/blobServices/default", API: node.APIStorage,
+		Body: func() azure.Resource {
+			kept := map[string]any{"enabled": true, "days": keptDays}
+			return azure.Resource{Properties: map[string]any{"isVersioningEnabled": true, "deleteRetentionPolicy": kept, "containerDeleteRetentionPolicy": kept}}
+		},
+		Current: func(r *azure.Resource) bool {
+			return r.Properties["isVersioningEnabled"] == true && keeps(r, "deleteRetentionPolicy") && keeps(r, "containerDeleteRetentionPolicy")
+		},
+	}.Node("service", "blob service", "with versions and soft delete", "account")
+	n.Delete = nil // goes with the account
+	look := n.Observe
+	n.Observe = func(ctx context.Context) (stack.State, error) {
+		if found, err := s.Get(ctx, account, node.APIStorage); err != nil || !isOurs(found) {
+			return stack.Current, err // the user's: it stays as it is
+		}
+		return look(ctx)
+	}
+	return n
+}
+
 // accountNode keeps what a storage account of the user has beside the one property that we need.
 func accountNode(s *azure.Session, o Options, id string, issuer Issuer) *stack.Node {
 	var theirs *azure.Resource
@@ -209,14 +242,17 @@ func accountNode(s *azure.Session, o Options, id string, issuer Issuer) *stack.N
 				out := *theirs
 				out.Properties = map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": theirs.Properties["minimumTlsVersion"],
 					"supportsHttpsTrafficOnly": true}
+				if isOurs(theirs) {
+					out.Properties["allowSharedKeyAccess"] = false
+				}
 				return out
 			}
 			return azure.Resource{Location: o.Location, Kind: "StorageV2", SKU: map[string]any{"name": "Standard_LRS"}, Tags: node.WithTag(o.Tags, issuerTag),
-				Properties: map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true}}
+				Properties: map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true, "allowSharedKeyAccess": false}}
 		},
 		Current: func(r *azure.Resource) bool {
 			theirs = r
-			return r.Properties["allowBlobPublicAccess"] == true
+			return r.Properties["allowBlobPublicAccess"] == true && (!isOurs(r) || r.Properties["allowSharedKeyAccess"] == false)
 		},
 	}.Node("account", "storage account", issuer.StorageAccount, "group")
 }
@@ -267,7 +303,7 @@ func document(s *azure.Session, issuer Issuer, path string, current func([]byte)
 		}
 		return stack.Drifted, err
 	}
-	return &stack.Node{ID: path, Kind: "issuer document", Name: path, DependsOn: []string{"container", "role"}, Within: "container",
+	return &stack.Node{ID: path, Kind: "issuer document", Name: path, DependsOn: []string{"container", "role", "service"}, Within: "container",
 		Observe: observe,
 		Apply: func(ctx context.Context) error {
 			raw, err := content()

@@ -3,6 +3,7 @@ package issuer
 import (
 	"context"
 	"crypto/rsa"
+	"path/filepath"
 
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -34,6 +35,26 @@ func (o Options) SigningKey(issuer Issuer) (*SigningKey, error) {
 func (k *SigningKey) AsIs() *SigningKey { return &SigningKey{issuer: k.issuer, key: k.key} }
 
 const keyNode = "key"
+
+// The public keys that a rotation keeps beside the pair while it is under way.
+const (
+	OldPublic  = "old.public"
+	NextPublic = "next.public"
+)
+
+// RotationFile is a file of a rotation, in the folder of the pair.
+func RotationFile(folder, name string) string {
+	return filepath.Join(folder, "serviceaccount-signer."+name)
+}
+
+// KeyID is the id of the key that signs, read from its file.
+func (i Issuer) KeyID() (string, error) {
+	key, err := signing.ReadPrivate(i.PrivateKeyPath)
+	if err != nil {
+		return "", err
+	}
+	return signing.KeyID(&key.PublicKey)
+}
 
 func (k *SigningKey) node() *stack.Node {
 	return &stack.Node{ID: keyNode, Kind: "signing key", Name: k.issuer.PrivateKeyPath,

@@ -10,11 +10,16 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
-// Guarded is the graph of a creation with what is asked before its first write: whether the region exists, and whether the credentials
-// may do all of it. fresh makes the same graph again, for a look that leaves the run's own nodes alone.
-func Guarded(s *azure.Session, location string, nodes []*stack.Node, fresh func() []*stack.Node) []*stack.Node {
-	nodes = append(nodes, regionNode(s, location), rightsNode(s, fresh))
+// Guarded is the graph of a creation with what is asked before its first write: whether the region exists, whether the credentials may do
+// all of it, and whether the subscription has the namespaces of resource providers that are written to, or that are named because somebody
+// else will. fresh makes the same graph again, for a look that leaves the run's own nodes alone.
+func Guarded(s *azure.Session, location string, nodes []*stack.Node, fresh func() []*stack.Node, namespaces ...string) []*stack.Node {
+	roles := newSpreading(s, nodes)
+	roles.patient(nodes)
+	registered := &registration{s: s, namespaces: namespacesOf(nodes, namespaces)}
+	nodes = append(nodes, regionNode(s, location), rightsNode(s, fresh, roles), registered.node())
 	Gate(nodes)
+	afterRegistration(nodes)
 	return nodes
 }
 
@@ -23,7 +28,7 @@ func regionNode(s *azure.Session, location string) *stack.Node {
 	return &stack.Node{ID: "region", Kind: "region", Name: location, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
 			names, err := s.Locations(ctx)
-			if azure.IsNotFound(err) || azure.CodeOf(err) == "AuthorizationFailed" {
+			if azure.IsNotFound(err) || azure.CodeOf(err) == codeForbidden {
 				return stack.Current, nil
 			}
 			if err == nil && !slices.Contains(names, location) {
@@ -43,15 +48,15 @@ func unknownRegion(s *azure.Session, location string, names []string) error {
 }
 
 // rightsNode asks Azure what the credentials may do: a run that would be refused half-way does not begin.
-func rightsNode(s *azure.Session, fresh func() []*stack.Node) *stack.Node {
+func rightsNode(s *azure.Session, fresh func() []*stack.Node, roles *spreading) *stack.Node {
 	return &stack.Node{ID: "rights", Kind: "rights", Name: "of the credentials", Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
-			return stack.Current, checkRights(ctx, s, fresh())
+			return stack.Current, checkRights(ctx, s, fresh(), roles)
 		}}
 }
 
 // checkRights refuses a graph with something to write that the credentials may not write. What stands already needs no right.
-func checkRights(ctx context.Context, s *azure.Session, nodes []*stack.Node) error {
+func checkRights(ctx context.Context, s *azure.Session, nodes []*stack.Node, roles *spreading) error {
 	look := rights{s: s, at: map[string]azure.Permissions{}}
 	switch err := look.everywhere(ctx); {
 	case azure.IsSignIn(err):
@@ -64,17 +69,22 @@ func checkRights(ctx context.Context, s *azure.Session, nodes []*stack.Node) err
 		return nil
 	}
 	findTheirs(ctx, nodes)
-	missing := map[string][]string{}
+	missing, all := map[string][]string{}, true // all that is missing was given a short time ago
 	for _, n := range nodes {
 		if !lacks(n) || stands(ctx, n) {
 			continue
 		}
-		group := groupOf(n)
-		if may, known := look.mayIn(ctx, group, writeAction(n)); known && !may && !slices.Contains(missing[writeAction(n)], group) {
-			missing[writeAction(n)] = append(missing[writeAction(n)], group)
+		action, group := writeAction(n), groupOf(n)
+		if may, known := look.mayIn(ctx, group, action); known && !may && !slices.Contains(missing[action], group) {
+			missing[action] = append(missing[action], group)
+			all = all && roles.isSpreading(ctx, action, s.GroupID(group))
 		}
 	}
-	return missingRights(s, missing)
+	err := missingRights(s, missing)
+	if all {
+		return azure.Spreading(err, "nothing is made yet, for Azure does not show the rights of these credentials yet: they were given a role a short time ago, or have none at all")
+	}
+	return err
 }
 
 // findTheirs looks for what is the user's, for some nodes are in its group. What is missing is for its own node to report.
@@ -104,7 +114,7 @@ type rights struct {
 // everywhere asks for the subscription. A principal that has its roles on groups alone may not ask, and has none there.
 func (r *rights) everywhere(ctx context.Context) (err error) {
 	r.all, err = r.s.Permissions(ctx, "/subscriptions/"+r.s.SubscriptionID)
-	if azure.CodeOf(err) == "AuthorizationFailed" {
+	if azure.CodeOf(err) == codeForbidden {
 		return nil
 	}
 	return err
@@ -137,7 +147,10 @@ func groupOf(n *stack.Node) string {
 	return id.ResourceGroup
 }
 
-const writeRoles = "Microsoft.Authorization/roleAssignments/write"
+const (
+	writeRoles = "Microsoft.Authorization/roleAssignments/write"
+	writeGroup = "Microsoft.Resources/subscriptions/resourceGroups/write"
+)
 
 // writeAction is the right that making the node takes, "" where it takes none in Azure's resource manager.
 func writeAction(n *stack.Node) string {
@@ -148,7 +161,7 @@ func writeAction(n *stack.Node) string {
 	case n.Kind == "role assignment":
 		return writeRoles
 	case n.Kind == "resource group":
-		return "Microsoft.Resources/subscriptions/resourceGroups/write"
+		return writeGroup
 	case err != nil:
 		return ""
 	}
@@ -175,8 +188,8 @@ func missingRights(s *azure.Session, missing map[string][]string) error {
 		remedy = "give their service principal the role User Access Administrator there or on the subscription (with Contributor), or have the roles given by somebody who may: " +
 			"`hypershift create iam azure " + FieldRoles.String() + "`"
 	}
-	return &azure.Error{Op: "create", Resource: "subscription " + s.SubscriptionID, Code: "AuthorizationFailed", Kind: azure.Terminal,
-		Cause: "nothing was made, for the credentials lack a right: " + strings.Join(lines, "; "), Remedy: remedy}
+	return &azure.Error{Op: "create", Resource: "subscription " + s.SubscriptionID, Code: codeForbidden, Kind: azure.Terminal,
+		Cause: "nothing was made, for the credentials lack a right: " + strings.Join(lines, "; "), Field: "role of the signed-in identity", Remedy: remedy}
 }
 
 // Gate has what is there already found before anything is written: with a resource missing that the user names, nothing is made.

@@ -28,33 +28,6 @@ const (
 	TypeStorage    = "Microsoft.Storage/storageAccounts"
 )
 
-// Options turns a progress function into the engine's options.
-func Options(progress stack.Progress) stack.Options {
-	return stack.Options{Progress: progress, Judge: judge}
-}
-
-// transientTries bounds the repeats of what should pass at once: the SDK has tried each of them four times already. What
-// waits for Azure, throttling as well, has the engine's full patience.
-const transientTries = 5
-
-// freshTries bounds the wait for a group or parent that this run has made to be known everywhere: about half a minute.
-const freshTries = 10
-
-func judge(err error, try int, fresh bool) stack.Verdict {
-	if fresh && azure.IsParentMissing(err) && try < freshTries {
-		return stack.Again
-	}
-	switch azure.KindOf(err) {
-	case azure.Waiting:
-		return stack.Again
-	case azure.Transient:
-		if try < transientTries {
-			return stack.Again
-		}
-	}
-	return stack.Stop
-}
-
 // Resource is the node of an ordinary ARM resource: it is there when a GET finds it and every wanted top-level
 // property, read by current, agrees.
 type Resource struct {

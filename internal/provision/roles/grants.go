@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"slices"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
@@ -9,8 +10,7 @@ import (
 )
 
 const (
-	// The roles that stand for Contributor where they are asked for.
-	roleCustomOperator     = "7d8bb4e4-6fa7-4545-96cf-20fce11b705d"
+	// The role of the machine provider where custom ones are asked for.
 	roleNameCustomNodePool = "Azure Red Hat OpenShift NodePool Management Role"
 
 	apiRoleDefinitions = "2022-04-01"
@@ -23,8 +23,14 @@ var dataPlaneGrants = []Grant{
 	{ID: "azure-fileWI", Key: "dataPlane.file", RoleGUID: "0d7aedc0-15fd-4a67-a412-efad370c947e", Scopes: []ScopeName{Main}},
 }
 
-// allGrants are those of every flavour: a destroy does not know which one it was.
-func allGrants() []Grant { return append(append([]Grant{}, Grants...), dataPlaneGrants...) }
+// givenGrants are those of both flavours: the holders decide which of them are given.
+func givenGrants() []Grant { return slices.Concat(Grants, dataPlaneGrants) }
+
+// formerGrants are given no more, and found where an earlier version or another tool gave them.
+var formerGrants = []Grant{{ID: "cpo", Key: "controlPlaneOperator", Scopes: []ScopeName{Main, NSG, VNet}}}
+
+// allGrants are those that a destroy looks for: it does not know which flavour it was, nor who gave them.
+func allGrants() []Grant { return slices.Concat(givenGrants(), formerGrants) }
 
 // OfManaged are the principals of a managed cluster, by the keys of its grants.
 func OfManaged(s *azure.Session, m *hyperv1.AzureResourceManagedIdentities) map[string]Holder {
@@ -39,16 +45,14 @@ func OfManaged(s *azure.Session, m *hyperv1.AzureResourceManagedIdentities) map[
 	return out
 }
 
-// Wanted are the grants of a cluster: of one without an image registry, and of one whose installer may not use Contributor.
+// Wanted are the grants of a cluster: of one without an image registry, and of one whose installer has roles of his own.
 func Wanted(noImageRegistry, customRoles bool) []Grant {
 	var out []Grant
-	for _, r := range allGrants() {
-		switch {
-		case noImageRegistry && r.ID == "ciro":
+	for _, r := range givenGrants() {
+		if noImageRegistry && r.ID == "ciro" {
 			continue
-		case customRoles && r.ID == "cpo":
-			r.RoleGUID = roleCustomOperator
-		case customRoles && r.ID == "capz":
+		}
+		if customRoles && r.ID == "capz" {
 			r.RoleGUID, r.roleName = "", roleNameCustomNodePool
 		}
 		out = append(out, r)
@@ -71,5 +75,5 @@ func (r Grant) role(ctx context.Context, s *azure.Session) (string, error) {
 		}
 	}
 	return "", &azure.Error{Op: "look up the role definition", Resource: r.roleName, Cause: "the subscription knows no role of this name",
-		Remedy: "leave " + FieldCustomRoles.String() + " out to use Contributor, or have the role made", Kind: azure.Terminal}
+		Remedy: "leave " + FieldCustomRoles.String() + " out to use Azure's own role, or have the role made", Kind: azure.Terminal}
 }

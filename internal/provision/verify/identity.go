@@ -75,14 +75,20 @@ func (v *verification) checkToken(ctx context.Context, name, clientID string, cr
 	}
 	c := verdict(area, name, "exchanged for client "+clientID, err, "")
 	// Entra says what it was shown; what it was compared with is in the credentials.
-	if d := f.Nearest(credentials); d != "" && slices.Contains(federationCodes, azure.CodeOf(err)) {
+	switch d, code := f.Nearest(credentials), azure.CodeOf(err); {
+	case d != "" && slices.Contains(federationCodes, code):
 		c.Field = d
+	case d == "":
+		c.spreads = slices.Contains(federationCodes, code) || slices.Contains(youngCodes, code)
 	}
 	return c
 }
 
 // federationCodes are what Entra answers when no federated credential fits a token.
 var federationCodes = []string{"AADSTS70021", "AADSTS70025", "AADSTS700211", "AADSTS700212", "AADSTS700213"}
+
+// youngCodes are what Entra answers while it does not know the identity yet, or goes by keys that it read before.
+var youngCodes = []string{"AADSTS700016", "AADSTS700027"}
 
 // mintedLife is short: the token is presented at once.
 const mintedLife = 10 * time.Minute

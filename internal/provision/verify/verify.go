@@ -17,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
@@ -41,19 +42,30 @@ type Check struct {
 	Detail string `json:"detail,omitempty"`
 	Field  string `json:"field,omitempty"` // the one that does not match, with what was expected and found
 	Remedy string `json:"remedy,omitempty"`
+	// spreads: Azure has it on record as it should be, and does not know it everywhere yet.
+	spreads bool
 }
+
+// Spreading tells of a failure that passes by itself: Azure has it on record as it should be, and does not know it everywhere yet.
+func (c Check) Spreading() bool { return c.Status == Fail && c.spreads }
 
 // Options tell what cannot be read from the hand-off.
 type Options struct {
 	Resolver string // HOST:PORT of the DNS server to ask; "" is the system's
+	// Wait is how long Azure may take to know everywhere what it has on record: roles, identities, credentials, keys.
+	Wait time.Duration
+	Say  func(format string, args ...any) // told what is waited for; nil is silent
+	// Now and Sleep are real time when nil.
+	Now   func() time.Time
+	Sleep func(context.Context, time.Duration) error
 }
 
 // checksAtOnce bounds the checks under way.
 const checksAtOnce = 8
 
-// Run looks again at everything the hand-off says was made, and exchanges a token for each identity. It changes nothing. The
+// run looks again at everything the hand-off says was made, and exchanges a token for each identity. It changes nothing. The
 // error tells that it could not look; what it found wrong is in the checks.
-func Run(ctx context.Context, s *azure.Session, h *handoff.File, o Options) ([]Check, error) {
+func run(ctx context.Context, s *azure.Session, h *handoff.File, o Options) ([]Check, error) {
 	v := &verification{s: s, h: h, Options: o, directory: s.NewDirectory(), assignments: s.NewAssignments()}
 	if h.Issuer != nil && h.Issuer.PrivateKeyPath != "" {
 		var err error
@@ -147,6 +159,7 @@ func (v *verification) issuerTasks() []task {
 			}
 			return []Check{verdict(area, "published key", v.h.Issuer.PrivateKeyPath, v.checkKeys(ctx), remedy)}
 		},
+		func(ctx context.Context) []Check { return []Check{v.auditKeys(ctx)} },
 	}
 }
 
@@ -165,8 +178,13 @@ func (v *verification) checkDiscovery(ctx context.Context) error {
 		return err
 	}
 	document, err := issuer.ParseDiscovery(raw)
-	if err == nil && document.Issuer != v.h.Issuer.URL {
+	keys := v.h.Issuer.URL + "/" + issuer.KeysPath
+	switch {
+	case err != nil:
+	case document.Issuer != v.h.Issuer.URL:
 		err = fmt.Errorf("the document's issuer is %q, not %q", document.Issuer, v.h.Issuer.URL)
+	case document.JWKSURI != keys:
+		err = fmt.Errorf("the document has Azure read the keys at %q, not at %q: whoever publishes them there can sign in as every identity that trusts the issuer", document.JWKSURI, keys)
 	}
 	return err
 }
@@ -202,10 +220,32 @@ func (v *verification) infraTasks() []task {
 			return []Check{verdict("infrastructure", r.name, r.id, err, "run `hypershift create infra azure` again")}
 		})
 	}
+	if zone, err := azure.ParseID(out.PublicZoneID); err == nil && strings.EqualFold(zone.ResourceGroup, out.ResourceGroupName) {
+		tasks = append(tasks, func(ctx context.Context) []Check {
+			return []Check{verdict("infrastructure", "delegation of "+zone.Name, "by "+out.BaseDomain, v.checkDelegated(ctx, out), "run `hypershift create infra azure` again")}
+		})
+	}
 	if v.h.RolesDNSZoneGroup == "" || out.WorkloadIdentities == nil {
 		return tasks
 	}
 	return append(tasks, v.roleTasks(out)...)
+}
+
+// checkDelegated compares what the zone of the base domain says of the applications' zone with that zone.
+func (v *verification) checkDelegated(ctx context.Context, out *infra.Output) error {
+	zone, err := v.s.Get(ctx, out.PublicZoneID, node.APIDNS)
+	if err != nil {
+		return err
+	}
+	base, err := infra.PublicZone(ctx, v.s, out.BaseDomain)
+	if err != nil {
+		return err
+	}
+	set, err := v.s.Get(ctx, delegation.ID(zone.Name, base), node.APIDNS)
+	if err == nil && !slices.Equal(delegation.LeadsTo(set), delegation.ServersOf(zone)) {
+		err = fmt.Errorf("the zone of %s delegates to %s, the servers are %s", out.BaseDomain, strings.Join(delegation.LeadsTo(set), ", "), strings.Join(delegation.ServersOf(zone), ", "))
+	}
+	return err
 }
 
 // roleTasks look at every role that `create infra azure` gives, and read as the identity what it may.
@@ -225,44 +265,62 @@ func (v *verification) roleTasks(out *infra.Output) []task {
 		if clientID == "" {
 			continue
 		}
-		tasks = append(tasks, func(ctx context.Context) []Check { return v.checkRoles(ctx, r, clientID, groups) })
+		tasks = append(tasks, func(ctx context.Context) []Check { return v.checkRoles(ctx, r, clientID, groups, out.VNetID) })
 	}
 	return tasks
 }
 
-func (v *verification) checkRoles(ctx context.Context, r roles.Grant, clientID string, groups groups) []Check {
+func (v *verification) checkRoles(ctx context.Context, r roles.Grant, clientID string, groups groups, vnetID string) []Check {
 	remedy := "run `hypershift create infra azure " + infra.FieldAssignRoles.String() + "` again"
 	principal, err := v.directory.PrincipalOf(ctx, clientID)
 	if err != nil {
 		return []Check{verdict("role", r.Key, "", err, remedy)}
 	}
 	var checks []Check
+	held := false // the role that is tried
 	for _, scope := range r.Scopes {
 		if groups[scope] == "" {
 			continue
 		}
-		id := v.s.GroupID(groups[scope])
-		state, err := v.assignments.Observe(ctx, azure.Assignment{Name: azure.AssignmentName(v.h.InfraID, r.ID, id), Scope: id, RoleGUID: r.RoleGUID, PrincipalID: principal})
-		if err == nil && state != azure.AssignmentPresent {
-			err = fmt.Errorf("the identity does not hold role %s on resource group %s", r.RoleGUID, groups[scope])
-		}
+		err := v.holdsRole(ctx, r, scope, groups[scope], vnetID, principal)
+		held = held || err == nil && scope == roles.Main
 		checks = append(checks, verdict("role", r.Key+" on "+groups[scope], "", err, remedy))
 	}
-	if r.RoleGUID == roles.Contributor && v.key != nil && v.h.Issuer != nil {
-		checks = append(checks, v.checkRead(ctx, r, clientID, groups[roles.Main]))
+	if r.RoleGUID == roles.Reader && v.key != nil && v.h.Issuer != nil {
+		read, err := v.checkRead(ctx, r, clientID, groups[roles.Main])
+		read.spreads = held && azure.CodeOf(err) == "AuthorizationFailed"
+		checks = append(checks, read)
 	}
 	return checks
 }
 
+// holdsRole fails where the principal has the grant's role, or a wider one of former times, neither on the group nor, where that is enough, on the
+// virtual network in it.
+func (v *verification) holdsRole(ctx context.Context, r roles.Grant, scope roles.ScopeName, group, vnetID, principal string) error {
+	at := []string{v.s.GroupID(group)}
+	if scope == roles.VNet && r.OnVNet {
+		at = append(at, vnetID)
+	}
+	for _, id := range at {
+		for _, role := range append([]string{r.RoleGUID}, r.Before...) {
+			state, err := v.assignments.Observe(ctx, azure.Assignment{Scope: id, RoleGUID: role, PrincipalID: principal})
+			if err != nil || state == azure.AssignmentPresent {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("the identity does not hold role %s on resource group %s", r.RoleGUID, group)
+}
+
 // checkRead reads the main group as an identity whose role surely allows it.
-func (v *verification) checkRead(ctx context.Context, r roles.Grant, clientID, group string) Check {
+func (v *verification) checkRead(ctx context.Context, r roles.Grant, clientID, group string) (Check, error) {
 	at := slices.IndexFunc(identity.Components, func(c identity.Component) bool { return c.Key == r.Key })
 	f := identity.GuestFederation(v.h.Issuer.URL, identity.Components[at].Credentials[0].Subject)
 	as, err := v.s.As(clientID, func(context.Context) (string, error) { return mintToken(v.key, f, time.Now()) })
 	if err == nil {
 		_, err = as.Get(ctx, v.s.GroupID(group), node.APIGroups)
 	}
-	return verdict("access", r.Key, "read resource group "+group, err, "roles take minutes to become active; try again")
+	return verdict("access", r.Key, "read resource group "+group, err, "roles take minutes to become active; try again"), err
 }
 
 func (v *verification) dnsTasks() []task {
@@ -279,11 +337,11 @@ func (v *verification) checkZone(ctx context.Context) []Check {
 	if err != nil {
 		return checks
 	}
-	servers := dns.NameServersOf(zone)
+	servers := delegation.ServersOf(zone)
 	if v.h.DNS.ParentZoneID != "" {
-		set, err := v.s.Get(ctx, dns.DelegationID(v.h.DNS.Zone, v.h.DNS.ParentZoneID), node.APIDNS)
-		if err == nil && !slices.Equal(dns.DelegatedTo(set), servers) {
-			err = fmt.Errorf("the parent zone delegates to %s, not to %s", strings.Join(dns.DelegatedTo(set), ", "), strings.Join(servers, ", "))
+		set, err := v.s.Get(ctx, delegation.ID(v.h.DNS.Zone, v.h.DNS.ParentZoneID), node.APIDNS)
+		if err == nil && !slices.Equal(delegation.LeadsTo(set), servers) {
+			err = fmt.Errorf("the parent zone delegates to %s, not to %s", strings.Join(delegation.LeadsTo(set), ", "), strings.Join(servers, ", "))
 		}
 		checks = append(checks, verdict(area, "NS records in the parent zone", v.h.DNS.ParentZoneID, err, remedy))
 	}

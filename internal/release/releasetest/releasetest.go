@@ -4,7 +4,9 @@ package releasetest
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -28,6 +30,9 @@ import (
 
 // ReferencesFile is where a payload names its version and its images.
 const ReferencesFile = "release-manifests/image-references"
+
+// OpenShiftKeys are component keys of an OpenShift payload that no Kubernetes payload has.
+var OpenShiftKeys = []string{"cluster-ingress-operator", "cluster-network-operator", "cluster-version-operator", "machine-config-operator", "openshift-apiserver"}
 
 // Registry runs in this process, on a loopback address, where plain HTTP is allowed.
 type Registry struct {
@@ -58,10 +63,19 @@ func (r *Registry) Answer(status int) { r.status.Store(int32(status)) }
 // Reference is the name of a payload in the registry, whether it is there or not.
 func (r *Registry) Reference(tag string) string { return r.host + "/ocp/release:" + tag }
 
+// Host is where the registry is, HOST:PORT.
+func (r *Registry) Host() string { return r.host }
+
 // Push stores an image and returns its reference.
 func (r *Registry) Push(t testing.TB, tag string, image v1.Image) string {
 	t.Helper()
-	reference, err := name.ParseReference(r.Reference(tag))
+	return r.PushAs(t, r.Reference(tag), image)
+}
+
+// PushAs stores an image under a reference, which lies in this registry, and returns the reference.
+func (r *Registry) PushAs(t testing.TB, as string, image v1.Image) string {
+	t.Helper()
+	reference, err := name.ParseReference(as)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +122,8 @@ type Payload struct {
 	Operator string
 	// Without names component images it lacks, of all that are required on Azure and the operator.
 	Without []string
+	// With names component images it has beside those, such as OpenShiftKeys.
+	With []string
 	// Architecture is amd64 when empty.
 	Architecture string
 	// References replaces the content of ReferencesFile.
@@ -159,12 +175,14 @@ func Trust(image string) string {
 }
 
 // Image is the pull spec of a component in a served payload.
-func Image(key string) string { return "quay.io/payload@sha256:" + key }
+func Image(key string) string {
+	return fmt.Sprintf("quay.io/payload@sha256:%x", sha256.Sum256([]byte(key)))
+}
 
 func (p Payload) references(t testing.TB) string {
 	t.Helper()
 	tags := []map[string]any{}
-	for _, key := range append(release.Required(hyperv1.AzurePlatform), release.KeyHypershift) {
+	for _, key := range slices.Concat(release.Required(hyperv1.AzurePlatform), []string{release.KeyHypershift}, p.With) {
 		if slices.Contains(p.Without, key) {
 			continue
 		}

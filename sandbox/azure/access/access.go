@@ -15,16 +15,32 @@ import (
 
 // Entry is one line.
 type Entry struct {
-	Time      time.Time `json:"time"`
-	Plane     string    `json:"plane"`
-	Method    string    `json:"method"`
-	URL       string    `json:"url"`
-	Status    int       `json:"status"` // 0: the connection was ended without an answer
-	UserAgent string    `json:"userAgent,omitempty"`
-	Principal string    `json:"principal,omitempty"`
-	Faults    []string  `json:"faults,omitempty"` // ids of the injected faults that hit the request
-	Millis    float64   `json:"durationMs"`
+	Time       time.Time   `json:"time"`
+	Plane      string      `json:"plane"`
+	Method     string      `json:"method"`
+	URL        string      `json:"url"`
+	Status     int         `json:"status"` // 0: the connection was ended without an answer
+	UserAgent  string      `json:"userAgent,omitempty"`
+	Principal  string      `json:"principal,omitempty"`
+	Faults     []string    `json:"faults,omitempty"` // ids of the injected faults that hit the request
+	Violations []Violation `json:"violations,omitempty"`
+	Millis     float64     `json:"durationMs"`
 }
+
+// Violation is one thing that a request or its answer has wrong by the schema of a type.
+type Violation struct {
+	Side       string `json:"side"` // SideRequest or SideAnswer
+	Method     string `json:"method"`
+	Type       string `json:"type"` // of the resource: a template deployment puts others
+	APIVersion string `json:"apiVersion"`
+	Problem    string `json:"problem"` // what, and where
+}
+
+// Sides of a violation. One in an answer is a fault of the embedded Azure.
+const (
+	SideRequest = "request"
+	SideAnswer  = "answer"
+)
 
 // rotateAbove is the size in bytes at which the log is renamed to access.log.1.
 const rotateAbove = 64 << 20
@@ -86,6 +102,7 @@ type notes struct {
 	mu        sync.Mutex
 	principal string
 	faults    []string
+	wrong     []Violation
 }
 
 func note(ctx context.Context, f func(*notes)) {
@@ -104,6 +121,11 @@ func AddFault(ctx context.Context, id string) {
 	note(ctx, func(n *notes) { n.faults = append(n.faults, id) })
 }
 
+// AddViolation notes what the request or its answer has wrong.
+func AddViolation(ctx context.Context, v Violation) {
+	note(ctx, func(n *notes) { n.wrong = append(n.wrong, v) })
+}
+
 // Wrap logs the requests of a plane, also those whose handler ends the connection.
 func (l *Log) Wrap(plane string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -112,7 +134,7 @@ func (l *Log) Wrap(plane string, h http.Handler) http.Handler {
 		var n notes
 		defer func() {
 			l.Write(Entry{Time: start.UTC(), Plane: plane, Method: r.Method, URL: "https://" + r.Host + secretless(r.URL), Status: rec.status,
-				UserAgent: r.UserAgent(), Principal: n.principal, Faults: n.faults, Millis: float64(time.Since(start).Microseconds()) / 1000})
+				UserAgent: r.UserAgent(), Principal: n.principal, Faults: n.faults, Violations: n.wrong, Millis: float64(time.Since(start).Microseconds()) / 1000})
 		}()
 		h.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), notesKey{}, &n)))
 		if rec.status == 0 {

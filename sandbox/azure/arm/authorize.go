@@ -9,10 +9,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
 )
 
-var verbs = map[string]string{
-	http.MethodGet: "read", http.MethodHead: "read", http.MethodPut: "write", http.MethodPatch: "write",
-	http.MethodDelete: "delete", http.MethodPost: "action",
-}
+var verbs = provider.Verbs
 
 // actionOf names the RBAC action of a request and the scope it is checked at.
 func actionOf(method string, p provider.Path) (action, scope string) {
@@ -54,7 +51,7 @@ func (c *call) allowed(action, scope string) bool {
 		return false
 	}
 	delay := fault.Propagation(c.Req.Context(), fault.Role)
-	if delay.Time == 0 || roles.Allowed(c.Tx, roles.Management, c.Caller.ObjectID, action, scope, delay.Hides) {
+	if delay.None() || roles.Allowed(c.Tx, roles.Management, c.Caller.ObjectID, action, scope, delay.Hides) {
 		return true
 	}
 	fault.Hit(c.Req.Context(), fault.Role)

@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -54,11 +55,18 @@ func (c *call) saveChild(id, typ string, d wire.Doc) error {
 	}
 	r := c.Save(id, typ, d)
 	wire.EnsureProps(d)["provisioningState"] = "Succeeded"
-	d["etag"] = etag()
+	tag(typ, d)
 	if k.Put != nil {
 		return k.Put(c.Call, r, oldBody)
 	}
 	return nil
+}
+
+// tag gives a document that changes a new etag, where its type has one.
+func tag(typ string, body wire.Doc) {
+	if schema.HasETag(typ) {
+		body["etag"] = etag()
+	}
 }
 
 func etag() string { return `W/"` + uuid.NewString() + `"` }

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
@@ -9,7 +10,7 @@ import (
 )
 
 // Deploy puts one resource inside the transaction of a call, as its caller and by the rules of any PUT.
-func (s *Server) Deploy(by *provider.Call, id string, body wire.Doc) error {
+func (s *Server) Deploy(by *provider.Call, id, apiVersion string, body wire.Doc) error {
 	path, err := provider.ParsePath(id)
 	if err != nil {
 		return provider.BadRequest("InvalidResourceName", "The resource '%s' cannot be named so: %v.", id, err)
@@ -18,14 +19,11 @@ func (s *Server) Deploy(by *provider.Call, id string, body wire.Doc) error {
 		return err
 	}
 	req := by.Req.Clone(by.Req.Context())
-	req.Method, req.URL.Path = http.MethodPut, path.Raw
+	req.Method, req.URL.Path, req.URL.RawQuery = http.MethodPut, path.Raw, url.Values{"api-version": {apiVersion}}.Encode()
 	req.Header.Del("If-Match")
 	req.Header.Del("If-None-Match")
 	c := s.call(req, path, body, by.Caller)
 	c.Tx, c.Injected = by.Tx, &fault.Operation{}
-	if err := c.allows(); err != nil {
-		return err
-	}
-	_, err = c.put()
+	_, err = c.held(c.put)
 	return err
 }

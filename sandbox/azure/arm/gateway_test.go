@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/roles"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -72,7 +75,11 @@ func define(t testing.TB, s *Server, name string, permissions ...any) {
 // send answers a request as the gateway does once it knows the caller. Headers are pairs of a name and a value.
 func send(s *Server, as, method, path string, body wire.Doc, headers ...string) (status int, code string, doc wire.Doc) {
 	target, query, _ := strings.Cut(path, "?")
-	req := httptest.NewRequest(method, "https://management.azure.com/?api-version=2024-01-01&"+query, http.NoBody)
+	version := ""
+	if p, err := provider.ParsePath(target); err == nil {
+		version = cmp.Or(schema.Newest(p.Type), "2021-04-01")
+	}
+	req := httptest.NewRequest(method, "https://management.azure.com/?api-version="+version+"&"+query, http.NoBody)
 	req.URL.Path = target
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
@@ -118,6 +125,7 @@ var anywhere = wire.Doc{"location": "westeurope"}
 
 func TestConditionalWrites(t *testing.T) {
 	const gone, here = false, true
+	id := inGroup + "/providers/Microsoft.Network/networkSecurityGroups/one" // a kind that has an etag
 	for name, c := range map[string]struct {
 		exists         bool
 		method, header string
@@ -132,23 +140,27 @@ func TestConditionalWrites(t *testing.T) {
 		"a PUT with another etag":                  {here, http.MethodPut, "If-Match", `W/"old"`, http.StatusPreconditionFailed},
 		"a PATCH with the etag":                    {here, http.MethodPatch, "If-Match", "ETAG", http.StatusOK},
 		"a PATCH with another etag":                {here, http.MethodPatch, "If-Match", `W/"old"`, http.StatusPreconditionFailed},
-		"a DELETE with the etag":                   {here, http.MethodDelete, "If-Match", "ETAG", http.StatusOK},
+		"a DELETE with the etag":                   {here, http.MethodDelete, "If-Match", "ETAG", http.StatusAccepted},
 		"a DELETE with another etag":               {here, http.MethodDelete, "If-Match", `W/"old"`, http.StatusPreconditionFailed},
 		"a DELETE of what is not there, any etag":  {gone, http.MethodDelete, "If-Match", `W/"old"`, http.StatusNoContent},
-		"a DELETE ignores If-None-Match":           {here, http.MethodDelete, "If-None-Match", "*", http.StatusOK},
+		"a DELETE ignores If-None-Match":           {here, http.MethodDelete, "If-None-Match", "*", http.StatusAccepted},
 		"a PATCH of what is not there is no write": {gone, http.MethodPatch, "If-Match", "*", http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, value := gateway(t), c.value
 			before := wire.Doc{}
 			if c.exists {
-				before = want(t, s, owner, http.MethodPut, identityID("one"), anywhere, http.StatusCreated)
+				before = want(t, s, owner, http.MethodPut, id, anywhere, http.StatusCreated)
 			}
 			if value == "ETAG" {
 				value = wire.Text(before, "etag")
 			}
-			want(t, s, owner, c.method, identityID("one"), anywhere, c.want, c.header, value)
-			_, _, after := send(s, owner, http.MethodGet, identityID("one"), nil)
+			body := anywhere
+			if c.method == http.MethodPatch {
+				body = wire.Doc{"tags": wire.Doc{"a": "b"}}
+			}
+			want(t, s, owner, c.method, id, body, c.want, c.header, value)
+			_, _, after := send(s, owner, http.MethodGet, id, nil)
 			if c.want == http.StatusPreconditionFailed && wire.Text(after, "etag") != wire.Text(before, "etag") {
 				t.Errorf("a refused write changed the etag from %q to %q", wire.Text(before, "etag"), wire.Text(after, "etag"))
 			}
@@ -189,11 +201,14 @@ func TestConflictsOfAWrite(t *testing.T) {
 // The answer to a creation shows that it is under way, a GET meanwhile that the resource is being changed, and one afterwards its end.
 func TestOperationInProgress(t *testing.T) {
 	s := gateway(t)
-	s.OperationTime = time.Hour
+	var err error
+	if s.Pace, err = pace.New(pace.Fast, time.Hour, 0); err != nil {
+		t.Fatal(err)
+	}
 	network := inGroup + "/providers/Microsoft.Network/virtualNetworks/vnet"
 	body := wire.Doc{"location": "westeurope", "properties": wire.Doc{"addressSpace": wire.Doc{"addressPrefixes": []any{"10.0.0.0/16"}}}}
 	state := func(d wire.Doc) string { return wire.Text(wire.Props(d), "provisioningState") }
-	if got := state(want(t, s, owner, http.MethodPut, network, body, http.StatusCreated)); got != "Creating" {
+	if got := state(want(t, s, owner, http.MethodPut, network, body, http.StatusCreated)); got != "Updating" {
 		t.Errorf("the answer shows %s", got)
 	}
 	if got := state(want(t, s, owner, http.MethodGet, network, nil, http.StatusOK)); got != "Updating" {
@@ -202,7 +217,7 @@ func TestOperationInProgress(t *testing.T) {
 	if got := state(want(t, s, owner, http.MethodPut, network, body, http.StatusOK)); got != "Updating" {
 		t.Errorf("the answer to an update shows %s", got)
 	}
-	s.OperationTime = 0
+	s.Pace = pace.Profile{}
 	want(t, s, owner, http.MethodPut, network, body, http.StatusOK)
 	if got := state(want(t, s, owner, http.MethodGet, network, nil, http.StatusOK)); got != "Succeeded" {
 		t.Errorf("after the operation: %s", got)
@@ -234,7 +249,7 @@ func TestPolls(t *testing.T) {
 		"the case is ignored": {http.MethodGet, "OPERATIONS/o", "t=" + past, http.StatusOK, "Succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := operation(httptest.NewRequest(c.method, at+c.what+"?api-version=2024-01-01&"+c.query, http.NoBody))
+			out := gateway(t).operation(httptest.NewRequest(c.method, at+c.what+"?api-version=2024-01-01&"+c.query, http.NoBody))
 			if c.status == 0 {
 				if out != nil {
 					t.Errorf("answered %d", out.Status)

@@ -81,6 +81,6 @@ func (c *call) changeInline(parentID, field string, existed bool, d wire.Doc) (*
 		status = http.StatusCreated
 	}
 	out := provider.Answer(status, c.InlineChild(c.Path))
-	c.OperationHeaders(out, c.StartOperation(parentID), false)
+	c.OperationHeaders(out, c.StartOperation(parentID, provider.Updating), false)
 	return out, nil
 }

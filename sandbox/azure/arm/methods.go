@@ -68,7 +68,7 @@ func (c *call) put() (*provider.Reply, error) {
 	if !k.NoState {
 		props["provisioningState"] = "Succeeded"
 	}
-	c.Body["etag"] = etag()
+	tag(r.Type, c.Body)
 	if err := c.explode(r); err != nil {
 		return nil, err
 	}
@@ -103,6 +103,9 @@ func (c *call) takeOver(k *provider.Kind, old *provider.Resource) (wire.Doc, err
 	if err := c.checkLocation(k); err != nil {
 		return nil, err
 	}
+	if err := c.checkZones(k); err != nil {
+		return nil, err
+	}
 	return oldBody, c.stays(oldBody)
 }
 
@@ -124,7 +127,11 @@ func (c *call) putReply(k *provider.Kind, r *provider.Resource, created bool) *p
 	if !k.Async {
 		return c.Show(status, r)
 	}
-	done := c.StartOperation(r.ID)
+	state := provider.Updating
+	if created {
+		state = cmp.Or(k.Started, provider.Updating)
+	}
+	done := c.StartOperation(r.ID, state)
 	out := c.Show(status, r)
 	if created {
 		wire.EnsureProps(out.Body.(wire.Doc))["provisioningState"] = cmp.Or(k.Started, "Creating")
@@ -168,7 +175,7 @@ func (c *call) patch() (*provider.Reply, error) {
 	k := c.Kinds.Of(r.Type)
 	before := c.View(r)
 	wire.Merge(r.Body, c.Body)
-	r.Body["etag"] = etag()
+	tag(r.Type, r.Body)
 	if err := c.explode(r); err != nil {
 		return nil, err
 	}
@@ -181,7 +188,17 @@ func (c *call) patch() (*provider.Reply, error) {
 	if err := policy.Allows(c.Call, r); err != nil {
 		return nil, err
 	}
-	return c.Show(http.StatusOK, r), nil
+	return c.patchReply(k, r), nil
+}
+
+func (c *call) patchReply(k *provider.Kind, r *provider.Resource) *provider.Reply {
+	if k.Patched == 0 {
+		return c.Show(http.StatusOK, r)
+	}
+	done := c.StartOperation(r.ID, provider.Updating)
+	out := c.Show(k.Patched, r)
+	c.OperationHeaders(out, done, k.Patched == http.StatusAccepted)
+	return out
 }
 
 func (c *call) delete() (*provider.Reply, error) {
@@ -209,20 +226,33 @@ func (c *call) delete() (*provider.Reply, error) {
 			return nil, err
 		}
 	}
-	last := c.View(r)
-	async := k.Async || k.AsyncDelete
-	if !async || c.OperationFault().Code == "" {
-		c.Remove(r.ID)
+	if k.Async || k.AsyncDelete {
+		return c.deleteLater(r), nil
 	}
-	switch {
-	case async:
-		out := provider.Answer(http.StatusAccepted, nil)
-		c.OperationHeaders(out, c.OperationEnd(), true)
-		return out, nil
-	case k.DeleteBody:
+	last := c.View(r)
+	c.Remove(r.ID)
+	if k.DeleteBody {
 		return provider.Answer(http.StatusOK, last), nil
 	}
 	return provider.Answer(http.StatusOK, nil), nil
+}
+
+// deleteLater begins a deletion that is a long-running operation. One that is under way goes on.
+func (c *call) deleteLater(r *provider.Resource) *provider.Reply {
+	out := provider.Answer(http.StatusAccepted, nil)
+	end := c.LeavesAt(r.ID)
+	if end.IsZero() {
+		end = c.OperationEnd()
+		switch fails := c.OperationFault().Code != ""; {
+		case fails:
+		case c.Pace.Deferred():
+			c.Leave(r.ID, end)
+		default:
+			c.Remove(r.ID)
+		}
+	}
+	c.OperationHeaders(out, end, true)
+	return out
 }
 
 func (c *call) list() (*provider.Reply, error) {

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
 // operation answers the polls, nil when the request is none.
-func operation(r *http.Request) *provider.Reply {
+func (s *Server) operation(r *http.Request) *provider.Reply {
 	segs := strings.Split(strings.Trim(strings.ToLower(r.URL.Path), "/"), "/")
 	if r.Method != http.MethodGet || len(segs) != 8 || segs[4] != "locations" || r.URL.Query().Get("t") == "" {
 		return nil
@@ -19,6 +20,11 @@ func operation(r *http.Request) *provider.Reply {
 	millis, _ := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
 	done := time.Now().UnixMilli() >= millis
 	code, message := r.URL.Query().Get("code"), r.URL.Query().Get("message")
+	if state, failure := s.outcome(r.URL.Query().Get(provider.OutcomeOf)); done && failure != nil {
+		code, message = failure.Code, failure.Message
+	} else if state != "" {
+		done = false
+	}
 	switch segs[6] {
 	case "operations":
 		out := provider.Answer(http.StatusOK, wire.Doc{"id": r.URL.Path, "name": segs[7], "status": "Succeeded"})
@@ -44,4 +50,17 @@ func operation(r *http.Request) *provider.Reply {
 		return out
 	}
 	return nil
+}
+
+// outcome is what the operation on a resource waits for beyond its time.
+func (s *Server) outcome(id string) (state string, failure *provider.Error) {
+	path, err := provider.ParsePath(id)
+	kind := s.kinds.Of(path.Type)
+	if err != nil || kind.Outcome == nil {
+		return "", nil
+	}
+	s.store.View(func(tx *store.Tx) {
+		state, failure = kind.Outcome(&provider.Call{Options: s.Options, Kinds: s.kinds, Running: s.running, Tx: tx}, path.Raw)
+	})
+	return state, failure
 }

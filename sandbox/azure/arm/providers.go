@@ -18,6 +18,7 @@ import (
 var specs = []provider.Spec{
 	authorization.Spec,
 	policy.Spec,
+	policy.Insights,
 	compute.Spec,
 	vaults.Spec,
 	identity.Spec,

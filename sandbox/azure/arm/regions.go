@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/http"
+	"slices"
 	"sort"
 	"strings"
 
@@ -68,4 +69,18 @@ func (c *call) checkLocation(k *provider.Kind) error {
 		return provider.BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of available regions is '%s'.", at, strings.Join(c.regionNames(), ","))
 	}
 	return provider.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.", at, k.Type, strings.Join(c.regionNames(), ","))
+}
+
+// zonesOfRegions are those of each region.
+var zonesOfRegions = []string{"1", "2", "3"}
+
+// checkZones wants zones that the region has.
+func (c *call) checkZones(k *provider.Kind) error {
+	for _, zone := range wire.Texts(c.Body, "zones") {
+		if !slices.Contains(zonesOfRegions, zone) {
+			return provider.BadRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource '%s/%s' is not supported. The supported zones for location '%s' are '%s'", zone, k.TypeName(c.Path.Type), c.Path.Name(),
+				wire.Text(c.Body, "location"), strings.Join(zonesOfRegions, ","))
+		}
+	}
+	return nil
 }

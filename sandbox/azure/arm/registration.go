@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -109,7 +110,7 @@ func (c *call) changeRegistration(to string) (*provider.Reply, error) {
 			}
 		}
 	}
-	c.Tx.Put(store.Providers, strings.ToLower(ns), wire.Doc{"state": to, "done": time.Now().Add(c.OperationTime).UTC().Format(time.RFC3339Nano)})
+	c.Tx.Put(store.Providers, strings.ToLower(ns), wire.Doc{"state": to, "done": time.Now().Add(c.Pace.Operation("action", "")).UTC().Format(time.RFC3339Nano)})
 	return provider.Answer(http.StatusOK, c.providerDoc(ns)), nil
 }
 
@@ -155,6 +156,10 @@ func (c *call) providerDoc(ns string) wire.Doc {
 	}
 	types := []any{}
 	for _, n := range names {
+		apiVersions := []any{}
+		for _, v := range schema.Versions(ns + "/" + n) {
+			apiVersions = append(apiVersions, v)
+		}
 		types = append(types, wire.Doc{"resourceType": n, "locations": at, "zoneMappings": zones, "apiVersions": apiVersions})
 	}
 	policy := "RegistrationRequired"

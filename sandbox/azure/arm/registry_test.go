@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 )
 
 // What a provider registers must be reachable, and must not hide what another one serves: the tables are by lower-cased names, and the last
@@ -39,6 +40,20 @@ func TestProvidersDoNotCollide(t *testing.T) {
 			typ := name[:strings.LastIndex(name, "/")]
 			if name != strings.ToLower(name) || !r.kinds.Has(typ) {
 				t.Errorf("the action %s is of no kind, or not lower-cased", name)
+			}
+		}
+	}
+}
+
+// Every kind has a schema for what is put and answered, and api-versions.
+func TestEveryKindHasASchema(t *testing.T) {
+	for _, k := range newRegistry().kinds {
+		if len(schema.Versions(k.Type)) == 0 {
+			t.Errorf("no api-version is known of %s", k.Type)
+		}
+		for _, method := range []string{http.MethodPut, http.MethodGet} {
+			if o := schema.Find(method, k.Type, false, schema.Newest(k.Type)); o == nil || !o.Exact {
+				t.Errorf("%s of %s has no schema", method, k.Type)
 			}
 		}
 	}

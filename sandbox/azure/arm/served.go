@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -23,9 +24,6 @@ var azureTypes = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
-// apiVersions are what the description of each resource type names; any date is taken.
-var apiVersions = []any{"2024-07-01", "2024-03-01", "2023-01-31", "2022-04-01", "2018-09-01"}
-
 // served refuses what the embedded Azure does not have, before anybody looks at rights or documents: a resource that is only stored would look
 // made.
 func (c *call) served() error {
@@ -35,7 +33,7 @@ func (c *call) served() error {
 	ns, typ, _ := strings.Cut(c.Path.Type, "/")
 	if exists := foreignNamespace(ns) || c.Path.Scope == "" || azureTypes()[strings.ToLower(c.Path.Type)]; !exists {
 		return provider.Failf(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api version '%s'. The supported api-versions are '%s'.",
-			typ, ns, c.Req.URL.Query().Get("api-version"), joined(apiVersions))
+			typ, ns, c.Req.URL.Query().Get("api-version"), strings.Join(schema.Versions(c.Path.Type), ","))
 	}
 	if err := c.ScopeExists(); err != nil {
 		return err
@@ -53,12 +51,4 @@ func (c *call) servesType() bool {
 	}
 	last := strings.LastIndex(typ, "/")
 	return slices.ContainsFunc(c.Kinds.Of(typ[:max(last, 0)]).Inline, func(field string) bool { return strings.EqualFold(field, typ[last+1:]) })
-}
-
-func joined(list []any) string {
-	var out []string
-	for _, v := range list {
-		out = append(out, v.(string))
-	}
-	return strings.Join(out, ",")
 }

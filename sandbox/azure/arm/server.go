@@ -1,5 +1,5 @@
-// Package arm is the resource manager of the embedded Azure: a document store that knows no api-version, with small rules per kind of
-// resource.
+// Package arm is the resource manager of the embedded Azure: a document store with small rules per kind of resource. Documents are stored once,
+// whatever api-version put them; package schema knows what they look like at each.
 package arm
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -30,6 +31,7 @@ type Server struct {
 	identity *entra.Service
 	running  *provider.Operations
 	writes   writes
+	leaving  leaver
 }
 
 // New makes a server on the store.
@@ -44,6 +46,7 @@ const maxBody = 8 << 20
 type call struct {
 	*provider.Call
 	*registry
+	wrong []schema.Problem // with the request's document
 }
 
 // call makes one that has no transaction yet.
@@ -70,7 +73,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for k, v := range out.Header {
 		h[k] = v
 	}
-	topOf(r, out)
+	page(r, out)
 	if out.Body == nil || r.Method == http.MethodHead {
 		w.WriteHeader(out.Status)
 		return
@@ -91,8 +94,11 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*provider.Reply
 	if err != nil {
 		return nil, err
 	}
-	if out := operation(r); out != nil {
+	if out := s.operation(r); out != nil {
 		return out, nil
+	}
+	if err := s.settle(); err != nil {
+		return nil, err
 	}
 	end, err := s.writes.begin(r, path, s.kinds.Of(path.Type))
 	if err != nil {
@@ -119,6 +125,9 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) (*provider.Reply
 		if errors.Is(err, errDiscarded) {
 			err = nil
 		}
+	}
+	if err == nil {
+		c.checkAnswer(out)
 	}
 	return out, err
 }
@@ -204,7 +213,7 @@ func readBody(r *http.Request) (wire.Doc, error) {
 
 // allows asks everyone who may refuse a request before somebody answers it.
 func (c *call) allows() error {
-	for _, ask := range []func() error{c.served, c.authorize, c.registered, c.unlocked} {
+	for _, ask := range []func() error{c.served, c.versionKnown, c.authorize, c.linked, c.registered, c.unlocked, c.wellFormed, c.staysThere} {
 		if err := ask(); err != nil {
 			return err
 		}
@@ -212,11 +221,13 @@ func (c *call) allows() error {
 	return nil
 }
 
-// dispatch authorises a request and finds who answers it.
+// dispatch answers a request inside its transaction.
 func (c *call) dispatch() (*provider.Reply, error) {
-	if err := c.allows(); err != nil {
-		return nil, err
-	}
+	return c.held(c.answer)
+}
+
+// answer finds who answers a request that is allowed.
+func (c *call) answer() (*provider.Reply, error) {
 	if h := c.route(c.Req.Method, c.Path); h != nil {
 		return h(c.Call)
 	}

@@ -24,7 +24,7 @@ func (c *call) subscriptions() (*provider.Reply, error) {
 	if c.allowedBelow("", "/subscriptions/"+c.Subscription) {
 		list = append(list, c.subscriptionDoc())
 	}
-	return provider.Answer(http.StatusOK, wire.Doc{"value": list, "count": wire.Doc{"type": "Total", "value": len(list)}}), nil
+	return provider.Answer(http.StatusOK, wire.Doc{"value": list}), nil
 }
 
 func (c *call) subscription() (*provider.Reply, error) {
@@ -34,9 +34,10 @@ func (c *call) subscription() (*provider.Reply, error) {
 	return provider.Answer(http.StatusOK, c.subscriptionDoc()), nil
 }
 
-// resources lists tracked resources: those that have a life of their own.
+// resources lists tracked resources: those that have a life of their own. As Azure does, it leaves zones out, and the state unless asked for it.
 func (c *call) resources() (*provider.Reply, error) {
-	match := provider.ParseFilter(c.Req.URL.Query().Get("$filter"))
+	query := c.Req.URL.Query()
+	match, expand := provider.ParseFilter(query.Get("$filter")), query.Get("$expand")
 	if group := c.Path.ResourceGroup(); group != "" && c.Get(group) == nil {
 		return nil, provider.GroupNotFound(provider.LastSegment(group))
 	}
@@ -46,8 +47,11 @@ func (c *call) resources() (*provider.Reply, error) {
 		if strings.Count(r.Type, "/") != 1 || ns == "Microsoft.Resources" || ns == "Microsoft.Authorization" || !match(r) || !c.visible(r) {
 			continue
 		}
-		d := wire.Doc{"id": r.ID, "name": r.Name, "type": r.Type, "location": r.Body["location"], "provisioningState": wire.Props(r.Body)["provisioningState"]}
-		for _, optional := range []string{"tags", "sku", "kind", "zones", "managedBy", "identity"} {
+		d := wire.Doc{"id": r.ID, "name": r.Name, "type": r.Type, "location": r.Body["location"]}
+		if strings.Contains(expand, "provisioningState") {
+			d["provisioningState"] = wire.Props(r.Body)["provisioningState"]
+		}
+		for _, optional := range []string{"tags", "sku", "kind", "plan", "managedBy", "identity"} {
 			if v := r.Body[optional]; v != nil {
 				d[optional] = v
 			}

@@ -96,7 +96,7 @@ func (c *call) allowed(plane roles.Plane, principal, action, scope string) bool 
 		return false
 	}
 	delay := fault.Propagation(c.req.Context(), fault.Role)
-	if delay.Time == 0 || roles.Allowed(c.tx, plane, principal, action, scope, delay.Hides) {
+	if delay.None() || roles.Allowed(c.tx, plane, principal, action, scope, delay.Hides) {
 		return true
 	}
 	fault.Hit(c.req.Context(), fault.Role)

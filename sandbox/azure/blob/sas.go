@@ -66,8 +66,8 @@ func (c *call) signature(h *handler) error {
 	if err := c.checkSignature(s); err != nil {
 		return err
 	}
-	if now := time.Now(); now.Before(s.starts) || now.After(s.ends) {
-		return forged("Signature not valid in the specified time frame: Start [%s] - Expiry [%s] - Current [%s]", httpTime(s.starts), httpTime(s.ends), httpTime(now))
+	if err := s.checkTime(); err != nil {
+		return err
 	}
 	if err := s.checkAddress(c.req.RemoteAddr); err != nil {
 		return err
@@ -82,6 +82,13 @@ func (c *call) signature(h *handler) error {
 	access.SetPrincipal(c.req.Context(), s.Get("skoid"))
 	if !c.allowed(roles.Data, s.Get("skoid"), actionPrefix+h.action, c.scope()) { // nobody delegates more than he may himself
 		return mismatch("permission")
+	}
+	return nil
+}
+
+func (s sas) checkTime() error {
+	if now := time.Now(); now.Before(s.starts) || now.After(s.ends) {
+		return forged("Signature not valid in the specified time frame: Start [%s] - Expiry [%s] - Current [%s]", httpTime(s.starts), httpTime(s.ends), httpTime(now))
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func zonesSeenBy(tx *store.Tx, vnet string) *zoneView {
 			public = append(public, &zone{tx: tx, key: rec.Key, name: strings.ToLower(wire.Text(rec.Doc, "name"))})
 		case zones.TypePrivate:
 			if vnet == "" || linked(tx, rec.Key, vnet) {
-				private = append(private, &zone{tx: tx, key: rec.Key, name: strings.ToLower(wire.Text(rec.Doc, "name"))})
+				private = append(private, &zone{tx: tx, key: rec.Key, name: strings.ToLower(wire.Text(rec.Doc, "name")), hides: vnet != ""})
 			}
 		default:
 			p := wire.Props(rec.Doc)
@@ -156,11 +156,15 @@ func linked(tx *store.Tx, zoneKey, vnet string) bool {
 	return false
 }
 
-// zoneOf finds the zone with the longest matching name, the first of equals.
+// zoneOf finds the zone with the longest matching name, the first of equals. A zone that is linked to the client's network hides all public ones
+// above and below it.
 func (v *zoneView) zoneOf(host string) *zone {
 	var best *zone
 	for _, z := range v.zones {
-		if (host == z.name || strings.HasSuffix(host, "."+z.name)) && (best == nil || len(z.name) > len(best.name)) {
+		if host != z.name && !strings.HasSuffix(host, "."+z.name) || best != nil && best.hides && !z.hides {
+			continue
+		}
+		if best == nil || len(z.name) > len(best.name) {
 			best = z
 		}
 	}

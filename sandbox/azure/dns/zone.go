@@ -14,6 +14,7 @@ import (
 type zone struct {
 	tx        *store.Tx
 	key, name string
+	hides     bool // all public zones, from a client in a network that it is linked to
 }
 
 // answer looks for the exact name, then for wildcards from the closest parent up, as RFC 4592 says.

@@ -39,6 +39,9 @@ func (s *Service) checkAssertion(ctx context.Context, c client, raw string) *tok
 	if failure != nil {
 		return failure
 	}
+	if kid := token.Headers[0].KeyID; kid != "" && len(keys.Key(kid)) == 0 {
+		return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application. [Reason - The key was not found., Thumbprint of key used by client: '%s', Please visit the Azure Portal, Graph Explorer or directly use MS Graph to see configured keys for app Id '%s'.]", kid, c.id)
+	}
 	var verified jwt.Claims
 	if err := token.Claims(&keys, &verified); err != nil {
 		return unauthorized("700027", "The certificate with identifier used to sign the client assertion is not registered on application, or the signature is invalid: client assertion failed signature validation.")
@@ -123,8 +126,31 @@ func noFederation(claims jwt.Claims) *tokenError {
 	return badClient("70021", noRecord+". Assertion Issuer: '%s'. Assertion Subject: '%s'. Assertion Audience: '%s'.", claims.Issuer, claims.Subject, strings.Join(claims.Audience, ","))
 }
 
-// issuerKeys reads the discovery document and the keys of a foreign issuer.
+// issuerKeys are the keys of an issuer, and until when they are not read again.
+type issuerKeys struct {
+	keys  jose.JSONWebKeySet
+	until time.Time
+}
+
+// issuerKeys are those that an issuer publishes, or published when they were last read: a key that it has changed meanwhile is not known.
 func (s *Service) issuerKeys(ctx context.Context, issuer string) (jose.JSONWebKeySet, *tokenError) {
+	s.mu.Lock()
+	kept, ok := s.issuers[issuer]
+	s.mu.Unlock()
+	if ok && time.Now().Before(kept.until) {
+		return kept.keys, nil
+	}
+	keys, failure := s.readIssuer(ctx, issuer)
+	if keep := s.pace.KeyCache(); failure == nil && keep > 0 {
+		s.mu.Lock()
+		s.issuers[issuer] = issuerKeys{keys, time.Now().Add(keep)}
+		s.mu.Unlock()
+	}
+	return keys, failure
+}
+
+// readIssuer reads the discovery document and the keys of a foreign issuer.
+func (s *Service) readIssuer(ctx context.Context, issuer string) (jose.JSONWebKeySet, *tokenError) {
 	var keys jose.JSONWebKeySet
 	data, err := s.fetch(ctx, strings.TrimRight(issuer, "/")+"/.well-known/openid-configuration")
 	if err != nil {

@@ -27,6 +27,7 @@ type client struct {
 	principalID string // object id of its service principal
 	application store.Doc
 	federations []federation
+	created     time.Time
 }
 
 func findClient(tx *store.Tx, clientID string) (client, bool) {
@@ -34,14 +35,16 @@ func findClient(tx *store.Tx, clientID string) (client, bool) {
 		if !strings.EqualFold(wire.Text(r.Doc, "appId"), clientID) {
 			continue
 		}
-		c := client{id: wire.Text(r.Doc, "appId"), application: r.Doc}
+		c := client{id: wire.Text(r.Doc, "appId"), application: r.Doc, created: wire.Time(r.Doc, "createdDateTime")}
 		for _, sp := range tx.Scan(store.Principals, "") {
 			if strings.EqualFold(wire.Text(sp.Doc, "appId"), clientID) {
 				c.principalID = sp.Key
 			}
 		}
 		for _, f := range wire.Docs(r.Doc, "federatedIdentityCredentials") {
-			c.federations = append(c.federations, federationOf(f))
+			fed := federationOf(f)
+			fed.created = wire.Time(f, "createdDateTime")
+			c.federations = append(c.federations, fed)
 		}
 		return c, true
 	}
@@ -54,7 +57,7 @@ func findManagedIdentity(tx *store.Tx, clientID string) (client, bool) {
 		if r.Doc["type"] != IdentityType || !strings.EqualFold(wire.Text(p, "clientId"), clientID) {
 			continue
 		}
-		c := client{id: wire.Text(p, "clientId"), principalID: wire.Text(p, "principalId")}
+		c := client{id: wire.Text(p, "clientId"), principalID: wire.Text(p, "principalId"), created: wire.Created(r.Doc)}
 		for _, f := range tx.Scan(store.ARM, r.Key+"/") {
 			if f.Doc["type"] == CredentialType {
 				fed := federationOf(wire.Props(f.Doc))

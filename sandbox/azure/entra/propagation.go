@@ -14,11 +14,11 @@ import (
 // refusal is what the token service remembers when it found no federated credential.
 type refusal struct{ client, issuer, subject string }
 
-// knownFederation finds the federated credential of a token. Where an injected fault has new ones spread slowly, they are not seen at first,
+// knownFederation finds the federated credential of a token. Where new ones spread slowly, they are not seen at first,
 // and whoever asks too early goes on being refused for as long again: both are what Entra's caches do.
 func (s *Service) knownFederation(ctx context.Context, c client, claims jwt.Claims) *tokenError {
 	delay := fault.Propagation(ctx, fault.Federation)
-	if delay.Time == 0 {
+	if delay.None() {
 		return matchFederation(c, claims)
 	}
 	asked := refusal{c.id, claims.Issuer, claims.Subject}
@@ -32,7 +32,7 @@ func (s *Service) knownFederation(ctx context.Context, c client, claims jwt.Clai
 	if failure == nil {
 		return nil
 	}
-	s.remember(asked, delay.Time)
+	s.remember(asked, max(delay.Time, s.pace.Refusal()))
 	if matchFederation(c, claims) == nil {
 		fault.Hit(ctx, fault.Federation)
 		return notSpread(delay, claims)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 )
 
@@ -31,9 +32,11 @@ type Service struct {
 	tenant string
 	now    func() time.Time
 	fetch  Fetch
+	pace   pace.Profile
 
 	mu      sync.Mutex
 	refused map[refusal]time.Time // until when a refusal is remembered
+	issuers map[string]issuerKeys // what was read of issuers
 
 	keys func() (signing, error)
 }
@@ -49,7 +52,7 @@ type signing struct {
 
 // New loads the signing key of the folder. The first time it makes one in the background, because that can take half a second; requests that
 // need it wait. Now is the time by which tokens are issued and judged.
-func New(dir, tenant string, s *store.Store, now func() time.Time, fetch Fetch) (*Service, error) {
+func New(dir, tenant string, s *store.Store, now func() time.Time, fetch Fetch, profile pace.Profile) (*Service, error) {
 	path := filepath.Join(dir, "entra.key")
 	keys := sync.OnceValues(func() (signing, error) {
 		k, err := loadSigning(path)
@@ -63,7 +66,7 @@ func New(dir, tenant string, s *store.Store, now func() time.Time, fetch Fetch) 
 	} else if _, err := keys(); err != nil {
 		return nil, err
 	}
-	return &Service{store: s, tenant: tenant, now: now, fetch: fetch, refused: map[refusal]time.Time{}, keys: keys}, nil
+	return &Service{store: s, tenant: tenant, now: now, fetch: fetch, pace: profile, refused: map[refusal]time.Time{}, issuers: map[string]issuerKeys{}, keys: keys}, nil
 }
 
 func loadSigning(path string) (signing, error) {

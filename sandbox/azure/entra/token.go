@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -60,7 +61,7 @@ func (s *Service) grant(ctx context.Context, f url.Values) (client, string, *tok
 	var c client
 	var known bool
 	s.store.View(func(tx *store.Tx) { c, known = findClient(tx, id) })
-	if !known {
+	if !known || s.pace.Hides(pace.Identity, c.created) {
 		return c, "", unknownClient(id)
 	}
 	switch {
@@ -102,6 +103,9 @@ func (s *Service) issue(c client, aud string, now time.Time) (string, error) {
 		"aud": aud, "iss": s.issuer(), "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(tokenLife).Unix(),
 		"appid": c.id, "appidacr": "1", "azp": c.id, "idp": s.issuer(), "idtyp": "app", "oid": c.principalID, "sub": c.principalID,
 		"tid": s.tenant, "uti": uuid.NewString(), "ver": "1.0",
+	}
+	if accepted(aud, GraphAudiences) {
+		s.store.View(func(tx *store.Tx) { claims["roles"] = appRoles(tx, c.principalID) })
 	}
 	k, err := s.keys()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 )
 
@@ -35,7 +37,7 @@ func service(t *testing.T, fetch Fetch) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.TempDir(), tenant, st, func() time.Time { return today }, fetch)
+	s, err := New(t.TempDir(), tenant, st, func() time.Time { return today }, fetch, pace.Profile{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,9 +98,9 @@ func TestVerify(t *testing.T) {
 			caller, err := s.Verify(signed(t, c.algorithm, c.key, claims), ManagementAudiences, nil)
 			var refused *TokenError
 			switch {
-			case c.want == "" && (err != nil || caller != Principal{"object", "client"}):
+			case c.want == "" && (err != nil || !reflect.DeepEqual(caller, Principal{ObjectID: "object", ClientID: "client"})):
 				t.Errorf("%+v, %v", caller, err)
-			case c.want != "" && (!errors.As(err, &refused) || refused.Code != c.want || caller != Principal{}):
+			case c.want != "" && (!errors.As(err, &refused) || refused.Code != c.want || !reflect.DeepEqual(caller, Principal{})):
 				t.Errorf("%+v, %v, want %s", caller, err, c.want)
 			}
 		})

@@ -12,13 +12,14 @@ import (
 type Principal struct {
 	ObjectID string
 	ClientID string
+	Roles    []string // app roles that the token names, of the resource that it is for
 }
 
 // Audiences of the planes.
 var (
 	ManagementAudiences = []string{"https://management.azure.com", "https://management.core.windows.net"}
 	StorageAudiences    = []string{"https://storage.azure.com"}
-	GraphAudiences      = []string{"https://graph.microsoft.com", "00000003-0000-0000-c000-000000000000"}
+	GraphAudiences      = []string{"https://graph.microsoft.com", GraphAppID}
 )
 
 // TokenError says why an access token is refused; Code is ARM's.
@@ -36,8 +37,9 @@ func (s *Service) Verify(raw string, audiences []string, accept func(string) boo
 	}
 	var claims jwt.Claims
 	var own struct { // go-jose decodes names case-sensitively
-		ObjectID string `json:"oid"`
-		ClientID string `json:"appid"`
+		ObjectID string   `json:"oid"`
+		ClientID string   `json:"appid"`
+		Roles    []string `json:"roles"`
 	}
 	k, err := s.keys()
 	if err != nil {
@@ -54,7 +56,7 @@ func (s *Service) Verify(raw string, audiences []string, accept func(string) boo
 	}
 	for _, a := range claims.Audience {
 		if accepted(a, audiences) || accept != nil && accept(a) {
-			return Principal{ObjectID: own.ObjectID, ClientID: own.ClientID}, nil
+			return Principal{ObjectID: own.ObjectID, ClientID: own.ClientID, Roles: own.Roles}, nil
 		}
 	}
 	return Principal{}, &TokenError{"InvalidAuthenticationTokenAudience", fmt.Sprintf("The access token has been obtained for wrong audience or resource '%s'. It should exactly match with one of the allowed audiences '%s'.", strings.Join(claims.Audience, ","), strings.Join(audiences, "','"))}

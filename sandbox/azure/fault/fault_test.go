@@ -17,7 +17,7 @@ import (
 
 func open(t *testing.T, file string) *Injector {
 	t.Helper()
-	i, err := Open(file, func(path string) bool { return strings.HasSuffix(path, "/there") })
+	i, err := Open(file, func(path string) bool { return strings.HasSuffix(path, "/there") }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestOpenRefusesWhatItCannotRead(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(file, nil); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := Open(file, nil, nil); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

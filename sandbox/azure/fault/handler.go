@@ -40,9 +40,7 @@ func (i *Injector) Wrap(plane string, h http.Handler) http.Handler {
 		for _, patch := range p.patches {
 			patchBody(r, patch)
 		}
-		if p.later != nil {
-			r = r.WithContext(context.WithValue(r.Context(), contextKey{}, p.later))
-		}
+		r = r.WithContext(context.WithValue(r.Context(), contextKey{}, p.later))
 		at, page := pageOf(r, p.pageSize)
 		if p.reset == "" && !page && !p.idCase {
 			h.ServeHTTP(w, r)
@@ -65,7 +63,7 @@ func (i *Injector) Wrap(plane string, h http.Handler) http.Handler {
 
 // plan finds the rules that hit a request: of errors and resets the first one, of all others each.
 func (i *Injector) plan(plane string, r *http.Request) plan {
-	var p plan
+	p := plan{later: &pending{injector: i, hit: map[string]bool{}}}
 	if i.empty() {
 		return p
 	}
@@ -79,9 +77,6 @@ func (i *Injector) plan(plane string, r *http.Request) plan {
 			continue
 		}
 		if s.Propagate != "" || s.Operation != "" {
-			if p.later == nil {
-				p.later = &pending{injector: i, hit: map[string]bool{}}
-			}
 			p.later.rules = append(p.later.rules, s)
 			continue
 		}

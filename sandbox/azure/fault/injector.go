@@ -20,6 +20,7 @@ import (
 type Injector struct {
 	file   string
 	exists func(path string) bool
+	unseen Unseen
 
 	mu    sync.Mutex
 	rules []*state
@@ -37,10 +38,13 @@ type document struct {
 	Rules []Rule `json:"rules"`
 }
 
+// Unseen tells whether what was created at a time has not spread yet, without any rule.
+type Unseen func(kind string, created time.Time) bool
+
 // Open reads the rules of a file, which need not exist; every change is written back. Exists tells whether a path of the resource manager
 // names a resource.
-func Open(file string, exists func(path string) bool) (*Injector, error) {
-	i := &Injector{file: file, exists: exists}
+func Open(file string, exists func(path string) bool, unseen Unseen) (*Injector, error) {
+	i := &Injector{file: file, exists: exists, unseen: unseen}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return i, nil

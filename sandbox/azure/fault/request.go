@@ -55,25 +55,38 @@ func TakeOperation(ctx context.Context) Operation {
 
 // Delay is how long the effect of a creation takes to spread.
 type Delay struct {
-	Time time.Duration
-	Code string // of the refusal meanwhile, when the rule has one
+	Time time.Duration // by the rules
+	Code string        // of the refusal meanwhile, when the rule has one
+
+	unseen func(created time.Time) bool
+}
+
+// None tells that everything is seen at once.
+func (d Delay) None() bool { return d.Time == 0 && d.unseen == nil }
+
+// Holds tells that a rule keeps something created at a time from being seen.
+func (d Delay) Holds(created time.Time) bool {
+	return d.Time > 0 && time.Since(created) < d.Time
 }
 
 // Hides tells that something created at a time is not visible yet.
 func (d Delay) Hides(created time.Time) bool {
-	return d.Time > 0 && time.Since(created) < d.Time
+	return d.Holds(created) || d.unseen != nil && d.unseen(created)
 }
 
-// Propagation returns the longest delay of a kind for a request.
+// Propagation returns the longest delay of a kind for a request, and what is unseen without a rule.
 func Propagation(ctx context.Context, kind string) Delay {
 	var out Delay
 	p := pendingOf(ctx)
 	if p == nil {
 		return out
 	}
+	if unseen := p.injector.unseen; unseen != nil {
+		out.unseen = func(created time.Time) bool { return unseen(kind, created) }
+	}
 	for _, s := range p.rules {
 		if s.Propagate == kind && s.wait() > out.Time {
-			out = Delay{s.wait(), s.Code}
+			out.Time, out.Code = s.wait(), s.Code
 		}
 	}
 	return out

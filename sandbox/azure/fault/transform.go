@@ -25,6 +25,12 @@ func pageOf(r *http.Request, size int) (page, bool) {
 	return page{size: size}, size > 0
 }
 
+// LaterPage tells whether a request is for a page that NextLink names.
+func LaterPage(r *http.Request) bool {
+	p, ok := pageOf(r, 0)
+	return ok && p.skip > 0
+}
+
 // NextLink is the address of the page of a list that begins after some entries. Wrap serves it whether or not a rule is in force.
 func NextLink(r *http.Request, size, after int) string {
 	u := *r.URL

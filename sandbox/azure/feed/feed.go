@@ -14,12 +14,33 @@ const (
 	PowerDeallocated = "deallocated"
 )
 
+// How far the guest is with its first boot. A machine is made when that is done, and has failed when it takes too long.
+const (
+	ProvisioningRunning   = "running"
+	ProvisioningSucceeded = "succeeded"
+	ProvisioningFailed    = "failed" // the guest itself says so
+)
+
 // Snapshot is the desired state at a revision. Revisions grow, also over restarts.
 type Snapshot struct {
 	Revision      uint64         `json:"revision"`
 	Networks      []Network      `json:"networks"`
 	Machines      []Machine      `json:"machines"`
 	LoadBalancers []LoadBalancer `json:"loadBalancers"`
+	Disks         []Disk         `json:"disks,omitempty"`
+}
+
+// Disk is a data disk or a snapshot, attached or not, known by an id that no other ever has.
+type Disk struct {
+	UniqueID string `json:"uniqueId"`
+	SizeGiB  int    `json:"sizeGiB"`
+	Source   string `json:"source,omitempty"` // unique id of the disk or snapshot that it begins as a copy of
+}
+
+// DataDisk is a disk in a slot of a machine.
+type DataDisk struct {
+	LUN      int    `json:"lun"`
+	UniqueID string `json:"uniqueId"`
 }
 
 // Network is a virtual network. IDs are resource ids; compare them case-insensitively.
@@ -36,6 +57,22 @@ type Subnet struct {
 	Name          string         `json:"name"`
 	Prefix        string         `json:"prefix"`
 	SecurityGroup *SecurityGroup `json:"securityGroup,omitempty"`
+	NATGateway    *NATGateway    `json:"natGateway,omitempty"`
+	Routes        []Route        `json:"routes,omitempty"`          // of its route table
+	Outbound      bool           `json:"defaultOutbound,omitempty"` // machines that have no other way out have one by an address of Azure's own
+}
+
+// NATGateway is the way out of a subnet. One without addresses is none.
+type NATGateway struct {
+	ID        string   `json:"id"`
+	PublicIPs []string `json:"publicIPs"`
+}
+
+// Route of a route table. Address is the appliance's of NextHop VirtualAppliance.
+type Route struct {
+	Prefix  string `json:"prefix"`
+	NextHop string `json:"nextHop"` // VirtualAppliance, VnetLocal, Internet, None
+	Address string `json:"address,omitempty"`
 }
 
 // SecurityGroup holds the rules of a network security group by ascending priority, Azure's default rules excluded.
@@ -72,11 +109,13 @@ type Machine struct {
 	MemoryMiB      int               `json:"memoryMiB"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	NICs           []NIC             `json:"nics"`
+	DataDisks      []DataDisk        `json:"dataDisks,omitempty"`
 	CustomData     string            `json:"customData,omitempty"` // base64, as given
 	ImageReference string            `json:"imageReference,omitempty"`
-	Running        bool              `json:"running"`        // desired
-	Host           bool              `json:"host,omitempty"` // tag sandbox-host: the management node itself, never booted
-	Generation     uint64            `json:"generation"`     // grows by one with each restart asked for
+	Running        bool              `json:"running"`          // desired
+	Host           bool              `json:"host,omitempty"`   // tag sandbox-host: the management node itself, never booted
+	Hollow         bool              `json:"hollow,omitempty"` // tag sandbox-hollow: a Node without an operating system below it
+	Generation     uint64            `json:"generation"`       // grows by one with each restart asked for
 }
 
 // NIC of a machine.
@@ -87,6 +126,10 @@ type NIC struct {
 	PrivateIP string `json:"privateIP"`
 	Primary   bool   `json:"primary"`
 	MAC       string `json:"mac"` // aa:bb:cc:dd:ee:ff
+
+	PublicIP      string         `json:"publicIP,omitempty"` // is the machine's alone, in both directions
+	SecurityGroup *SecurityGroup `json:"securityGroup,omitempty"`
+	Forwards      bool           `json:"forwards,omitempty"` // takes what is not for its own address
 }
 
 // LoadBalancer with everything resolved.
@@ -120,6 +163,7 @@ type Rule struct {
 	ProbeName    string    `json:"probeName,omitempty"`
 	Pool         string    `json:"pool"`
 	Backends     []Backend `json:"backends"`
+	SNAT         bool      `json:"snat,omitempty"` // the backends reach out by the frontend
 }
 
 // Pool of backends.
@@ -159,13 +203,18 @@ type NATRule struct {
 // OutboundRule lets a pool reach out with a frontend's address.
 type OutboundRule struct {
 	Name      string   `json:"name"`
+	Protocol  string   `json:"protocol"` // Tcp, Udp, All
 	Frontends []string `json:"frontends"`
 	Pool      string   `json:"pool"`
 }
 
 // Status is the hypervisor's report on one machine.
 type Status struct {
-	ID         string `json:"id"`
-	PowerState string `json:"powerState"`
-	Message    string `json:"message,omitempty"`
+	ID           string `json:"id"`
+	PowerState   string `json:"powerState"`
+	Provisioning string `json:"provisioning,omitempty"` // of the guest since its first boot; "" says nothing
+	Message      string `json:"message,omitempty"`
+	Console      string `json:"console,omitempty"` // file with what the serial console shows
+	// ProvisioningMessage is what the guest says of a provisioning that has failed.
+	ProvisioningMessage string `json:"provisioningMessage,omitempty"`
 }

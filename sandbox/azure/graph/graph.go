@@ -22,7 +22,7 @@ import (
 // Doc is a JSON object.
 type Doc = store.Doc
 
-// Service is the http.Handler of graph.microsoft.com. Any principal of the tenant may call it.
+// Service is the http.Handler of graph.microsoft.com. Who calls it needs app roles of Microsoft Graph; directory roles are not known.
 type Service struct {
 	store    *store.Store
 	identity *entra.Service
@@ -52,10 +52,11 @@ func invalid(format string, args ...any) error {
 // call is one request.
 type call struct {
 	*Service
-	tx   *store.Tx
-	req  *http.Request
-	segs []string // after the version: applications, id, addPassword
-	body Doc
+	tx     *store.Tx
+	req    *http.Request
+	caller entra.Principal
+	segs   []string // after the version: applications, id, addPassword
+	body   Doc
 }
 
 // result of a call; a nil body means no content.
@@ -94,7 +95,7 @@ func (s *Service) handle(r *http.Request) (*result, error) {
 	if len(segs) < 2 || segs[0] != "v1.0" && segs[0] != "beta" {
 		return nil, invalid("Resource not found for the segment '%s'.", r.URL.Path)
 	}
-	c := call{Service: s, req: r, segs: segs[1:], body: Doc{}}
+	c := call{Service: s, req: r, caller: caller, segs: segs[1:], body: Doc{}}
 	data, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
 		return nil, invalid("reading the request: %v", err)
@@ -127,8 +128,14 @@ func (c *call) dispatch() (*result, error) {
 	case "directoryobjects":
 		return c.directoryObjects()
 	case "organization":
+		if !c.has(wholeDirectory) {
+			return nil, errDenied
+		}
 		return &result{http.StatusOK, Doc{"value": []any{Doc{"id": c.tenant, "displayName": "Sandbox"}}}}, nil
 	case "users", "groups", "domains":
+		if !c.has(wholeDirectory) {
+			return nil, errDenied
+		}
 		if len(c.segs) == 1 {
 			return &result{http.StatusOK, Doc{"value": []any{}}}, nil
 		}
@@ -160,6 +167,10 @@ func (c *call) byAppID() error {
 
 // objects serves a collection, its members and their actions.
 func (c *call) objects(t store.Table) (*result, error) {
+	if err := c.authorize(t); err != nil {
+		return nil, err
+	}
+	delete(c.body, owners)
 	if len(c.segs) == 1 {
 		switch c.req.Method {
 		case http.MethodGet:
@@ -187,7 +198,7 @@ func (c *call) listObjects(t store.Table) (*result, error) {
 	out := []any{}
 	for _, d := range c.all(t) {
 		if match(d) {
-			out = append(out, d)
+			out = append(out, shown(d))
 		}
 	}
 	return &result{http.StatusOK, Doc{"@odata.context": "https://graph.microsoft.com/v1.0/$metadata#" + c.segs[0], "value": out}}, nil
@@ -202,6 +213,7 @@ func (c *call) all(t store.Table) []Doc {
 	if t != store.Principals {
 		return out
 	}
+	out = append(out, graphPrincipal(c.tenant))
 	for _, r := range c.tx.Scan(store.ARM, "") {
 		if r.Doc["type"] == entra.IdentityType {
 			p := wire.Props(r.Doc)
@@ -228,7 +240,7 @@ func (c *call) object(t store.Table, id string) (*result, error) {
 	}
 	switch c.req.Method {
 	case http.MethodGet:
-		return &result{http.StatusOK, d}, nil
+		return &result{http.StatusOK, shown(d)}, nil
 	case http.MethodPatch:
 		e := c.tx.Edit(t, id)
 		if e == nil {
@@ -262,10 +274,13 @@ func (c *call) directoryObjects() (*result, error) {
 	if len(c.segs) != 2 || !strings.EqualFold(c.segs[1], "getByIds") {
 		return nil, missing(strings.Join(c.segs, "/"))
 	}
+	if !c.has(wholeDirectory) {
+		return nil, errDenied
+	}
 	out := []any{}
 	for _, id := range wire.Texts(c.body, "ids") {
 		if d := c.find(store.Principals, id); d != nil {
-			d = store.Clone(d)
+			d = shown(d)
 			d["@odata.type"] = "#microsoft.graph.servicePrincipal"
 			out = append(out, d)
 		}

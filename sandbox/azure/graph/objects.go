@@ -17,16 +17,12 @@ import (
 func (c *call) create(t store.Table) (*result, error) {
 	if t == store.Apps {
 		d := Application(uuid.NewString(), uuid.NewString(), c.body)
+		d[owners] = []any{c.caller.ObjectID}
 		c.tx.Put(store.Apps, wire.Text(d, "id"), d)
-		return &result{http.StatusCreated, d}, nil
+		return &result{http.StatusCreated, shown(d)}, nil
 	}
 	appID := wire.Text(c.body, "appId")
-	name := ""
-	for _, a := range c.all(store.Apps) {
-		if strings.EqualFold(wire.Text(a, "appId"), appID) {
-			name = wire.Text(a, "displayName")
-		}
-	}
+	name := wire.Text(c.application(appID), "displayName")
 	if name == "" {
 		return nil, invalid("The appId '%s' of the service principal does not reference a valid application object.", appID)
 	}
@@ -36,8 +32,9 @@ func (c *call) create(t store.Table) (*result, error) {
 		}
 	}
 	d := Principal(uuid.NewString(), appID, name, c.tenant)
+	d[owners] = []any{c.caller.ObjectID}
 	c.tx.Put(store.Principals, wire.Text(d, "id"), d)
-	return &result{http.StatusCreated, d}, nil
+	return &result{http.StatusCreated, shown(d)}, nil
 }
 
 // Application completes the document of an application.
@@ -49,7 +46,7 @@ func Application(objectID, appID string, d Doc) Doc {
 	wire.Default(d, "displayName", appID)
 	wire.Default(d, "web", Doc{"redirectUris": []any{}, "homePageUrl": nil})
 	wire.Default(d, "signInAudience", "AzureADMyOrg")
-	wire.Default(d, "createdDateTime", time.Now().UTC().Format(time.RFC3339))
+	wire.Default(d, "createdDateTime", time.Now().UTC().Format(time.RFC3339Nano))
 	return d
 }
 
@@ -67,13 +64,12 @@ func (c *call) member(t store.Table, id, what string) (*result, error) {
 	case "removePassword":
 		return c.removePassword(t, id)
 	case "owners":
-		if c.req.Method == http.MethodGet {
-			return &result{http.StatusOK, Doc{"value": []any{}}}, nil
-		}
-		return &result{http.StatusNoContent, nil}, nil
+		return c.owners(t, id)
 	case "federatedIdentityCredentials":
 		return c.federations(t, id)
-	case "appRoleAssignments", "oauth2PermissionGrants", "memberOf":
+	case "appRoleAssignments":
+		return c.appRoleAssignments(id)
+	case "oauth2PermissionGrants", "memberOf":
 		return &result{http.StatusOK, Doc{"value": []any{}}}, nil
 	}
 	return nil, missing(strings.Join(c.segs, "/"))
@@ -122,7 +118,7 @@ func (c *call) federations(t store.Table, id string) (*result, error) {
 	switch {
 	case c.req.Method == http.MethodPost:
 		d := c.tx.Edit(t, id)
-		c.body["id"] = uuid.NewString()
+		c.body["id"], c.body["createdDateTime"] = uuid.NewString(), time.Now().UTC().Format(time.RFC3339Nano)
 		d["federatedIdentityCredentials"] = append(wire.List(d, "federatedIdentityCredentials"), c.body)
 		return &result{http.StatusCreated, c.body}, nil
 	case c.req.Method == http.MethodDelete && len(c.segs) == 4:

@@ -51,7 +51,7 @@ func (c *call) authorize(op *operation, raw string) error {
 	action := actionPrefix + c.kind.plural + "/" + op.action
 	if roles.Allowed(c.tx, roles.Data, caller.ObjectID, action, scope) {
 		delay := fault.Propagation(c.req.Context(), fault.Role)
-		if delay.Time == 0 || roles.Allowed(c.tx, roles.Data, caller.ObjectID, action, scope, delay.Hides) {
+		if delay.None() || roles.Allowed(c.tx, roles.Data, caller.ObjectID, action, scope, delay.Hides) {
 			return nil
 		}
 		fault.Hit(c.req.Context(), fault.Role)

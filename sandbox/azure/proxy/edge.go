@@ -1,14 +1,14 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"errors"
 	"io"
 	"log"
 	"net"
+
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 )
@@ -32,7 +32,7 @@ func (p *Proxy) serveEdge(ctx context.Context, ln net.Listener) error {
 // route reads the server name and sends the connection, untouched, to its plane or its forward address.
 func (p *Proxy) route(ctx context.Context, c net.Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
-	host, early, err := serverName(c)
+	host, early, err := sni.Read(c)
 	_ = c.SetReadDeadline(time.Time{})
 	if err != nil {
 		c.Close()
@@ -56,32 +56,6 @@ func (p *Proxy) route(ctx context.Context, c net.Conn) {
 	}
 	p.serveLocal(ctx, conn)
 }
-
-var errHaveName = errors.New("the server name is known")
-
-// serverName parses a client hello with the standard library and returns what it read, to be replayed.
-func serverName(c net.Conn) (string, []byte, error) {
-	var read bytes.Buffer
-	name := ""
-	conn := readOnlyConn{Conn: c, r: io.TeeReader(c, &read)}
-	err := tls.Server(conn, &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		name = h.ServerName
-		return nil, errHaveName
-	}}).Handshake()
-	if !errors.Is(err, errHaveName) || name == "" {
-		return "", nil, errors.New("no TLS server name")
-	}
-	return name, read.Bytes(), nil
-}
-
-// readOnlyConn swallows the alert that the aborted handshake would send.
-type readOnlyConn struct {
-	net.Conn
-	r io.Reader
-}
-
-func (c readOnlyConn) Read(b []byte) (int, error)  { return c.r.Read(b) }
-func (c readOnlyConn) Write(b []byte) (int, error) { return len(b), nil }
 
 // replayConn gives the bytes read so far once more.
 type replayConn struct {

@@ -17,6 +17,7 @@ type Table string
 // The tables. Keys are chosen by the package that owns a table.
 const (
 	ARM         Table = "arm"         // lower-cased resource id -> resource as ARM shows it
+	Leaving     Table = "leaving"     // lower-cased resource id -> until when its deletion is under way
 	UserData    Table = "userdata"    // lower-cased VM id -> what ARM takes and never shows
 	Power       Table = "power"       // lower-cased VM id -> wanted and reported power
 	StorageKeys Table = "storagekeys" // lower-cased storage account id -> its keys
@@ -24,6 +25,7 @@ const (
 	Apps        Table = "apps"        // object id -> application
 	Principals  Table = "principals"  // object id -> service principal
 	Credentials Table = "credentials" // key id -> hash of a client secret
+	AppRoles    Table = "approles"    // id -> app role of Microsoft Graph that a principal has
 
 	Providers Table = "providers" // lower-cased namespace -> its registration, where that is not the default
 

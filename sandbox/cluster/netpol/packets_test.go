@@ -165,7 +165,9 @@ func fits(selector *metav1.LabelSelector, set labels.Set) bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(selector.MatchExpressions, func(without metav1.LabelSelectorRequirement) bool {
+		return slices.Contains(without.Values, set[without.Key]) // the only operator that is drawn is NotIn
+	})
 }
 
 func selects(policy networkingv1.NetworkPolicy, pod *Pod, kind networkingv1.PolicyType) bool {
@@ -212,7 +214,11 @@ func portFits(ports []networkingv1.NetworkPolicyPort, p packet, server *Pod) boo
 const outside = "192.0.2.7"
 
 func drawSelector(r *rapid.T, key string) metav1.LabelSelector {
-	if v := rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, key); v != "" {
+	v := rapid.SampledFrom([]string{"", "a", "b", "not a"}).Draw(r, key)
+	if without, ok := strings.CutPrefix(v, "not "); ok {
+		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{without}}}}
+	}
+	if v != "" {
 		return metav1.LabelSelector{MatchLabels: map[string]string{key: v}}
 	}
 	return metav1.LabelSelector{}

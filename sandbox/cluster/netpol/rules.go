@@ -1,4 +1,4 @@
-// Package netpol turns the NetworkPolicies of a one-node cluster into a table of nftables. It is there because the
+// Package netpol turns the NetworkPolicies of a cluster into a table of nftables, which every node loads. It is there because the
 // programs that do so ask the kernel to queue packets to them, which not every kernel can.
 package netpol
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -83,25 +84,21 @@ func initArgs(args []string, dir string) []string {
 	return args
 }
 
+// environment is systemd's: it takes a machine for a container and leaves the host's hardware alone.
 func environment(spec Spec) []string {
-	path := []string{"/usr/local/sbin", "/usr/local/bin"}
-	env := []string{"HOME=/root", "LANG=C.UTF-8"}
-	if spec.Binaries != "" {
-		for _, d := range []string{"", "/sbin", "/bin", "/usr/sbin", "/usr/bin"} {
-			path = append(path, OSDir+d)
-		}
+	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "container=embedded-azure"}
+	if spec.VMID != "" {
+		env = append(env, "container_uuid="+spec.VMID) // becomes /etc/machine-id, as the id of the hardware does
 	}
-	path = append(path, "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/bin")
-	return append(env, "PATH="+strings.Join(path, ":"))
+	return env
 }
 
 // identity writes the files that name the machine, at the first boot only: from then on they are the machine's.
 func identity(spec Spec) error {
 	address, _, _ := strings.Cut(spec.Address, "/")
 	for path, text := range map[string]string{
-		"/etc/hostname":    spec.Hostname + "\n",
-		"/etc/hosts":       fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", address, spec.Hostname),
-		"/etc/resolv.conf": "nameserver " + spec.DNS + "\n",
+		"/etc/hostname": spec.Hostname + "\n",
+		"/etc/hosts":    fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", address, spec.Hostname),
 	} {
 		if _, err := os.Stat(path); err == nil {
 			continue
@@ -110,14 +107,7 @@ func identity(spec Spec) error {
 			return err
 		}
 	}
-	id, err := os.ReadFile("/proc/sys/kernel/random/uuid")
-	if err != nil {
-		return err
-	}
-	if info, err := os.Stat("/etc/machine-id"); err == nil && info.Size() > 0 {
-		return nil
-	}
-	return os.WriteFile("/etc/machine-id", []byte(strings.ReplaceAll(strings.TrimSpace(string(id)), "-", "")+"\n"), 0o444)
+	return nil
 }
 
 // network configures eth0, which the hypervisor has put here.
@@ -143,106 +133,50 @@ func network(spec Spec) error {
 	if err := netlink.RouteReplace(&netlink.Route{Gw: net.ParseIP(spec.Gateway)}); err != nil {
 		return fmt.Errorf("default route by %s: %w", spec.Gateway, err)
 	}
+	return networkFiles(spec)
+}
+
+// networkFiles tell systemd-networkd what the initramfs has configured, and keep it from the interfaces of pods. Until
+// systemd-resolved runs, names are resolved by Azure's server itself.
+func networkFiles(spec Spec) error {
+	files := map[string]string{
+		"/run/systemd/network/10-eth0.network": fmt.Sprintf("[Match]\nName=eth0\n[Network]\nAddress=%s\nGateway=%s\nDNS=%s\nKeepConfiguration=yes\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n",
+			spec.Address, spec.Gateway, spec.DNS),
+		"/run/systemd/network/50-unmanaged.network": "[Match]\nName=cni* cali* cilium* flannel* veth* cbr0 docker*\n[Link]\nUnmanaged=yes\n",
+		"/run/systemd/resolve/stub-resolv.conf":     "nameserver " + spec.DNS + "\n",
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// running is pid 1 in its own root file system.
+// systemd is pid 1 of the operating system.
+const systemd = "/usr/lib/systemd/systemd"
+
+// running is pid 1 in its own root file system, until systemd is.
 func running() error {
-	log := bootLog(os.Stdout)
-	log("boot")
-	raw, err := os.ReadFile(filepath.Join(stateDir, SpecFile))
-	if err != nil {
-		return err
+	console := os.Stdout
+	say := func(format string, args ...any) {
+		fmt.Fprintf(console, "[%s] "+format+"\n", append([]any{time.Now().UTC().Format("15:04:05.000")}, args...)...)
 	}
-	var spec Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return err
-	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, unix.SIGTERM, unix.SIGINT)
-	m := &manager{reap: newReaper(), logDir: unitLogDir, hostname: spec.Hostname, env: os.Environ(), log: log}
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		<-stop
-		log("power off")
-		cancel()
-	}()
-	if err := up(ctx, m, spec); err != nil {
-		log("boot failed: %v", err)
-		log("the machine stays on so that it can be looked at; delete it, or repair its configuration and restart it")
+	say("boot")
+	ctx, stop := signal.NotifyContext(context.Background(), PowerOff, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	if err := provision(ctx, console); err != nil {
+		say("boot failed: %v", err)
+		say("the machine stays on so that it can be looked at; delete it, or repair its configuration and make it anew")
 		<-ctx.Done() // like a machine in its emergency shell
 		return nil
 	}
-	<-ctx.Done()
-	m.stopped()
-	return nil
+	say("ignition finished; systemd starts")
+	return fmt.Errorf("executing systemd: %w", unix.Exec(systemd, []string{systemd, "--system", "--log-target=journal", "--show-status=no"}, os.Environ()))
 }
 
-func up(ctx context.Context, m *manager, spec Spec) error {
-	if err := provision(ctx, m.log); err != nil {
-		return err
-	}
-	sysctls("/etc/sysctl.d", m.log)
-	if name, err := os.ReadFile("/etc/hostname"); err == nil {
-		m.hostname = strings.TrimSpace(string(name))
-		if err := unix.Sethostname([]byte(m.hostname)); err != nil {
-			return fmt.Errorf("setting the host name: %w", err)
-		}
-	}
-	set, err := loadUnits(unitDir, spec.Containerd, m.log)
-	if err != nil {
-		return err
-	}
-	m.start(ctx, set)
-	m.log("all units started")
-	return nil
-}
-
-// provision applies the configuration once in the life of the machine.
-func provision(ctx context.Context, log func(string, ...any)) error {
-	if _, err := os.Stat(resultFile); err == nil {
-		return nil
-	}
-	raw, err := os.ReadFile(filepath.Join(stateDir, CustomDataFile))
-	if err != nil {
-		return err
-	}
-	if len(strings.TrimSpace(string(raw))) == 0 {
-		log("ignition: no configuration")
-		return os.WriteFile(resultFile, []byte("{}\n"), 0o600)
-	}
-	cfg, err := parseConfig(raw)
-	if err != nil {
-		return err
-	}
-	f := newFetcher(func(format string, args ...any) { log("ignition: "+format, args...) })
-	if cfg, err = f.resolve(ctx, cfg); err != nil {
-		return fmt.Errorf("ignition: %w", err)
-	}
-	p := &provisioner{root: "/", fetch: f}
-	if err := p.apply(ctx, cfg); err != nil {
-		return fmt.Errorf("ignition: %w", err)
-	}
-	log("ignition: finished: %d files, %d units", len(cfg.Storage.Files), len(cfg.Systemd.Units))
-	return os.WriteFile(resultFile, []byte("{\"userConfigProvided\":true}\n"), 0o600)
-}
-
-// sysctls applies kernel settings; one the kernel does not have is a line in the log, as at systemd-sysctl.
-func sysctls(dir string, log func(string, ...any)) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.conf"))
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			log("sysctl: %v", err)
-			continue
-		}
-		for _, kv := range envFile(string(data)) {
-			key, value, _ := strings.Cut(kv, "=")
-			optional := strings.HasPrefix(key, "-")
-			path := "/proc/sys/" + strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(key, "-")), ".", "/")
-			if err := os.WriteFile(path, []byte(strings.TrimSpace(value)), 0); err != nil && !optional {
-				log("sysctl: %v", err)
-			}
-		}
-	}
-}
+// PowerOff is the signal by which pid 1 powers its machine off: systemd's SIGRTMIN+4.
+const PowerOff = unix.Signal(38)

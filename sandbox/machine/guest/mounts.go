@@ -22,7 +22,7 @@ func (m *mounts) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	for _, step := range []func() error{m.overlay, m.programs, m.kernel, m.devices, m.cgroups, m.state} {
+	for _, step := range []func() error{m.overlay, m.kernel, m.devices, m.cgroups, m.state} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -31,15 +31,16 @@ func (m *mounts) build() error {
 }
 
 func (m *mounts) overlay() error {
-	if strings.ContainsAny(m.dir+m.spec.Image, ",:\\") {
-		return fmt.Errorf("the path %s has one of the characters , : \\, which overlay mounts cannot have", m.dir)
+	lower := strings.Join(m.spec.Layers, ":")
+	if strings.ContainsAny(m.dir+strings.Join(m.spec.Layers, ""), ",:\\") {
+		return fmt.Errorf("the path %s or %s has one of the characters , : \\, which overlay mounts cannot have", m.dir, lower)
 	}
-	for _, d := range []string{UpperDir, WorkDir, RootDir, VarDir, VarDir + "/usrlocal/bin", VarDir + "/usrlocal/sbin", VarDir + "/log/units", VarDir + "/lib", VarDir + "/tmp", VarDir + "/cache", LogDir} {
+	for _, d := range []string{UpperDir, WorkDir, RootDir, VarDir, VarDir + "/log/journal", VarDir + "/lib", VarDir + "/tmp", VarDir + "/cache"} {
 		if err := os.MkdirAll(filepath.Join(m.dir, d), 0o755); err != nil {
 			return err
 		}
 	}
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", m.spec.Image, filepath.Join(m.dir, UpperDir), filepath.Join(m.dir, WorkDir))
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", lower, filepath.Join(m.dir, UpperDir), filepath.Join(m.dir, WorkDir))
 	if err := unix.Mount("overlay", m.root, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mounting the root file system (%s): %w", options, err)
 	}
@@ -52,7 +53,7 @@ func (m *mounts) overlay() error {
 	if err := replaceLink(filepath.Join(m.root, "/var/run"), "/run"); err != nil {
 		return err
 	}
-	return m.bind(filepath.Join(m.dir, LogDir), unitLogDir, false)
+	return m.bind(filepath.Join(m.root, "usr"), "/usr", m.spec.ReadOnlyUsr)
 }
 
 func replaceLink(path, target string) error {
@@ -60,20 +61,6 @@ func replaceLink(path, target string) error {
 		return err
 	}
 	return os.Symlink(target, path)
-}
-
-// programs shows the host's /usr read-only, without what was installed locally.
-func (m *mounts) programs() error {
-	if err := m.bind("/usr", "/usr", true); err != nil {
-		return err
-	}
-	if err := m.bind(filepath.Join(m.dir, VarDir, "usrlocal"), "/usr/local", false); err != nil {
-		return err
-	}
-	if m.spec.Binaries == "" {
-		return nil
-	}
-	return m.bind(m.spec.Binaries, OSDir, true)
 }
 
 func (m *mounts) bind(from, to string, readOnly bool) error {
@@ -134,6 +121,13 @@ func (m *mounts) devices() error {
 			return err
 		}
 	}
+	console := filepath.Join(dev, "ttyS0")
+	if err := os.WriteFile(console, nil, 0o600); err != nil {
+		return err
+	}
+	if err := m.bind(filepath.Join(m.dir, ConsoleFile), "/dev/ttyS0", false); err != nil {
+		return err
+	}
 	return errors.Join(
 		m.mount("devpts", "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5"),
 		m.mount("tmpfs", "/dev/shm", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"),
@@ -147,12 +141,7 @@ func (m *mounts) cgroups() error {
 		if err := m.mount("cgroup2", "/sys/fs/cgroup", 0, ""); err != nil {
 			return err
 		}
-		// processes may not sit in a group that hands controllers down
-		leaf := filepath.Join(m.root, "/sys/fs/cgroup/init")
-		if err := os.MkdirAll(leaf, 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(leaf, "cgroup.procs"), []byte("1"), 0)
+		return m.fixedDevices()
 	}
 	if err := m.mount("tmpfs", "/sys/fs/cgroup", 0, "mode=755"); err != nil {
 		return err
@@ -171,6 +160,15 @@ func (m *mounts) cgroups() error {
 		if err := m.mount(kind, "/sys/fs/cgroup/"+name, 0, options); err != nil {
 			return err
 		}
+	}
+	return m.fixedDevices()
+}
+
+// fixedDevices makes /sys read-only: by that systemd knows that devices neither come nor go here.
+func (m *mounts) fixedDevices() error {
+	target := filepath.Join(m.root, "sys")
+	if err := unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("making /sys read-only: %w", err)
 	}
 	return nil
 }

@@ -1,20 +1,21 @@
-// Package guest is the operating system of the embedded virtual machine: pid 1. It provisions itself from Ignition at the first boot, then
-// starts units and looks after them.
+// Package guest is what happens in a virtual machine before its operating system runs: hardware, root file system, network and
+// provisioning, as firmware and initramfs do it. Ignition and systemd are the real ones.
 package guest
 
 // Spec is the hardware of a machine, written by the hypervisor to <machine dir>/vm.json.
 type Spec struct {
 	Hostname  string `json:"hostname"`
+	VMID      string `json:"vmId"`
 	Address   string `json:"address"` // with prefix length
 	Gateway   string `json:"gateway"`
 	DNS       string `json:"dns"`
 	VCPUs     int    `json:"vcpus"`
 	MemoryMiB int    `json:"memoryMiB"`
-	Image     string `json:"image"`    // lower directory of the root file system
-	Binaries  string `json:"binaries"` // shown at OSDir; "" is none
+	// Layers are the lower directories of the root file system, uppermost first.
+	Layers      []string `json:"layers"`
+	ReadOnlyUsr bool     `json:"readOnlyUsr"`
 	// Controllers are the cgroup v1 mounts to show, by name of the directory under /sys/fs/cgroup; empty means cgroup v2.
 	Controllers map[string]string `json:"controllers,omitempty"` // name -> mount options
-	Containerd  bool              `json:"containerd"`            // the image has a container runtime
 }
 
 // Files in a machine's directory on the host.
@@ -25,15 +26,11 @@ const (
 	WorkDir        = "work"
 	RootDir        = "rootfs"
 	VarDir         = "var" // /var of the machine: containers need a file system that can be the upper layer of an overlay
-	LogDir         = "logs"
+	ConsoleFile    = "boot.log"
 )
-
-// OSDir is where the machine sees the binaries its operating system brings beside the host's /usr.
-const OSDir = "/opt/os"
 
 const (
 	stateDir     = "/run/machine"
-	resultFile   = "/etc/.ignition-result.json" // as Ignition names it: the machine is provisioned
-	unitLogDir   = "/var/log/units"
+	resultFile   = "/etc/.ignition-result.json" // Ignition writes it when it has provisioned a machine
 	stageRunning = "running"
 )

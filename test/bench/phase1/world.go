@@ -44,8 +44,8 @@ type world struct {
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
 
-// newWorld starts an embedded Azure in which every call takes the injected latency.
-func newWorld(ctx context.Context, key []byte) (*world, error) {
+// newWorld starts an embedded Azure of a profile, in which every call takes the injected latency.
+func newWorld(ctx context.Context, key []byte, profile string) (*world, error) {
 	dir, err := os.MkdirTemp("", "bench-phase1-")
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func newWorld(ctx context.Context, key []byte) (*world, error) {
 	w.server, err = azure.Start(ctx, azure.Config{
 		Dir: w.path("azure"), ProxyAddr: "127.0.0.1:0", DNSAddr: "127.0.0.1:0", CACert: w.path("ca.crt"), CAKey: w.path("ca.key"),
 		Subscription: subscription, Tenant: tenant, Location: location, ServicePrincipal: azure.ServicePrincipal{ClientID: clientID, Secret: secret},
-		OperationTime: time.Millisecond,
+		OperationTime: time.Millisecond, Profile: profile,
 		Seed: []azure.SeedResource{
 			{ID: group, Body: map[string]any{"location": location}},
 			{ID: group + "/providers/Microsoft.Network/dnszones/" + parentZone, Body: map[string]any{"location": "global"}},

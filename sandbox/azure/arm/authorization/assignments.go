@@ -89,11 +89,12 @@ func assignedOnce(c *provider.Call, r *provider.Resource, scope string, p wire.D
 // principalSeen asks for the principal only when its type is not given, as Azure does; an injected delay hides a new one even then.
 func principalSeen(c *provider.Call, p wire.Doc, principal string) bool {
 	created, exists := known(c, principal)
-	if exists && fault.Propagation(c.Req.Context(), fault.Identity).Hides(created) {
+	delay, typed := fault.Propagation(c.Req.Context(), fault.Identity), wire.Text(p, "principalType") != ""
+	if exists && delay.Holds(created) {
 		fault.Hit(c.Req.Context(), fault.Identity)
 		return false
 	}
-	return exists || wire.Text(p, "principalType") != ""
+	return typed || exists && !delay.Hides(created)
 }
 
 // matchesPrincipal compares the type that the caller gives with that of a principal that is known. The directory has no other type than one.

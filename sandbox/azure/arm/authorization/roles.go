@@ -28,6 +28,7 @@ var Spec = provider.Spec{Namespace: "Microsoft.Authorization",
 	},
 	Scoped: []provider.ScopedRoute{
 		{Type: "microsoft.authorization/permissions", Handle: permissions},
+		{Type: "microsoft.authorization/denyassignments", Collection: true, Handle: denyAssignments},
 		{Type: "microsoft.authorization/roledefinitions", CommonWrites: true, Handle: roleDefinitions},
 		{Type: "microsoft.authorization/roleassignments", Collection: true, Handle: roleAssignments},
 	}}
@@ -98,4 +99,9 @@ func permissions(c *provider.Call) (*provider.Reply, error) {
 		out = append(out, wire.Doc{"actions": append([]string{}, p.Actions...), "notActions": append([]string{}, p.NotActions...)})
 	}
 	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
+}
+
+// denyAssignments are none: Azure makes them itself, for managed applications and deployment stacks, which nobody has here.
+func denyAssignments(*provider.Call) (*provider.Reply, error) {
+	return provider.Answer(http.StatusOK, wire.Doc{"value": []any{}}), nil
 }

@@ -22,11 +22,11 @@ func checkCapacity(c *provider.Call, vm *provider.Resource, s Size) error {
 	if slices.Contains(s.absent, at) {
 		return provider.Conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", s.name, at)
 	}
-	cores, family := coresIn(c, at, s.family, vm)
+	cores, family := coresIn(c, at, s.quota, vm)
 	for _, q := range []struct {
 		name        string
 		used, limit int
-	}{{s.family, family, maxFamilyCores}, {"Total Regional", cores, maxCores}} {
+	}{{s.quota, family, maxFamilyCores}, {"Total Regional", cores, maxCores}} {
 		if q.used+s.VCPUs > q.limit {
 			return provider.Conflict("QuotaExceeded", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. "+
 				"Submit a request for Quota increase at https://aka.ms/ProdportalCRP by specifying parameters listed in the 'Details' section for deployment to succeed.", q.name, at, q.limit, q.used, s.VCPUs, q.used+s.VCPUs)
@@ -43,7 +43,7 @@ func coresIn(c *provider.Call, at, family string, but *provider.Resource) (all, 
 		}
 		s, _ := SizeOf(VMSize(vm))
 		all += s.VCPUs
-		if s.family == family {
+		if s.family != nil && s.quota == family {
 			ofFamily += s.VCPUs
 		}
 	}
@@ -56,8 +56,8 @@ func usages(c *provider.Call) (*provider.Reply, error) {
 	cores, _ := coresIn(c, at, "", nil)
 	out := []any{provider.Usage("cores", "Total Regional vCPUs", cores, maxCores), provider.Usage("virtualMachines", "Virtual Machines", len(c.Within("", TypeVM)), maxMachines)}
 	for _, f := range families {
-		_, used := coresIn(c, at, f.family, nil)
-		out = append(out, provider.Usage(f.family, f.family+" vCPUs", used, maxFamilyCores))
+		_, used := coresIn(c, at, f.quota, nil)
+		out = append(out, provider.Usage(f.quota, f.quota+" vCPUs", used, maxFamilyCores))
 	}
 	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
 }

@@ -20,6 +20,7 @@ const createAttach = "Attach"
 func putDisks(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	storage, before := wire.Sub(wire.Props(r.Body), "storageProfile"), wire.Sub(wire.Props(old), "storageProfile")
 	wire.Default(storage, "dataDisks", append([]any{}, wire.List(before, "dataDisks")...)) // who does not mention them changes nothing
+	storage["dataDisks"] = staying(wire.Docs(storage, "dataDisks"))
 	if err := checkSlots(wire.Docs(storage, "dataDisks")); err != nil {
 		return err
 	}
@@ -37,6 +38,20 @@ func putDisks(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 		}
 	}
 	return nil
+}
+
+// staying are the data disks without those that the request says are to be detached.
+func staying(disks []wire.Doc) []any {
+	out := []any{}
+	for _, d := range disks {
+		if d["toBeDetached"] == true {
+			continue
+		}
+		delete(d, "detachOption")
+		d["toBeDetached"] = false
+		out = append(out, d)
+	}
+	return out
 }
 
 // machineDisks are the data disks and the OS disk, which is told by having no slot.
@@ -78,7 +93,7 @@ func putMachineDisk(c *provider.Call, r *provider.Resource, d wire.Doc) (id stri
 	wire.Default(d, "managedDisk", wire.Doc{})
 	managed := wire.Sub(d, "managedDisk")
 	if wire.Text(managed, "id") == "" {
-		managed["id"] = provider.ResourceGroupOf(r.ID) + "/providers/" + typeDisk + "/" + wire.Text(d, "name")
+		managed["id"] = provider.ResourceGroupOf(r.ID) + "/providers/" + TypeDisk + "/" + wire.Text(d, "name")
 	}
 	disk := c.Edit(wire.Text(managed, "id"))
 	switch {
@@ -106,7 +121,7 @@ func newMachineDisk(c *provider.Call, r *provider.Resource, d wire.Doc) *provide
 	if option == "" {
 		option = "FromImage"
 	}
-	return c.Save(wire.Text(managed, "id"), typeDisk, wire.Doc{
+	return c.Save(wire.Text(managed, "id"), TypeDisk, wire.Doc{
 		"location": r.Body["location"], "zones": r.Body["zones"], "tags": r.Body["tags"], "sku": wire.Doc{"name": managed["storageAccountType"]},
 		"properties": wire.Doc{"provisioningState": "Succeeded", "diskSizeGB": d["diskSizeGB"], "osType": d["osType"],
 			"creationData": wire.Doc{"createOption": option}, "uniqueId": uuid.NewString(), "timeCreated": time.Now().UTC().Format(time.RFC3339Nano)},
@@ -139,7 +154,82 @@ func putDisk(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	if vm := wire.Text(r.Body, "managedBy"); from > 0 && to > from && wire.Text(p, "osType") != "" && wire.Text(c.Tx.Get(store.Power, provider.Key(vm)), "wanted") == feed.PowerRunning {
 		return provider.Conflict("OperationNotAllowed", "Cannot resize disk %s while it is attached to running VM %s. Resizing a disk of an Azure Virtual Machine requires the virtual machine to be deallocated. Please stop your VM and retry the operation.", r.Name, vm)
 	}
+	if err := checkDisk(c, r, old); err != nil {
+		return err
+	}
 	wire.Default(p, "diskState", "Unattached")
+	wire.Default(p, "uniqueId", uuid.NewString())
+	wire.Default(p, "timeCreated", time.Now().UTC().Format(time.RFC3339Nano))
+	return nil
+}
+
+// checkDisk judges a data disk that is made, and takes the size of what it is a copy of.
+func checkDisk(c *provider.Call, r *provider.Resource, old wire.Doc) error {
+	p := wire.EnsureProps(r.Body)
+	if kind := wire.Text(wire.Sub(r.Body, "sku"), "name"); kind != "" {
+		if _, known := diskTypes[kind]; !known {
+			return invalid("sku.name", "The value '%s' of parameter 'sku.name' is invalid.", kind)
+		}
+	}
+	creation := wire.Sub(p, "creationData")
+	if old != nil || len(creation) == 0 {
+		return nil
+	}
+	if wire.Text(creation, "createOption") == "Copy" {
+		source, err := copied(c, creation)
+		if err != nil {
+			return err
+		}
+		have := wire.Number(wire.Props(source.Body), "diskSizeGB")
+		wire.Default(p, "diskSizeGB", have)
+		if wire.Number(p, "diskSizeGB") < have {
+			return invalid("diskSizeGB", "The specified disk size %d GB is smaller than the size of the source, %d GB. Choose an equal or greater size.", wire.Number(p, "diskSizeGB"), have)
+		}
+	}
+	switch size := wire.Number(p, "diskSizeGB"); {
+	case p["diskSizeGB"] == nil && wire.Text(creation, "createOption") == "Empty":
+		return missing("diskSizeGB")
+	case p["diskSizeGB"] != nil && (size < 1 || size > maxDiskGiB):
+		return invalid("diskSizeGB", "The value '%d' of parameter 'diskSizeGB' is out of range. The value must be between '1' and '%d', inclusive.", size, maxDiskGiB)
+	}
+	return nil
+}
+
+// maxDiskGiB is the greatest size of a disk that is no Ultra disk.
+const maxDiskGiB = 32767
+
+// copied is the disk or snapshot that something is to be a copy of.
+func copied(c *provider.Call, creation wire.Doc) (*provider.Resource, error) {
+	id := wire.Text(creation, "sourceResourceId")
+	if id == "" {
+		return nil, missing("creationData.sourceResourceId")
+	}
+	source := c.Get(id)
+	if source == nil || !strings.EqualFold(source.Type, TypeDisk) && !strings.EqualFold(source.Type, TypeSnapshot) {
+		return nil, provider.Failf(http.StatusNotFound, "NotFound", "Resource %s not found.", id)
+	}
+	creation["sourceResourceId"] = source.ID
+	creation["sourceUniqueId"] = wire.Props(source.Body)["uniqueId"]
+	return source, nil
+}
+
+// putSnapshot makes a copy of a disk, or of another snapshot.
+func putSnapshot(c *provider.Call, r *provider.Resource, old wire.Doc) error {
+	if old != nil {
+		return nil
+	}
+	p := wire.EnsureProps(r.Body)
+	creation := wire.Sub(p, "creationData")
+	if wire.Text(creation, "createOption") != "Copy" {
+		return provider.Failf(wire.NotServedStatus, wire.NotServedCode, "%s", wire.NotServed("A snapshot with another createOption than Copy"))
+	}
+	source, err := copied(c, creation)
+	if err != nil {
+		return err
+	}
+	p["diskSizeGB"] = wire.Props(source.Body)["diskSizeGB"]
+	wire.Default(p, "diskState", "Unattached")
+	wire.Default(p, "completionPercent", 100)
 	wire.Default(p, "uniqueId", uuid.NewString())
 	wire.Default(p, "timeCreated", time.Now().UTC().Format(time.RFC3339Nano))
 	return nil

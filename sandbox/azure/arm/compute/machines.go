@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/marketplace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
@@ -20,7 +19,11 @@ import (
 // Resource types of compute.
 const (
 	TypeVM   = "Microsoft.Compute/virtualMachines"
-	typeDisk = "Microsoft.Compute/disks"
+	TypeDisk = "Microsoft.Compute/disks"
+
+	TypeSnapshot = "Microsoft.Compute/snapshots"
+
+	typeImageVersion = "Microsoft.Compute/galleries/images/versions"
 )
 
 var (
@@ -29,16 +32,30 @@ var (
 )
 
 var kinds = []*provider.Kind{
-	{Type: TypeVM, Async: true, Name: vmName, Put: putVM, Cleanup: cleanupVM, Expand: expand, Keep: []string{"vmId", "timeCreated"}},
+	{Type: TypeVM, Async: true, Patched: http.StatusOK, Started: "Creating", Name: vmName, Put: putVM, Cleanup: cleanupVM, Expand: expand, View: viewVM, Outcome: provisioning, Keep: []string{"vmId", "timeCreated"}, Links: machineLinks},
 	{Type: TypeVM + "/extensions", Async: true},
-	{Type: typeDisk, Async: true, CreateOK: true, Name: diskName, Put: putDisk, Guard: guardDisk, Keep: []string{"uniqueId", "timeCreated", "diskState"}},
-	{Type: "Microsoft.Compute/snapshots", Async: true, CreateOK: true},
+	{Type: TypeDisk, Async: true, Patched: http.StatusAccepted, CreateOK: true, Name: diskName, Put: putDisk, Guard: guardDisk, Keep: []string{"uniqueId", "timeCreated", "diskState"}, Links: []provider.Link{
+		{Field: "properties.encryption.diskEncryptionSetId", Action: readEncryptionSet}, {Field: "properties.creationData.sourceResourceId", Action: provider.ReadIt}}},
+	{Type: TypeSnapshot, Async: true, Patched: http.StatusAccepted, CreateOK: true, Name: diskName, Put: putSnapshot, Keep: []string{"uniqueId", "timeCreated", "diskSizeGB"}, Links: []provider.Link{
+		{Field: "properties.creationData.sourceResourceId", Action: TypeDisk + "/beginGetAccess/action"}}},
 	{Type: "Microsoft.Compute/images", Async: true},
 	{Type: "Microsoft.Compute/galleries", Async: true},
 	{Type: "Microsoft.Compute/galleries/images", Async: true},
-	{Type: "Microsoft.Compute/galleries/images/versions", Async: true},
+	{Type: typeImageVersion, Async: true},
 	{Type: "Microsoft.Compute/diskEncryptionSets", Async: true, CreateOK: true},
-	{Type: "Microsoft.Compute/availabilitySets", CreateOK: true},
+	{Type: "Microsoft.Compute/availabilitySets", CreateOK: true, NoState: true},
+}
+
+const readEncryptionSet = "Microsoft.Compute/diskEncryptionSets/read"
+
+var machineLinks = []provider.Link{
+	{Field: "properties.networkProfile.networkInterfaces.*.id", Action: "Microsoft.Network/networkInterfaces/join/action"},
+	{Field: "properties.storageProfile.imageReference.id", Action: provider.ReadIt},
+	{Field: "properties.storageProfile.osDisk.managedDisk.id", Action: TypeDisk + "/write"},
+	{Field: "properties.storageProfile.osDisk.managedDisk.diskEncryptionSet.id", Action: readEncryptionSet},
+	{Field: "properties.storageProfile.dataDisks.*.managedDisk.id", Action: TypeDisk + "/write"},
+	{Field: "properties.storageProfile.dataDisks.*.managedDisk.diskEncryptionSet.id", Action: readEncryptionSet},
+	{Field: "identity.userAssignedIdentities.*", Action: entra.IdentityType + "/assign/action"},
 }
 
 const (
@@ -70,6 +87,9 @@ var Spec = provider.Spec{Namespace: "Microsoft.Compute", Kinds: kinds,
 	}}
 
 func putVM(c *provider.Call, r *provider.Resource, old wire.Doc) error {
+	if c.Req.Method == http.MethodPut {
+		keepUnmentioned(r.Body, old)
+	}
 	p := wire.EnsureProps(r.Body)
 	delete(p, "instanceView")
 	size, ok := SizeOf(VMSize(r))
@@ -79,10 +99,11 @@ func putVM(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	if err := checkCapacity(c, r, size); err != nil {
 		return err
 	}
-	if old == nil {
-		if err := marketplace.CheckPlan(c, r); err != nil {
-			return err
-		}
+	if err := checkMachine(c, r, old, size); err != nil {
+		return err
+	}
+	if err := diagnosed(p); err != nil {
+		return err
 	}
 	nics := wire.Docs(wire.Sub(p, "networkProfile"), "networkInterfaces")
 	if len(nics) == 0 {
@@ -103,9 +124,31 @@ func putVM(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 		return err
 	}
 	if c.Tx.Get(store.Power, provider.Key(r.ID)) == nil {
-		c.Tx.Put(store.Power, provider.Key(r.ID), wire.Doc{"wanted": feed.PowerRunning, "generation": 1})
+		power := wire.Doc{"wanted": feed.PowerRunning, "generation": 1, "since": time.Now().UTC().Format(time.RFC3339Nano)}
+		if awaited(c, r) {
+			power["provisioning"] = feed.ProvisioningRunning
+		}
+		c.Tx.Put(store.Power, provider.Key(r.ID), power)
 	}
 	return nil
+}
+
+// keepUnmentioned: who writes a machine that is there changes what the request names, and no more. So clients attach disks that know of
+// nothing else of the machine.
+func keepUnmentioned(body, old wire.Doc) {
+	if old == nil {
+		return
+	}
+	for _, level := range []struct{ now, before wire.Doc }{
+		{body, old}, {wire.EnsureProps(body), wire.Props(old)},
+		{wire.Sub(wire.EnsureProps(body), "storageProfile"), wire.Sub(wire.Props(old), "storageProfile")},
+	} {
+		for name, value := range store.Clone(level.before) {
+			if _, named := level.now[name]; !named && level.now != nil && name != "resources" {
+				level.now[name] = value
+			}
+		}
+	}
 }
 
 func attachNIC(c *provider.Call, vm *provider.Resource, id string) error {

@@ -2,7 +2,6 @@ package compute
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
@@ -32,7 +31,7 @@ func powerAction(change func(wire.Doc)) func(*provider.Call, *provider.Resource)
 		delete(d, "reported") // until the hypervisor reports again
 		delete(d, "message")
 		out := provider.Answer(http.StatusAccepted, nil)
-		c.OperationHeaders(out, c.StartOperation(r.ID), true)
+		c.OperationHeaders(out, c.StartOperation(r.ID, provider.Updating), true)
 		return out, nil
 	}
 }
@@ -53,15 +52,20 @@ func instanceView(c *provider.Call, r *provider.Resource) wire.Doc {
 	p := c.Tx.Get(store.Power, provider.Key(r.ID))
 	state := shownPower(wire.Text(p, "wanted"), wire.Text(p, "reported"))
 	now := time.Now().UTC().Format(time.RFC3339Nano)
-	provisioning := wire.Doc{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded", "time": now}
-	if c.Running.Busy(r.ID) {
-		provisioning = wire.Doc{"code": "ProvisioningState/updating", "level": "Info", "displayStatus": "Updating"}
+	progress := wire.Doc{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded", "time": now}
+	switch state, failure := provisioning(c, r.ID); {
+	case failure != nil:
+		progress = wire.Doc{"code": "ProvisioningState/failed/" + failure.Code, "level": "Error", "displayStatus": "Provisioning failed", "message": failure.Message, "time": now}
+	case state != "":
+		progress = wire.Doc{"code": "ProvisioningState/creating", "level": "Info", "displayStatus": "Creating"}
+	case c.Running.State(r.ID) != "":
+		progress = wire.Doc{"code": "ProvisioningState/updating", "level": "Info", "displayStatus": "Updating"}
 	}
 	status := wire.Doc{"code": "PowerState/" + state, "level": "Info", "displayStatus": "VM " + state}
 	if m := wire.Text(p, "message"); m != "" {
 		status["message"] = m
 	}
-	return wire.Doc{"computerName": wire.Text(wire.Sub(wire.Props(r.Body), "osProfile"), "computerName"), "statuses": []any{provisioning, status}}
+	return wire.Doc{"computerName": wire.Text(wire.Sub(wire.Props(r.Body), "osProfile"), "computerName"), "statuses": []any{progress, status}}
 }
 
 func instanceViewOf(c *provider.Call) (*provider.Reply, error) {
@@ -70,8 +74,4 @@ func instanceViewOf(c *provider.Call) (*provider.Reply, error) {
 		return nil, err
 	}
 	return provider.Answer(http.StatusOK, instanceView(c, r)), nil
-}
-
-func bootDiagnostics(_ *provider.Call, r *provider.Resource) (*provider.Reply, error) {
-	return nil, provider.Conflict("ResourceNotReady", "Boot diagnostics of '%s' are in the sandbox: machines/%s/boot.log in its folder.", r.Name, strings.ToLower(r.Name))
 }

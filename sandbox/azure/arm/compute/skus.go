@@ -16,43 +16,59 @@ import (
 type Size struct {
 	VCPUs, MemoryMiB int
 
-	name, family string
-	arm64        bool
-	absent       []string // regions without it
+	name string
+	*family
 }
 
-// families of sizes, by name pattern: %d is the number of vCPUs.
-var families = []struct {
-	pattern, family string
+// family is a row of https://learn.microsoft.com/azure/virtual-machines/sizes/overview: its sizes differ only in what grows with the vCPUs.
+type family struct {
+	pattern, quota  string // %d is the number of vCPUs; the name of the cores' quota
 	gibPerVCPU      float64
 	vcpus           []int
 	arm64           bool
+	generations     string // of the hypervisor: V1, V2 or both
+	standardDisks   bool   // takes no premium disks
+	plainNetwork    bool   // without accelerated networking
+	cacheGiBPerVCPU int    // for an ephemeral OS disk, 0 for none
+	tempGiBPerVCPU  int    // the resource disk
 	absent          []string
-}{
-	{"Standard_D%ds_v3", "standardDSv3Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
-	{"Standard_D%ds_v4", "standardDSv4Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
-	{"Standard_D%ds_v5", "standardDSv5Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
-	{"Standard_D%dds_v5", "standardDDSv5Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
-	{"Standard_D%das_v4", "standardDASv4Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
-	{"Standard_D%das_v5", "standardDASv5Family", 4, []int{2, 4, 8, 16, 32}, false, nil},
-	{"Standard_D%dps_v5", "standardDPSv5Family", 4, []int{2, 4, 8, 16, 32}, true, []string{"westus", "northcentralus"}},
-	{"Standard_E%ds_v3", "standardESv3Family", 8, []int{2, 4, 8, 16}, false, nil},
-	{"Standard_E%ds_v5", "standardESv5Family", 8, []int{2, 4, 8, 16}, false, nil},
-	{"Standard_F%ds_v2", "standardFSv2Family", 2, []int{2, 4, 8, 16}, false, nil},
-	{"Standard_B%dms", "standardBSFamily", 4, []int{2, 4, 8}, false, nil},
-	{"Standard_B%ds", "standardBSFamily", 2, []int{2}, false, nil},
+}
+
+const bothGenerations = "V1,V2"
+
+var families = []family{
+	{pattern: "Standard_D%ds_v3", quota: "standardDSv3Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, generations: bothGenerations, cacheGiBPerVCPU: 25, tempGiBPerVCPU: 8},
+	{pattern: "Standard_D%ds_v4", quota: "standardDSv4Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, generations: bothGenerations},
+	{pattern: "Standard_D%ds_v5", quota: "standardDSv5Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, generations: bothGenerations},
+	{pattern: "Standard_D%dds_v5", quota: "standardDDSv5Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, generations: bothGenerations, cacheGiBPerVCPU: 25, tempGiBPerVCPU: 37},
+	{pattern: "Standard_D%das_v4", quota: "standardDASv4Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, generations: bothGenerations, cacheGiBPerVCPU: 25, tempGiBPerVCPU: 8},
+	{pattern: "Standard_D%das_v5", quota: "standardDASv5Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, generations: bothGenerations},
+	{pattern: "Standard_D%dps_v5", quota: "standardDPSv5Family", gibPerVCPU: 4, vcpus: []int{2, 4, 8, 16, 32}, arm64: true, generations: "V2", absent: []string{"westus", "northcentralus"}},
+	{pattern: "Standard_E%ds_v3", quota: "standardESv3Family", gibPerVCPU: 8, vcpus: []int{2, 4, 8, 16}, generations: bothGenerations, cacheGiBPerVCPU: 25, tempGiBPerVCPU: 16},
+	{pattern: "Standard_E%ds_v5", quota: "standardESv5Family", gibPerVCPU: 8, vcpus: []int{2, 4, 8, 16}, generations: bothGenerations},
+	{pattern: "Standard_F%ds_v2", quota: "standardFSv2Family", gibPerVCPU: 2, vcpus: []int{2, 4, 8, 16}, generations: bothGenerations, cacheGiBPerVCPU: 16, tempGiBPerVCPU: 8},
+	{pattern: "Standard_B%dms", quota: "standardBSFamily", gibPerVCPU: 4, vcpus: []int{2, 4, 8}, generations: bothGenerations, plainNetwork: true, cacheGiBPerVCPU: 15, tempGiBPerVCPU: 8},
+	{pattern: "Standard_B%ds", quota: "standardBSFamily", gibPerVCPU: 2, vcpus: []int{2}, generations: bothGenerations, plainNetwork: true, cacheGiBPerVCPU: 15, tempGiBPerVCPU: 4},
+	{pattern: "Standard_A%d_v2", quota: "standardAv2Family", gibPerVCPU: 2, vcpus: []int{2, 4, 8}, generations: "V1", standardDisks: true, plainNetwork: true, tempGiBPerVCPU: 10},
 }
 
 var sizes = sync.OnceValue(func() map[string]Size {
 	out := map[string]Size{}
-	for _, f := range families {
+	for i := range families {
+		f := &families[i]
 		for _, n := range f.vcpus {
-			s := Size{name: fmt.Sprintf(f.pattern, n), family: f.family, VCPUs: n, MemoryMiB: int(f.gibPerVCPU * float64(n) * 1024), arm64: f.arm64, absent: f.absent}
+			s := Size{name: fmt.Sprintf(f.pattern, n), family: f, VCPUs: n, MemoryMiB: int(f.gibPerVCPU * float64(n) * 1024)}
 			out[strings.ToLower(s.name)] = s
 		}
 	}
 	return out
 })
+
+// maxDataDisks is how many data disks a size takes.
+func (s Size) maxDataDisks() int { return min(2*s.VCPUs, 32) }
+
+// maxNICs is how many network interfaces a size takes.
+func (s Size) maxNICs() int { return min(max(s.VCPUs/2, 2), 8) }
 
 // SizeOf finds a size by its name, whatever its case.
 func SizeOf(name string) (Size, bool) {
@@ -88,7 +104,7 @@ func skus(c *provider.Call) (*provider.Reply, error) {
 		out = append(out, wire.Doc{"resourceType": "availabilitySets", "name": name, "locations": []any{at}, "locationInfo": []any{wire.Doc{"location": at, "zones": []any{}}},
 			"capabilities": capabilities("MaximumPlatformFaultDomainCount", "3"), "restrictions": []any{}})
 	}
-	for _, name := range []string{"Standard_LRS", "StandardSSD_LRS", "Premium_LRS"} {
+	for _, name := range []string{"Standard_LRS", "StandardSSD_LRS", "Premium_LRS", "UltraSSD_LRS"} {
 		out = append(out, wire.Doc{"resourceType": "disks", "name": name, "locations": []any{at}, "locationInfo": []any{wire.Doc{"location": at, "zones": []any{"1", "2", "3"}}},
 			"capabilities": []any{}, "restrictions": []any{}})
 	}
@@ -104,27 +120,33 @@ func capabilities(pairs ...string) []any {
 }
 
 func (s Size) sku(at string) wire.Doc {
-	arch := "x64"
-	if s.arm64 {
-		arch = "Arm64"
-	}
 	restrictions := []any{}
 	if slices.Contains(s.absent, at) {
 		restrictions = append(restrictions, wire.Doc{"type": "Location", "values": []any{at}, "reasonCode": "NotAvailableForSubscription", "restrictionInfo": wire.Doc{"locations": []any{at}}})
 	}
-	return wire.Doc{"resourceType": "virtualMachines", "name": s.name, "tier": "Standard", "size": strings.TrimPrefix(s.name, "Standard_"), "family": s.family,
+	return wire.Doc{"resourceType": "virtualMachines", "name": s.name, "tier": "Standard", "size": strings.TrimPrefix(s.name, "Standard_"), "family": s.quota,
 		"locations": []any{at}, "restrictions": restrictions,
 		"locationInfo": []any{wire.Doc{"location": at, "zones": []any{"1", "2", "3"}, "zoneDetails": []any{}}},
 		"capabilities": capabilities("vCPUs", strconv.Itoa(s.VCPUs), "vCPUsAvailable", strconv.Itoa(s.VCPUs), "MemoryGB", strconv.FormatFloat(float64(s.MemoryMiB)/1024, 'g', -1, 64),
-			"CpuArchitectureType", arch, "HyperVGenerations", "V1,V2", "PremiumIO", "True", "AcceleratedNetworkingEnabled", "True",
-			"EphemeralOSDiskSupported", "True", "EncryptionAtHostSupported", "True", "MaxDataDiskCount", strconv.Itoa(2*s.VCPUs),
-			"OSVhdSizeMB", "1047552", "MaxResourceVolumeMB", strconv.Itoa(s.VCPUs*8192), "CachedDiskBytes", strconv.Itoa(s.VCPUs<<34), "MaxNetworkInterfaces", "2", "LowPriorityCapable", "True")}
+			"CpuArchitectureType", architecture(s.arm64), "HyperVGenerations", s.generations, "PremiumIO", truth(!s.standardDisks), "AcceleratedNetworkingEnabled", truth(!s.plainNetwork),
+			"EphemeralOSDiskSupported", truth(s.cacheGiBPerVCPU > 0), "EncryptionAtHostSupported", truth(!s.standardDisks), "MaxDataDiskCount", strconv.Itoa(s.maxDataDisks()),
+			"OSVhdSizeMB", "1047552", "MaxResourceVolumeMB", strconv.Itoa(s.VCPUs*s.tempGiBPerVCPU*1024), "CachedDiskBytes", strconv.Itoa(s.VCPUs*s.cacheGiBPerVCPU<<30),
+			"MaxNetworkInterfaces", strconv.Itoa(s.maxNICs()), "LowPriorityCapable", "True")}
+}
+
+// truth is how a capability says yes or no.
+func truth(is bool) string {
+	if is {
+		return "True"
+	}
+	return "False"
 }
 
 func vmSizes(c *provider.Call) (*provider.Reply, error) {
 	var out []any
 	for _, s := range orderedSizes() {
-		out = append(out, wire.Doc{"name": s.name, "numberOfCores": s.VCPUs, "memoryInMB": s.MemoryMiB, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": s.VCPUs * 8192, "maxDataDiskCount": 2 * s.VCPUs})
+		out = append(out, wire.Doc{"name": s.name, "numberOfCores": s.VCPUs, "memoryInMB": s.MemoryMiB, "osDiskSizeInMB": 1047552,
+			"resourceDiskSizeInMB": s.VCPUs * s.tempGiBPerVCPU * 1024, "maxDataDiskCount": s.maxDataDisks()})
 	}
 	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
 }

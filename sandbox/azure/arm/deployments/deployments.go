@@ -53,7 +53,7 @@ func putDeployment(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	made := []any{}
 	outputs, err := plan.Deploy(func(res *template.Resource, body wire.Doc) error {
 		made = append(made, wire.Doc{"id": res.ID})
-		return c.Gateway.Deploy(c, res.ID, body)
+		return c.Gateway.Deploy(c, res.ID, res.APIVersion, body)
 	})
 	if err != nil {
 		return deploymentError(r, err)

@@ -25,6 +25,13 @@ func Snapshot(s *store.Store) feed.Snapshot {
 		for _, r := range c.Within("", compute.TypeVM) {
 			out.Machines = append(out.Machines, feedMachine(c, r))
 		}
+		for _, kind := range []string{compute.TypeDisk, compute.TypeSnapshot} {
+			for _, r := range c.Within("", kind) {
+				if d := feedDisk(r); d.SizeGiB > 0 {
+					out.Disks = append(out.Disks, d)
+				}
+			}
+		}
 		pools := poolMembers(c)
 		for _, r := range c.Within("", network.TypeLoadBalancer) {
 			out.LoadBalancers = append(out.LoadBalancers, feedBalancer(c, r, pools))
@@ -37,13 +44,55 @@ func feedNetwork(c *provider.Call, r *provider.Resource) feed.Network {
 	n := feed.Network{ID: r.ID, Name: r.Name, Prefixes: wire.Texts(wire.Sub(wire.Props(r.Body), "addressSpace"), "addressPrefixes"), Subnets: []feed.Subnet{}}
 	for _, s := range c.Within(r.ID, network.TypeSubnet) {
 		p := wire.Props(s.Body)
-		sub := feed.Subnet{ID: s.ID, Name: s.Name, Prefix: wire.Text(p, "addressPrefix")}
-		if nsg := c.Get(wire.Ref(p, "networkSecurityGroup")); nsg != nil {
-			sub.SecurityGroup = &feed.SecurityGroup{ID: nsg.ID, Rules: feedRules(c, nsg)}
-		}
-		n.Subnets = append(n.Subnets, sub)
+		n.Subnets = append(n.Subnets, feed.Subnet{ID: s.ID, Name: s.Name, Prefix: wire.Text(p, "addressPrefix"), SecurityGroup: feedGroup(c, p),
+			NATGateway: feedGateway(c, p), Routes: feedRoutes(c, p), Outbound: p["defaultOutboundAccess"] != false})
 	}
 	return n
+}
+
+// feedGroup is the security group of a subnet or an interface, nil without one.
+func feedGroup(c *provider.Call, p wire.Doc) *feed.SecurityGroup {
+	nsg := c.Get(wire.Ref(p, "networkSecurityGroup"))
+	if nsg == nil {
+		return nil
+	}
+	return &feed.SecurityGroup{ID: nsg.ID, Rules: feedRules(c, nsg)}
+}
+
+func feedGateway(c *provider.Call, p wire.Doc) *feed.NATGateway {
+	nat := c.Get(wire.Ref(p, "natGateway"))
+	if nat == nil {
+		return nil
+	}
+	out := &feed.NATGateway{ID: nat.ID, PublicIPs: []string{}}
+	for _, d := range wire.Docs(wire.Props(nat.Body), "publicIpAddresses") {
+		if ip := addressOf(c, wire.Text(d, "id")); ip != "" {
+			out.PublicIPs = append(out.PublicIPs, ip)
+		}
+	}
+	return out
+}
+
+// addressOf is the address of a public IP resource, "" where there is none.
+func addressOf(c *provider.Call, id string) string {
+	pip := c.Get(id)
+	if pip == nil {
+		return ""
+	}
+	return wire.Text(wire.Props(pip.Body), "ipAddress")
+}
+
+func feedRoutes(c *provider.Call, p wire.Doc) []feed.Route {
+	table := c.Get(wire.Ref(p, "routeTable"))
+	if table == nil {
+		return nil
+	}
+	var out []feed.Route
+	for _, r := range c.Within(table.ID, network.TypeRoute) {
+		q := wire.Props(r.Body)
+		out = append(out, feed.Route{Prefix: wire.Text(q, "addressPrefix"), NextHop: wire.Text(q, "nextHopType"), Address: wire.Text(q, "nextHopIpAddress")})
+	}
+	return out
 }
 
 func feedRules(c *provider.Call, nsg *provider.Resource) []feed.SecurityRule {
@@ -94,13 +143,33 @@ func feedMachine(c *provider.Call, r *provider.Resource) feed.Machine {
 	for k, v := range wire.Sub(r.Body, "tags") {
 		m.Tags[k], _ = v.(string)
 	}
-	m.Host = strings.EqualFold(m.Tags["sandbox-host"], "true")
+	m.Host, m.Hollow = compute.IsHost(r), compute.IsHollow(r)
+	m.DataDisks = feedDataDisks(c, p)
 	for i, n := range wire.Docs(wire.Sub(p, "networkProfile"), "networkInterfaces") {
 		if nic := c.Get(wire.Text(n, "id")); nic != nil {
-			m.NICs = append(m.NICs, feedNIC(nic, i == 0))
+			m.NICs = append(m.NICs, feedNIC(c, nic, i == 0))
 		}
 	}
 	return m
+}
+
+// feedDisk has no size for a disk with an operating system: machines bring that themselves.
+func feedDisk(r *provider.Resource) feed.Disk {
+	p := wire.Props(r.Body)
+	if wire.Text(p, "osType") != "" {
+		return feed.Disk{}
+	}
+	return feed.Disk{UniqueID: wire.Text(p, "uniqueId"), SizeGiB: wire.Number(p, "diskSizeGB"), Source: wire.Text(wire.Sub(p, "creationData"), "sourceUniqueId")}
+}
+
+func feedDataDisks(c *provider.Call, p wire.Doc) []feed.DataDisk {
+	var out []feed.DataDisk
+	for _, d := range wire.Docs(wire.Sub(p, "storageProfile"), "dataDisks") {
+		if disk := c.Get(wire.Ref(d, "managedDisk")); disk != nil {
+			out = append(out, feed.DataDisk{LUN: wire.Number(d, "lun"), UniqueID: wire.Text(wire.Props(disk.Body), "uniqueId")})
+		}
+	}
+	return out
 }
 
 func imageReference(d wire.Doc) string {
@@ -113,13 +182,13 @@ func imageReference(d wire.Doc) string {
 	return strings.Join([]string{wire.Text(d, "publisher"), wire.Text(d, "offer"), wire.Text(d, "sku"), wire.Text(d, "version")}, ":")
 }
 
-func feedNIC(nic *provider.Resource, first bool) feed.NIC {
+func feedNIC(c *provider.Call, nic *provider.Resource, first bool) feed.NIC {
 	p := wire.Props(nic.Body)
-	out := feed.NIC{ID: nic.ID, Primary: first, MAC: strings.ToLower(strings.ReplaceAll(wire.Text(p, "macAddress"), "-", ":"))}
+	out := feed.NIC{ID: nic.ID, Primary: first, SecurityGroup: feedGroup(c, p), Forwards: p["enableIPForwarding"] == true, MAC: strings.ToLower(strings.ReplaceAll(wire.Text(p, "macAddress"), "-", ":"))}
 	for _, d := range wire.Docs(p, "ipConfigurations") {
 		ip := wire.Props(d)
 		if out.PrivateIP == "" || ip["primary"] == true {
-			out.PrivateIP, out.SubnetID = wire.Text(ip, "privateIPAddress"), wire.Ref(ip, "subnet")
+			out.PrivateIP, out.SubnetID, out.PublicIP = wire.Text(ip, "privateIPAddress"), wire.Ref(ip, "subnet"), addressOf(c, wire.Ref(ip, "publicIPAddress"))
 		}
 	}
 	out.NetworkID = networkOf(out.SubnetID)
@@ -178,7 +247,8 @@ func feedBalancer(c *provider.Call, r *provider.Resource, members map[string][]f
 		}
 		lb.Rules = append(lb.Rules, feed.Rule{Name: wire.Text(d, "name"), Frontend: provider.LastSegment(wire.Ref(q, "frontendIPConfiguration")), Protocol: wire.Text(q, "protocol"),
 			FrontendPort: port(q, "frontendPort"), BackendPort: port(q, "backendPort"), FloatingIP: q["enableFloatingIP"] == true,
-			ProbeName: provider.LastSegment(wire.Ref(q, "probe")), Pool: provider.LastSegment(pool), Backends: orNone(members[provider.Key(pool)])})
+			ProbeName: provider.LastSegment(wire.Ref(q, "probe")), Pool: provider.LastSegment(pool), Backends: orNone(members[provider.Key(pool)]),
+			SNAT: q["disableOutboundSnat"] != true})
 	}
 	feedExtraRules(&lb, p, members)
 	return lb
@@ -194,7 +264,7 @@ func feedExtraRules(lb *feed.LoadBalancer, p wire.Doc, members map[string][]feed
 	}
 	for _, d := range wire.Docs(p, "outboundRules") {
 		q := wire.Props(d)
-		o := feed.OutboundRule{Name: wire.Text(d, "name"), Pool: provider.LastSegment(wire.Ref(q, "backendAddressPool"))}
+		o := feed.OutboundRule{Name: wire.Text(d, "name"), Protocol: wire.Text(q, "protocol"), Pool: provider.LastSegment(wire.Ref(q, "backendAddressPool"))}
 		for _, f := range wire.Docs(q, "frontendIPConfigurations") {
 			o.Frontends = append(o.Frontends, provider.LastSegment(wire.Text(f, "id")))
 		}
@@ -205,8 +275,8 @@ func feedExtraRules(lb *feed.LoadBalancer, p wire.Doc, members map[string][]feed
 func feedFrontend(c *provider.Call, d wire.Doc) feed.Frontend {
 	q := wire.Props(d)
 	f := feed.Frontend{Name: wire.Text(d, "name"), IP: wire.Text(q, "privateIPAddress"), SubnetID: wire.Ref(q, "subnet")}
-	if pip := c.Get(wire.Ref(q, "publicIPAddress")); pip != nil {
-		f.IP, f.Public = wire.Text(wire.Props(pip.Body), "ipAddress"), true
+	if ip := addressOf(c, wire.Ref(q, "publicIPAddress")); ip != "" {
+		f.IP, f.Public = ip, true
 	}
 	return f
 }
@@ -233,7 +303,8 @@ func ReportPower(s *store.Store, st feed.Status) error {
 	s.View(func(tx *store.Tx) {
 		d := tx.Get(store.Power, provider.Key(st.ID))
 		known = d != nil
-		same = known && wire.Text(d, "reported") == st.PowerState && wire.Text(d, "message") == st.Message
+		same = known && wire.Text(d, "reported") == st.PowerState && wire.Text(d, "message") == st.Message && (st.Console == "" || wire.Text(d, "console") == st.Console) &&
+			(st.Provisioning == "" || wire.Text(d, "provisioning") == st.Provisioning && wire.Text(d, "provisioningMessage") == st.ProvisioningMessage)
 	})
 	if !known || same {
 		return nil
@@ -241,7 +312,27 @@ func ReportPower(s *store.Store, st feed.Status) error {
 	return s.Update(func(tx *store.Tx) error {
 		if d := tx.Edit(store.Power, provider.Key(st.ID)); d != nil {
 			d["reported"], d["message"] = st.PowerState, st.Message
+			if st.Console != "" {
+				d["console"] = st.Console
+			}
+			if st.Provisioning != "" {
+				d["provisioning"], d["provisioningMessage"] = st.Provisioning, st.ProvisioningMessage
+			}
 		}
 		return nil
 	})
+}
+
+// Console is the file with the console of a machine, known by its vmId; "" where no hypervisor has named one.
+func Console(s *store.Store, vmID string) string {
+	var file string
+	s.View(func(tx *store.Tx) {
+		c := &provider.Call{Tx: tx}
+		for _, r := range c.Within("", compute.TypeVM) {
+			if wire.Text(wire.Props(r.Body), "vmId") == vmID {
+				file = wire.Text(tx.Get(store.Power, provider.Key(r.ID)), "console")
+			}
+		}
+	})
+	return file
 }

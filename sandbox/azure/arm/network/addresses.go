@@ -28,8 +28,20 @@ func addresses(c *provider.Call) []address {
 	return out
 }
 
-// reservedInSubnet is how many addresses at the start of a subnet Azure keeps: network, gateway and two for DNS.
+// reservedInSubnet is how many addresses at the start of a subnet Azure keeps: network, gateway and two for DNS. It keeps the last one, too.
 const reservedInSubnet = 4
+
+// reserved tells whether Azure keeps an address of a subnet for itself.
+func reserved(prefix netip.Prefix, a netip.Addr) bool {
+	first := prefix.Masked().Addr()
+	for range reservedInSubnet {
+		if a == first {
+			return true
+		}
+		first = first.Next()
+	}
+	return prefix.Contains(a) && !prefix.Contains(a.Next())
+}
 
 // placeIn gives an IP configuration an address of the subnet, or checks the one it asks for.
 func placeIn(c *provider.Call, subnet *provider.Resource, ip wire.Doc, owner string) error {
@@ -48,17 +60,16 @@ func placeIn(c *provider.Call, subnet *provider.Resource, ip wire.Doc, owner str
 		if err != nil || !prefix.Contains(addr) {
 			return provider.BadRequest("PrivateIPAddressNotInSubnet", "Private static IP address %s does not belong to the range of subnet prefix %s.", want, prefix)
 		}
-		if by := used[want]; by != "" {
+		if reserved(prefix, addr) {
+			return provider.BadRequest("PrivateIPAddressInReservedRange", "Private static IP address %s falls within reserved IP range of subnet prefix %s.", want, prefix)
+		}
+		if by := used[addr.String()]; by != "" {
 			return provider.BadRequest("PrivateIPAddressIsAllocated", "IP configuration %s is using the private IP address %s which is already allocated to resource %s.", owner, want, by)
 		}
 		return nil
 	}
-	addr := prefix.Masked().Addr()
-	for range reservedInSubnet {
-		addr = addr.Next()
-	}
-	for ; prefix.Contains(addr) && prefix.Contains(addr.Next()); addr = addr.Next() {
-		if used[addr.String()] == "" {
+	for addr := prefix.Masked().Addr(); prefix.Contains(addr); addr = addr.Next() {
+		if used[addr.String()] == "" && !reserved(prefix, addr) {
 			ip["privateIPAddress"] = addr.String()
 			return nil
 		}

@@ -11,9 +11,11 @@ import (
 const TypeLoadBalancer = "Microsoft.Network/loadBalancers"
 
 var balancerKinds = []*provider.Kind{
-	{Type: TypeLoadBalancer, Async: true, Name: commonName, Put: putBalancer, Guard: guardBalancer, View: viewBalancer, Cleanup: leavePools,
+	{Type: TypeLoadBalancer, Async: true, Name: commonName, Put: putBalancer, View: viewBalancer, Cleanup: leavePools,
 		Keep:   []string{"resourceGuid"},
-		Inline: []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes", "inboundNatRules", "inboundNatPools", "outboundRules"}},
+		Inline: []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes", "inboundNatRules", "inboundNatPools", "outboundRules"},
+		Links: []provider.Link{{Field: "properties.frontendIPConfigurations.*.properties.subnet.id", Action: provider.JoinSubnet},
+			{Field: "properties.frontendIPConfigurations.*.properties.publicIPAddress.id", Action: joinPublicIP}}},
 }
 
 func putBalancer(c *provider.Call, r *provider.Resource, old wire.Doc) error {
@@ -78,6 +80,9 @@ func putFrontend(c *provider.Call, r *provider.Resource, old, d wire.Doc) error 
 	dropDerived(d)
 	wire.Default(fp, "privateIPAllocationMethod", "Dynamic")
 	if id := wire.Ref(fp, "publicIPAddress"); id != "" {
+		if address := c.Get(id); address != nil && isStandard(address) != isStandard(r) {
+			return provider.BadRequest("PublicIPAndLBSkuDoNotMatch", "%s sku load balancer %s cannot reference %s sku publicIP %s.", skuName(r), r.ID, skuName(address), address.ID)
+		}
 		return takePublicIP(c, r, wire.Text(d, "id"), id)
 	}
 	id := wire.Ref(fp, "subnet")
@@ -94,6 +99,13 @@ func putFrontend(c *provider.Call, r *provider.Resource, old, d wire.Doc) error 
 	return placeIn(c, subnet, fp, wire.Text(d, "id"))
 }
 
+func skuName(r *provider.Resource) string {
+	if isStandard(r) {
+		return "Standard"
+	}
+	return "Basic"
+}
+
 func hasInline(props wire.Doc, id string) bool {
 	for field := range props {
 		for _, d := range wire.Docs(props, field) {
@@ -103,17 +115,6 @@ func hasInline(props wire.Doc, id string) bool {
 		}
 	}
 	return false
-}
-
-func guardBalancer(c *provider.Call, r *provider.Resource) error {
-	for _, pls := range c.Within("", "Microsoft.Network/privateLinkServices") {
-		for _, f := range wire.Docs(wire.Props(pls.Body), "loadBalancerFrontendIpConfigurations") {
-			if strings.HasPrefix(provider.Key(wire.Text(f, "id")), provider.Key(r.ID)+"/") {
-				return provider.BadRequest("LoadBalancerInUseByPrivateLinkService", "Load balancer %s is used by private link service %s.", r.ID, pls.ID)
-			}
-		}
-	}
-	return nil
 }
 
 // leavePools removes a deleted balancer's pools from the NICs.

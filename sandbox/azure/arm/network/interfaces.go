@@ -15,11 +15,17 @@ func putNIC(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	if len(configs) == 0 {
 		return provider.BadRequest("InvalidRequestFormat", "Network interface '%s' has no IP configuration.", r.Name)
 	}
+	if id := wire.Ref(p, "networkSecurityGroup"); id != "" && c.Get(id) == nil {
+		return provider.MissingReference(id, r)
+	}
 	for i, d := range configs {
 		ip := wire.EnsureProps(d)
 		subnet := c.Get(wire.Ref(ip, "subnet"))
 		if subnet == nil {
 			return provider.MissingReference(wire.Ref(ip, "subnet"), r)
+		}
+		if vnet := c.Get(provider.SegmentsBefore(subnet.ID, "/subnets/")); vnet != nil && wire.Text(vnet.Body, "location") != wire.Text(r.Body, "location") {
+			return provider.MissingReference(subnet.ID, r)
 		}
 		if id := wire.Ref(ip, "publicIPAddress"); id != "" {
 			if err := takePublicIP(c, r, wire.Text(d, "id"), id); err != nil {

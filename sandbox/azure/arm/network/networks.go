@@ -18,23 +18,48 @@ const (
 	TypeNIC          = "Microsoft.Network/networkInterfaces"
 	typePublicIP     = "Microsoft.Network/publicIPAddresses"
 	typeNAT          = "Microsoft.Network/natGateways"
+	typePrivateLink  = "Microsoft.Network/privateLinkServices"
+	typeRouteTable   = "Microsoft.Network/routeTables"
+	TypeRoute        = typeRouteTable + "/routes"
 )
 
 var networkKinds = []*provider.Kind{
 	{Type: TypeVNet, Async: true, Name: networkName("2", "64"), Put: putVNet, Guard: guardVNet, Embed: []provider.Child{
-		{Prop: "subnets", Type: TypeSubnet}, {Prop: "virtualNetworkPeerings", Type: TypeVNet + "/virtualNetworkPeerings"}}},
-	{Type: TypeSubnet, Async: true, Name: commonName, Put: putSubnet, Guard: guardSubnet},
-	{Type: TypeVNet + "/virtualNetworkPeerings", Async: true},
+		{Prop: "subnets", Type: TypeSubnet}}, Links: subnetLinks("properties.subnets.*.")},
+	{Type: TypeSubnet, Async: true, Name: commonName, Put: putSubnet, Guard: guardSubnet, Links: subnetLinks("")},
 	{Type: typeNSG, Async: true, Name: commonName, Put: putNSG, Guard: guardNSG, Embed: []provider.Child{{Prop: "securityRules", Type: TypeSecurityRule}}},
 	{Type: TypeSecurityRule, Async: true, Name: commonName, Put: putSecurityRule},
-	{Type: "Microsoft.Network/routeTables", Async: true, Name: commonName, Embed: []provider.Child{{Prop: "routes", Type: "Microsoft.Network/routeTables/routes"}}},
-	{Type: "Microsoft.Network/routeTables/routes", Async: true},
-	{Type: typeNAT, Async: true, Name: commonName, Put: putNAT},
-	{Type: "Microsoft.Network/privateLinkServices", Async: true},
-	{Type: "Microsoft.Network/privateEndpoints", Async: true, Name: commonName},
+	{Type: typeRouteTable, Async: true, Name: commonName, Guard: guardAttached("routeTable", "InUseRouteTableCannotBeDeleted"), Embed: []provider.Child{{Prop: "routes", Type: TypeRoute}}},
+	{Type: TypeRoute, Async: true, Put: putRoute},
+	{Type: typeNAT, Async: true, Name: commonName, Put: putNAT, Guard: guardAttached("natGateway", "InUseNatGatewayCannotBeDeleted"), Links: []provider.Link{{Field: "properties.publicIpAddresses.*.id", Action: joinPublicIP}}},
+	{Type: typePrivateLink, Async: true, Put: notServed(typePrivateLink)}, // the cloud controller manager lists them
 	{Type: typePublicIP, Async: true, Name: commonName, Put: putPublicIP, Guard: guardPublicIP, View: viewPublicIP, Keep: []string{"ipAddress", "resourceGuid"}},
 	{Type: TypeNIC, Async: true, Name: commonName, Put: putNIC, Guard: guardNIC, Inline: []string{"ipConfigurations"},
-		Keep: []string{"virtualMachine", "macAddress", "resourceGuid"}},
+		Keep: []string{"virtualMachine", "macAddress", "resourceGuid"}, Links: []provider.Link{
+			{Field: "properties.networkSecurityGroup.id", Action: joinNSG},
+			{Field: "properties.ipConfigurations.*.properties.subnet.id", Action: provider.JoinSubnet},
+			{Field: "properties.ipConfigurations.*.properties.publicIPAddress.id", Action: joinPublicIP},
+			{Field: "properties.ipConfigurations.*.properties.loadBalancerBackendAddressPools.*.id", Action: TypeLoadBalancer + "/backendAddressPools/join/action"},
+			{Field: "properties.ipConfigurations.*.properties.loadBalancerInboundNatRules.*.id", Action: TypeLoadBalancer + "/inboundNatRules/join/action"}}},
+}
+
+// Rights at what is linked.
+const (
+	joinNSG      = typeNSG + "/join/action"
+	joinPublicIP = typePublicIP + "/join/action"
+)
+
+// subnetLinks are those of a subnet, and with a prefix those of the subnets in a network's document.
+func subnetLinks(prefix string) []provider.Link {
+	return []provider.Link{{Field: prefix + "properties.networkSecurityGroup.id", Action: joinNSG}, {Field: prefix + "properties.routeTable.id", Action: typeRouteTable + "/join/action"},
+		{Field: prefix + "properties.natGateway.id", Action: typeNAT + "/join/action"}}
+}
+
+// notServed refuses to make what would only look made: nothing would go through it.
+func notServed(typ string) func(*provider.Call, *provider.Resource, wire.Doc) error {
+	return func(*provider.Call, *provider.Resource, wire.Doc) error {
+		return provider.Failf(wire.NotServedStatus, wire.NotServedCode, "%s", wire.NotServed("'"+typ+"'"))
+	}
 }
 
 func putVNet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
@@ -42,6 +67,10 @@ func putVNet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	if len(wire.Texts(wire.Sub(p, "addressSpace"), "addressPrefixes")) == 0 {
 		return provider.BadRequest("InvalidRequestFormat", "Virtual network '%s' has no address space.", r.Name)
 	}
+	if len(wire.List(p, "virtualNetworkPeerings")) > 0 {
+		return notServed(TypeVNet+"/virtualNetworkPeerings")(c, r, nil)
+	}
+	p["virtualNetworkPeerings"] = []any{}
 	wire.Default(p, "enableDdosProtection", false)
 	for _, s := range c.Within(r.ID, TypeSubnet) {
 		if err := subnetFits(c, r, s); err != nil {
@@ -51,8 +80,15 @@ func putVNet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	return nil
 }
 
-func putSubnet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+// privateByDefault is the first api-version by which a new subnet has no default outbound access
+// (https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access).
+const privateByDefault = "2025-07-01"
+
+func putSubnet(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	p := wire.EnsureProps(r.Body)
+	if old == nil && c.Req.URL.Query().Get("api-version") >= privateByDefault {
+		wire.Default(p, "defaultOutboundAccess", false)
+	}
 	wire.Default(p, "privateEndpointNetworkPolicies", "Disabled")
 	wire.Default(p, "privateLinkServiceNetworkPolicies", "Enabled")
 	if list := wire.Texts(p, "addressPrefixes"); len(list) == 1 {
@@ -61,8 +97,10 @@ func putSubnet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	if _, err := netip.ParsePrefix(wire.Text(p, "addressPrefix")); err != nil {
 		return provider.BadRequest("InvalidCIDRNotation", "The address prefix '%s' of subnet '%s' is no CIDR block.", wire.Text(p, "addressPrefix"), r.Name)
 	}
-	if id := wire.Ref(p, "networkSecurityGroup"); id != "" && c.Get(id) == nil {
-		return provider.MissingReference(id, r)
+	for _, ref := range []string{"networkSecurityGroup", "routeTable", "natGateway"} {
+		if id := wire.Ref(p, ref); id != "" && c.Get(id) == nil {
+			return provider.MissingReference(id, r)
+		}
 	}
 	vnet := c.Get(r.ID[:strings.LastIndex(r.ID, "/subnets/")])
 	if vnet == nil {

@@ -11,7 +11,14 @@ import (
 func putPublicIP(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	p := wire.EnsureProps(r.Body)
 	delete(p, "ipConfiguration")
+	standard := isStandard(r)
+	if r.Body["sku"] == nil {
+		wire.Default(p, "publicIPAllocationMethod", "Static")
+	}
 	wire.Default(p, "publicIPAllocationMethod", "Dynamic")
+	if standard && !strings.EqualFold(wire.Text(p, "publicIPAllocationMethod"), "Static") {
+		return provider.BadRequest("StandardSkuPublicIPAddressesMustBeStatic", "Standard sku publicIp %s must have AllocationMethod set to Static.", r.ID)
+	}
 	wire.Default(p, "publicIPAddressVersion", "IPv4")
 	wire.Default(p, "idleTimeoutInMinutes", 4)
 	if r.Body["sku"] == nil {
@@ -29,6 +36,12 @@ func putPublicIP(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 		dns["fqdn"] = fmt.Sprintf("%s.%s.cloudapp.azure.com", label, wire.Text(r.Body, "location"))
 	}
 	return nil
+}
+
+// isStandard tells the SKU of an address or a balancer; one that says nothing is Standard here.
+func isStandard(r *provider.Resource) bool {
+	name := wire.Text(wire.Sub(r.Body, "sku"), "name")
+	return name == "" || strings.EqualFold(name, "Standard")
 }
 
 // publicIPUsers finds the frontends, NIC configurations and NAT gateways that use an address.
@@ -74,6 +87,9 @@ func takePublicIP(c *provider.Call, by *provider.Resource, user, id string) erro
 }
 
 func putNAT(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+	if len(wire.List(wire.Props(r.Body), "publicIpPrefixes")) > 0 {
+		return notServed("Microsoft.Network/publicIPPrefixes")(c, r, nil)
+	}
 	for _, d := range wire.Docs(wire.Props(r.Body), "publicIpAddresses") {
 		if err := takePublicIP(c, r, r.ID, wire.Text(d, "id")); err != nil {
 			return err

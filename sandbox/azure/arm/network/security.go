@@ -45,6 +45,11 @@ func putSecurityRule(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	if priority < 100 || priority > 4096 {
 		return provider.BadRequest("SecurityRuleInvalidPriority", "Security rule '%s' has an invalid priority %d: it must be between 100 and 4096.", r.Name, priority)
 	}
+	for _, field := range []string{"sourceApplicationSecurityGroups", "destinationApplicationSecurityGroups"} {
+		if len(wire.List(p, field)) > 0 { // without the group the rule would be for any address
+			return notServed("Microsoft.Network/applicationSecurityGroups")(c, r, nil)
+		}
+	}
 	nsg := r.ID[:strings.LastIndex(r.ID, "/securityRules/")]
 	for _, o := range c.Within(nsg, TypeSecurityRule) {
 		q := wire.Props(o.Body)

@@ -11,8 +11,16 @@ import (
 )
 
 // Spec is what the gateway serves of networks.
-var Spec = provider.Spec{Namespace: "Microsoft.Network", Kinds: slices.Concat(networkKinds, balancerKinds),
+var Spec = provider.Spec{Namespace: "Microsoft.Network", Kinds: updating(slices.Concat(networkKinds, balancerKinds)),
 	Routes: []provider.Route{{Method: "GET", Pattern: "subscriptions/*/providers/microsoft.network/locations/*/usages", Handle: usages}}}
+
+// updating has a creation that is under way show as an update: older api-versions of this provider know no other state for it.
+func updating(kinds []*provider.Kind) []*provider.Kind {
+	for _, k := range kinds {
+		k.Started = "Updating"
+	}
+	return kinds
+}
 
 const networkDemand = "The name can be up to %s characters long. It must begin with a word character, and it must end with a word character or with '_'. The name may contain word characters or '.', '-', '_'."
 

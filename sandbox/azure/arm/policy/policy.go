@@ -59,21 +59,29 @@ func Allows(c *provider.Call, r *provider.Resource) error {
 		return nil
 	}
 	for _, a := range policyAssignments(c) {
-		p := wire.Props(a.Body)
-		if !assignedTo(p, r) {
-			continue
-		}
-		definition := c.Get(wire.Text(p, "policyDefinitionId"))
-		if definition == nil || !looksAt(wire.Text(wire.Props(definition.Body), "mode"), r) {
-			continue
-		}
-		e := evaluation{resource: r.Body, definition: wire.Props(definition.Body), assignment: p}
-		rule := wire.Sub(e.definition, "policyRule")
-		if effect, _ := e.value(wire.Sub(rule, "then")["effect"]).(string); strings.EqualFold(effect, "deny") && e.holds(wire.Sub(rule, "if")) {
+		if definition, e := evaluate(c, a, r); e != nil {
 			return e.denied(r, a, definition)
 		}
 	}
 	return nil
+}
+
+// evaluate tells whether an assignment denies a resource: the evaluation is nil where it does not.
+func evaluate(c *provider.Call, a, r *provider.Resource) (*provider.Resource, *evaluation) {
+	p := wire.Props(a.Body)
+	if !assignedTo(p, r) {
+		return nil, nil
+	}
+	definition := c.Get(wire.Text(p, "policyDefinitionId"))
+	if definition == nil || !looksAt(wire.Text(wire.Props(definition.Body), "mode"), r) {
+		return nil, nil
+	}
+	e := &evaluation{resource: r.Body, definition: wire.Props(definition.Body), assignment: p}
+	rule := wire.Sub(e.definition, "policyRule")
+	if effect, _ := e.value(wire.Sub(rule, "then")["effect"]).(string); !strings.EqualFold(effect, "deny") || !e.holds(wire.Sub(rule, "if")) {
+		return nil, nil
+	}
+	return definition, e
 }
 
 // assignedTo tells whether an assignment, by its properties, is enforced on a resource.

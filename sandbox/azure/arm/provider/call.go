@@ -9,6 +9,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -20,13 +21,16 @@ type Doc = store.Doc
 type Options struct {
 	Subscription, Tenant, Location string
 	PublicIPs                      netip.Prefix  // addresses of public IP resources
-	OperationTime                  time.Duration // how long a long-running operation takes
+	Pace                           pace.Profile  // how long everything takes
+	ProvisioningTimeout            time.Duration // how long the guest of a machine may take
+	Boots                          func() bool   // whether a hypervisor boots machines; nil: none does
+	ConsoleURL                     func(name, vmID string, until time.Time) string
 }
 
 // Gateway is what a provider may ask of the gateway itself.
 type Gateway interface {
 	// Deploy puts one resource inside the transaction of a call, as its caller and by the rules of any PUT.
-	Deploy(c *Call, id string, body Doc) error
+	Deploy(c *Call, id, apiVersion string, body Doc) error
 }
 
 // Call is one request inside its transaction.
@@ -49,7 +53,8 @@ type Call struct {
 type Reply struct {
 	Status int
 	Header http.Header
-	Body   any // nil: no content
+	Body   any  // nil: no content
+	Pages  bool // it is a list that Azure's contract has in pages
 }
 
 // Answer makes a reply; a nil body is no content.

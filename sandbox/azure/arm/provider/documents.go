@@ -52,6 +52,10 @@ func (c *Call) Within(id, typ string) []*Resource {
 // Remove deletes a resource and everything beneath it, with what other planes keep for it.
 func (c *Call) Remove(id string) {
 	k := Key(id)
+	c.Tx.Delete(store.Leaving, k)
+	for _, l := range c.Tx.Scan(store.Leaving, k+"/") {
+		c.Tx.Delete(store.Leaving, l.Key) // one made again stays
+	}
 	if r := c.Get(id); r != nil {
 		c.cleanup(r)
 	}
@@ -97,6 +101,14 @@ func (c *Call) CanonicalID(p Path) string {
 	return scope + "/providers/" + strings.Join(typ, "/") + "/" + p.Name()
 }
 
+// passing is the state that a resource is in until an operation ends, "" when none is under way.
+func (c *Call) passing(id string) string {
+	if c.Leaves(id) != "" {
+		return "Deleting"
+	}
+	return c.Running.State(id)
+}
+
 // View renders a resource: exploded children are embedded again, a running operation shows.
 func (c *Call) View(r *Resource) Doc {
 	d := store.Clone(r.Body)
@@ -111,8 +123,8 @@ func (c *Call) View(r *Resource) Doc {
 	if k.View != nil {
 		k.View(c, r, d)
 	}
-	if c.Running.Busy(r.ID) && !k.NoState {
-		wire.EnsureProps(d)["provisioningState"] = "Updating"
+	if state := c.passing(r.ID); state != "" && !k.NoState {
+		wire.EnsureProps(d)["provisioningState"] = state
 	}
 	return d
 }

@@ -39,10 +39,11 @@ type ScopedRoute struct {
 type Kind struct {
 	Type        string // in its canonical case
 	Async       bool   // PUT and DELETE are long-running operations
+	Patched     int    // status that answers a PATCH which is a long-running operation, 0 where it is done at once
 	AsyncDelete bool
 	CreateOK    bool // a creation answers 200, not 201
 	Always201   bool
-	Started     string // state that the answer to a creation shows while it is under way; "" is Creating
+	Started     string // state of a new one until it is made; "" is Creating in the answer to the request, then Updating
 	DeleteBody  bool   // DELETE answers the last state
 	NoState     bool   // no provisioningState
 	NoLocation  bool   // lives in no region
@@ -53,13 +54,16 @@ type Kind struct {
 	Inline      []string // arrays whose members get ids
 	Keep        []string // read-only properties that a PUT does not change
 	OneWrite    *OneWrite
+	Links       []Link // rights at other resources that a write needs
 
 	Put     func(c *Call, r *Resource, old Doc) error // checks and completes a new body; old is nil for a creation
 	Guard   func(c *Call, r *Resource) error          // may refuse a DELETE
 	Cleanup func(c *Call, r *Resource)                // after any removal, also with its resource group
 	View    func(c *Call, r *Resource, d Doc)         // completes what is shown
 	Expand  func(c *Call, r *Resource, d Doc)         // adds what the request asks to see besides
-	Lists   func(c *Call, r *Resource) bool           // whether a list of this request has it
+	// Outcome is what the operation that makes one waits for when its time is over: the state meanwhile, "" when it is done, or why it has failed.
+	Outcome func(c *Call, id string) (state string, failure *Error)
+	Lists   func(c *Call, r *Resource) bool // whether a list of this request has it
 }
 
 // Child is an array that is stored as resources of their own.

@@ -129,3 +129,11 @@ func SegmentAfter(id, name string) string {
 	}
 	return ""
 }
+
+// SegmentsBefore is the part of an id that is before a segment, ignoring case, all of it when there is none.
+func SegmentsBefore(id, segment string) string {
+	if i := strings.LastIndex(strings.ToLower(id), strings.ToLower(segment)); i >= 0 {
+		return id[:i]
+	}
+	return id
+}

@@ -126,7 +126,7 @@ func listStorageKeys(c *provider.Call, r *provider.Resource) (*provider.Reply, e
 	keys := c.Tx.Get(store.StorageKeys, provider.Key(r.ID))
 	var out []any
 	for _, name := range []string{"key1", "key2"} {
-		out = append(out, wire.Doc{"keyName": name, "value": keys[name], "permissions": "FULL", "creationTime": wire.Props(r.Body)["creationTime"]})
+		out = append(out, wire.Doc{"keyName": name, "value": keys[name], "permissions": "Full", "creationTime": wire.Props(r.Body)["creationTime"]})
 	}
 	return provider.Answer(http.StatusOK, wire.Doc{"keys": out}), nil
 }

@@ -26,10 +26,11 @@ func failf(format string, args ...any) error {
 
 // Resource is one that a template asks for.
 type Resource struct {
-	ID, Type  string
-	DependsOn []string // ids
-	source    Doc
-	loop      []copied
+	ID, Type   string
+	APIVersion string
+	DependsOn  []string // ids
+	source     Doc
+	loop       []copied
 }
 
 // Plan is a validated template.
@@ -125,6 +126,19 @@ func below(parent *Resource, typ, name string) (fullType, fullName string) {
 	return typ, name
 }
 
+// base is the scope of a resource as its source has it; a nested deployment may name a resource group.
+func (p *Plan) base(get func(field string) (string, error)) (string, error) {
+	scope, err := get("scope")
+	if err != nil {
+		return "", err
+	}
+	group, err := get("resourceGroup")
+	if err != nil || group == "" {
+		return scope, err
+	}
+	return "/subscriptions/" + p.scope.Subscription + "/resourceGroups/" + group, nil
+}
+
 // name works out the id of a resource and keeps it, unless its condition says no.
 func (p *Plan) name(r, parent *Resource) error {
 	get := func(field string) (string, error) {
@@ -143,7 +157,11 @@ func (p *Plan) name(r, parent *Resource) error {
 	if err != nil {
 		return err
 	}
-	if typ == "" || name == "" || r.source["apiVersion"] == nil {
+	r.APIVersion, err = get("apiVersion")
+	if err != nil {
+		return err
+	}
+	if typ == "" || name == "" || r.APIVersion == "" {
 		return failf("The template resource '%s' of type '%s' is not valid. The properties 'type', 'name' and 'apiVersion' are required. Please see https://aka.ms/arm-syntax-resources for usage details", name, typ)
 	}
 	if parent != nil {
@@ -153,16 +171,9 @@ func (p *Plan) name(r, parent *Resource) error {
 	if strings.Count(typ, "/") != strings.Count(name, "/")+1 {
 		return failf("The template resource '%s' for type '%s' has incorrect segment lengths. A nested resource type must have identical number of segments as its resource name. A root resource type must have segment length one greater than its resource name. Please see https://aka.ms/arm-syntax-resources for usage details", name, typ)
 	}
-	base, err := get("scope")
+	base, err := p.base(get)
 	if err != nil {
 		return err
-	}
-	group, err := get("resourceGroup") // of a nested deployment
-	if err != nil {
-		return err
-	}
-	if group != "" {
-		base = "/subscriptions/" + p.scope.Subscription + "/resourceGroups/" + group
 	}
 	r.Type, r.ID = typ, p.place(base, typ, name)
 	if wanted, err := p.wanted(r, name); err != nil || !wanted {

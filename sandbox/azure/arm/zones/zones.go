@@ -42,11 +42,11 @@ func kinds() []*provider.Kind {
 	out := []*provider.Kind{
 		{Type: TypePublic, AsyncDelete: true, NoState: true, Name: zoneName, Keep: []string{"nameServers"}, Put: putPublicZone, View: viewZone},
 		{Type: TypePrivate, Async: true, Name: zoneName, Put: putPrivateZone, Guard: guardPrivateZone, View: viewZone},
-		{Type: TypeLink, Async: true, Put: putZoneLink},
+		{Type: TypeLink, Async: true, Put: putZoneLink, Links: []provider.Link{{Field: "properties.virtualNetwork.id", Action: provider.JoinNetwork}}},
 	}
 	for _, zone := range []string{TypePublic, TypePrivate} {
 		for _, t := range recordTypes {
-			out = append(out, &provider.Kind{Type: zone + "/" + t, Put: putRecords, Guard: guardRecords, Lists: nameFits})
+			out = append(out, &provider.Kind{Type: zone + "/" + t, NoState: zone == TypePrivate, Put: putRecords, Guard: guardRecords, Lists: nameFits})
 		}
 	}
 	return out
@@ -84,7 +84,10 @@ func putPrivateZone(c *provider.Call, r *provider.Resource, old wire.Doc) error 
 }
 
 func seedRecord(c *provider.Call, zone *provider.Resource, typ string, props wire.Doc) {
-	props["fqdn"], props["provisioningState"] = zone.Name+".", "Succeeded"
+	props["fqdn"] = zone.Name + "."
+	if zone.Type == TypePublic {
+		props["provisioningState"] = "Succeeded"
+	}
 	c.Save(zone.ID+"/"+typ+"/@", zone.Type+"/"+typ, wire.Doc{"etag": uuid.NewString(), "properties": props})
 }
 
@@ -129,7 +132,9 @@ func putRecords(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	if r.Name == "@" {
 		p["fqdn"] = zone + "."
 	}
-	wire.Default(p, "targetResource", wire.Doc{})
+	if strings.HasPrefix(r.Type, TypePublic) {
+		wire.Default(p, "targetResource", wire.Doc{})
+	}
 	return nil
 }
 

@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
+	"github.com/hypershift-on-azure/hypershift/internal/version"
+	"github.com/hypershift-on-azure/hypershift/sandbox"
+)
+
+// sandboxPayload has the commands for releases beside the one that every sandbox has.
+func sandboxPayload(dir *string) *cobra.Command {
+	return command.Parent("payload", "Publish further releases in the sandbox's registry", sandboxPayloadPublish(dir))
+}
+
+func sandboxPayloadPublish(dir *string) *cobra.Command {
+	var o sandbox.Options
+	cmd := &cobra.Command{
+		Use:     "publish RELEASE",
+		Short:   "Build a release and publish it in the sandbox's registry: " + strings.Join(sandbox.Payloads(), ", "),
+		Example: "  hypershift sandbox payload publish 4.21.1",
+		Long: `Build a release and publish it in the sandbox's registry.
+
+The reference for --release-image is printed. Another Kubernetes than the sandbox's is compiled first, which takes minutes, once.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			o.Dir, o.Version, o.Step = *dir, version.Version, stepPrinter(cmd.ErrOrStderr())
+			reference, err := sandbox.PublishPayload(ctx, o, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), reference)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&o.Cache, "cache", "", "directory of built parts (default $HYPERSHIFT_CACHE or the user's cache)")
+	return cmd
+}

@@ -1,0 +1,64 @@
+package ingressoperator
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+const (
+	operatorImage = "cluster-ingress-operator"
+	tunnelProxy   = "http://127.0.0.1:8090"
+)
+
+// OpenShiftComponent is the payload's own operator of the guest's routers and of their DNS records.
+func OpenShiftComponent() component.Component {
+	return component.Component{
+		Name:      Name,
+		Kind:      release.KindOpenShift,
+		ImageKeys: []string{operatorImage},
+		DependsOn: []string{contract.APIServer, contract.OpenShiftAPIServer},
+		Enabled: func(ctx *component.Context) bool {
+			return component.HasCapability(ctx.HCP, hyperv1.OptionalCapability("Ingress"))
+		},
+		Traits:  component.Traits{Recreate: true},
+		Objects: openShiftObjects,
+	}
+}
+
+func openShiftObjects(ctx *component.Context) ([]client.Object, error) {
+	env := component.Environment("RELEASE_VERSION", ctx.GuestVersion, "IMAGE", ctx.GuestImage("haproxy-router"),
+		"HAPROXY_28_IMAGE", ctx.GuestImage("haproxy-router-haproxy28"), "HAPROXY_32_IMAGE", ctx.GuestImage("haproxy-router-haproxy32"),
+		"DEFAULT_HAPROXY_VERSION", "3.2", "CANARY_IMAGE", ctx.GuestImage(operatorImage), "KUBECONFIG", "/etc/kubernetes/kubeconfig",
+		"HTTP_PROXY", tunnelProxy, "HTTPS_PROXY", tunnelProxy, "NO_PROXY", contract.APIServer)
+	if ctx.HCP.Spec.FIPS {
+		env = append(env, corev1.EnvVar{Name: "FIPS_ENABLED", Value: "true"})
+	}
+	spec := corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name: Name, Image: ctx.Image(operatorImage), Command: []string{Name}, Env: env,
+			Args: []string{"start", "--namespace", Account.Namespace, "--image", "$(IMAGE)",
+				"--haproxy-image", "2.8=$(HAPROXY_28_IMAGE)", "--haproxy-image", "3.2=$(HAPROXY_32_IMAGE)",
+				"--default-haproxy-version", "$(DEFAULT_HAPROXY_VERSION)", "--canary-image", "$(CANARY_IMAGE)",
+				"--release-version", "$(RELEASE_VERSION)", "--metrics-listen-addr", "0.0.0.0:60000"},
+			Ports:        []corev1.ContainerPort{component.TCPPort("metrics", 60000)},
+			Resources:    component.Requests("10m", "80Mi"),
+			VolumeMounts: []corev1.VolumeMount{component.Mount("service-account-kubeconfig:/etc/kubernetes")},
+		}},
+		Volumes: []corev1.Volume{component.SecretVolume("service-account-kubeconfig", pki.IngressOperator.Kubeconfig),
+			component.SecretVolume("admin-kubeconfig", component.AdminKubeconfigSecret)},
+	}
+	if azure := ctx.HCP.Spec.Platform.Azure; azure != nil && azure.AzureAuthenticationConfig.WorkloadIdentities != nil {
+		component.AddTokenMinter(&spec, ctx.Settings.Image, Account)
+	}
+	component.AddHTTPSProxy(ctx, &spec, component.TunnelProxy{Kubeconfig: "admin-kubeconfig", Flags: []string{component.DirectToCloud}})
+	component.AddAPIProber(&spec, ctx.Settings.Image, "service-account-kubeconfig", "route.openshift.io,v1,Route")
+	d := component.NewDeployment(Name, spec)
+	d.Spec.Template.Labels = map[string]string{"name": Name}
+	return []client.Object{d}, nil
+}

@@ -1,0 +1,161 @@
+// Package storageoperator has OpenShift's two operators of storage: one makes the drivers of Azure's disks and files, the other the
+// controller of snapshots. Of what they make, controllers run beside the control plane.
+package storageoperator
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// Names of the components, their Deployments and accounts.
+const (
+	Name      = contract.StorageOperator
+	Snapshots = "csi-snapshot-controller-operator"
+)
+
+const (
+	snapshotsImage = "cluster-csi-snapshot-controller-operator"
+
+	configDir  = "/var/run/configmaps/config"
+	configFile = configDir + "/config.yaml"
+	servingDir = "/var/run/secrets/serving-cert"
+	guest      = "/etc/guest-kubeconfig"
+
+	hypershift = "hypershift.openshift.io"
+	// write is without deletion of many at once.
+	write = "get,list,watch,create,update,patch,delete"
+)
+
+// drivers of Azure's storage.
+var drivers = []string{"azure-disk-csi-driver", "azure-file-csi-driver"}
+
+// Component is the cluster-storage-operator.
+func Component() component.Component {
+	return component.Component{
+		Name:      Name,
+		Kind:      release.KindOpenShift,
+		ImageKeys: append([]string{Name}, controlPlaneImages()...),
+		DependsOn: []string{contract.APIServer, contract.OpenShiftAPIServer},
+		Traits:    component.Traits{ManagementAccess: true},
+		Operands: func(ctx *component.Context) []component.Operand {
+			if ctx.HCP.Spec.Platform.Type != hyperv1.AzurePlatform {
+				return nil
+			}
+			var out []component.Operand
+			for _, driver := range drivers {
+				out = append(out, component.Operand{Deployment: driver + "-operator", Container: driver + "-operator", ImageKey: driver + "-operator"},
+					component.Operand{Deployment: driver + "-controller", Container: "csi-driver", ImageKey: driver})
+			}
+			return out
+		},
+		Objects: objects,
+	}
+}
+
+func objects(ctx *component.Context) ([]client.Object, error) {
+	d, config, err := operator(ctx, Name, corev1.Container{
+		Image: ctx.Image(Name), Command: []string{Name, "start"}, Resources: component.Requests("10m", "20Mi"),
+		Ports: []corev1.ContainerPort{component.TCPPort("metrics", 8443)},
+		Env:   append(images(ctx), ctx.Settings.ManagementProxy()...),
+	}, "operator.openshift.io,v1,Storage")
+	if err != nil {
+		return nil, err
+	}
+	d.Spec.Template.Annotations["openshift.io/required-scc"] = "restricted-v2"
+	rights := component.Access(Name, ctx.Namespace(),
+		component.Rule("coordination.k8s.io", component.AllVerbs, "leases"),
+		component.Rule("apps", component.AllVerbs, "deployments", "replicasets"),
+		component.Rule("policy", component.AllVerbs, "poddisruptionbudgets"),
+		component.Rule("", component.AllVerbs, "serviceaccounts", "services", "configmaps", "pods", "secrets", "events", "endpoints"),
+		component.Rule("rbac.authorization.k8s.io", "watch,list,get,create,delete,patch,update", "roles", "rolebindings"),
+		component.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
+	credentials, err := cloudConfigs(ctx.HCP)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(rights, credentials...), config, d), nil
+}
+
+// cloudConfigs are how the drivers reach Azure.
+func cloudConfigs(hcp *hyperv1.HostedControlPlane) ([]client.Object, error) {
+	azure := hcp.Spec.Platform.Azure
+	if azure == nil || azure.AzureAuthenticationConfig.WorkloadIdentities == nil {
+		return nil, nil
+	}
+	var out []client.Object
+	identities := azure.AzureAuthenticationConfig.WorkloadIdentities
+	for _, d := range []struct {
+		secret   string
+		identity hyperv1.WorkloadIdentity
+	}{{"azure-disk-csi-config", identities.Disk}, {"azure-file-csi-config", identities.File}} {
+		text, err := cloudprovider.DriverConfig(azure, d.identity)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: d.secret}, Data: map[string][]byte{contract.CloudConfigKey: []byte(text)}})
+	}
+	return out, nil
+}
+
+// SnapshotsComponent is the csi-snapshot-controller-operator.
+func SnapshotsComponent() component.Component {
+	return component.Component{
+		Name:      Snapshots,
+		Kind:      release.KindOpenShift,
+		ImageKeys: []string{snapshotsImage, contract.SnapshotController},
+		DependsOn: []string{contract.APIServer, contract.OpenShiftAPIServer},
+		Traits:    component.Traits{ManagementAccess: true},
+		Operands: func(*component.Context) []component.Operand {
+			return []component.Operand{{Deployment: contract.SnapshotController, Container: "snapshot-controller", ImageKey: contract.SnapshotController}}
+		},
+		Objects: snapshotObjects,
+	}
+}
+
+func snapshotObjects(ctx *component.Context) ([]client.Object, error) {
+	env := append(component.Environment("OPERAND_IMAGE", ctx.Image(contract.SnapshotController)), component.FromField("POD_NAME", "metadata.name"))
+	d, config, err := operator(ctx, Snapshots, corev1.Container{Image: ctx.Image(snapshotsImage), Resources: component.Requests("10m", "65Mi"), Env: env},
+		"operator.openshift.io,v1,CSISnapshotController")
+	if err != nil {
+		return nil, err
+	}
+	rights := component.AccessOf(Snapshots, Snapshots+"-role", ctx.Namespace(),
+		component.Rule("coordination.k8s.io", "get,list,watch,create,update,patch", "leases"),
+		component.Rule("apps", write, "deployments", "replicasets"),
+		component.Rule("policy", write, "poddisruptionbudgets"),
+		component.Rule("", write, "serviceaccounts", "services", "configmaps"),
+		component.Rule("", "get,list,watch", "pods"),
+		component.Rule("", "list,watch", "secrets"),
+		component.Rule("", "create,patch,update", "events"),
+		component.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
+	return append(rights, config, d), nil
+}
+
+// operator completes either program: both are told of their serving and of the guest alike.
+func operator(ctx *component.Context, name string, c corev1.Container, api string) (*appsv1.Deployment, client.Object, error) {
+	config, err := component.GenericControllerConfig("0.0.0.0:8443")
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Name = name
+	c.Args = []string{"start", "-v=2", "--config=" + configFile, "--terminate-on-files=" + configFile, "--terminate-on-files=" + servingDir + "/tls.crt",
+		"--terminate-on-files=" + servingDir + "/tls.key", "--guest-kubeconfig=" + guest + "/kubeconfig"}
+	c.Env = append(component.Environment("OPERATOR_IMAGE_VERSION", ctx.GuestVersion, "OPERAND_IMAGE_VERSION", ctx.GuestVersion), c.Env...)
+	c.Env = append(c.Env, ctx.Settings.RunAsUser()...)
+	c.VolumeMounts = []corev1.VolumeMount{component.Mount("guest-kubeconfig:" + guest), component.Mount("serving-cert:" + servingDir), component.Mount("config:" + configDir)}
+	spec := corev1.PodSpec{Containers: []corev1.Container{c}, Volumes: []corev1.Volume{
+		component.SecretVolume("guest-kubeconfig", component.AdminKubeconfigSecret), component.SecretVolume("serving-cert", name+"-serving-cert"),
+		component.ConfigMapVolume("config", name+"-config")}}
+	component.AddAPIProber(&spec, ctx.Settings.Image, "guest-kubeconfig", api)
+	d := component.NewDeployment(name, spec)
+	d.Spec.Template.Annotations = component.ManagementWorkload()
+	return d, component.NewConfigMap(name+"-config", map[string]string{"config.yaml": config}), nil
+}

@@ -1,0 +1,45 @@
+package addons
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// ServiceTrust, of ControllersNamespace, is filled by OpenShift's operator of the authority of Services.
+const (
+	ControllersNamespace = "openshift-controller-manager"
+	ServiceTrust         = "openshift-service-ca"
+)
+
+// login tells everybody in the guest what the OAuth server's certificate is signed by.
+func login(facts *inside.Facts) []client.Object {
+	if facts.LoginCA == "" {
+		return nil
+	}
+	const (
+		name  = "oauth-serving-cert"
+		trust = "system:openshift:oauth-servercert-trust"
+	)
+	everybody := rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}
+	return []client.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: name,
+			Annotations: map[string]string{"openshift.io/owning-component": "apiserver-auth"}}, Data: map[string]string{"ca-bundle.crt": facts.LoginCA}},
+		access.Role(inside.ManagedNamespace, trust, access.Named(access.Rule("", []string{"get", "list", "watch"}, "configmaps"), name)),
+		access.BindRole(inside.ManagedNamespace, trust, trust, everybody),
+	}
+}
+
+// serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
+func serviceTrust(facts *inside.Facts) []client.Object {
+	if release.KindOf(facts.Images) != release.KindOpenShift {
+		return nil
+	}
+	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ControllersNamespace, Name: ServiceTrust,
+		Annotations: map[string]string{"service.beta.openshift.io/inject-cabundle": "true"}}}}
+}

@@ -1,0 +1,29 @@
+package ignition
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUnreadNamesReadOnlyPaths(t *testing.T) {
+	document := `{"apiVersion":"machineconfiguration.openshift.io/v1","kind":"MachineConfig","metadata":{"name":"tools"},"spec":{"config":{"ignition":{"version":"3.2.0"},"storage":{
+		"files":[{"path":"/usr/local/bin/tool"},{"path":"/opt/bin/tool"},{"path":"/etc/usr/x"},{"path":"/libexec"}],
+		"directories":[{"path":"/usr"},{"path":"/var/usr"}],
+		"links":[{"path":"/sbin/halt","target":"/opt/halt"},{"path":"/opt/lib","target":"/usr/lib"}]}}}}`
+	problems, err := Unread([]string{document})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/sbin/halt", "/usr", "/usr/local/bin/tool"}
+	if len(problems) != len(want) {
+		t.Fatalf("%d problems: %s", len(problems), strings.Join(problems, "\n"))
+	}
+	for i, path := range want {
+		if !strings.HasPrefix(problems[i], path+` of MachineConfig "tools": `) || !strings.Contains(problems[i], "/opt") {
+			t.Errorf("%s", problems[i])
+		}
+	}
+	if problems, err := Unread([]string{strings.NewReplacer("/usr", "/opt", "/sbin", "/opt").Replace(document)}); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}

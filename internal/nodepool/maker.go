@@ -1,0 +1,43 @@
+package nodepool
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+)
+
+// maker is what makes the machines of a pool, as it is read: a MachineDeployment, or a MachineSet where machines are changed in place,
+// which never replaces one because of what its template says.
+type maker struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              makerSpec   `json:"spec"`
+	Status            makerStatus `json:"status"`
+}
+
+type makerSpec struct {
+	Replicas *int32                     `json:"replicas"`
+	Template capiv1.MachineTemplateSpec `json:"template"`
+}
+
+type makerStatus struct {
+	Conditions         []metav1.Condition `json:"conditions"`
+	ObservedGeneration int64              `json:"observedGeneration"`
+	Replicas           *int32             `json:"replicas"`
+	AvailableReplicas  *int32             `json:"availableReplicas"`
+	UpToDateReplicas   *int32             `json:"upToDateReplicas"`
+}
+
+func updatedInPlace(np *hyperv1.NodePool) bool {
+	return np.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace
+}
+
+// makerKind is the kind of the pool's maker; the type of upgrades never changes.
+func makerKind(np *hyperv1.NodePool) schema.GroupVersionKind {
+	if updatedInPlace(np) {
+		return clusterapi.MachineSet
+	}
+	return clusterapi.MachineDeployment
+}

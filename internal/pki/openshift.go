@@ -1,0 +1,58 @@
+package pki
+
+import (
+	"net"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+)
+
+// openShiftLeaves are the certificates of programs that only payloads of OpenShift have.
+func openShiftLeaves(p Params) []Leaf {
+	serving := func(secret, cn string, hosts ...string) Leaf {
+		return Leaf{Secret: secret, Signer: RootCA, CN: cn, Orgs: []string{"openshift"}, Usages: both, Hosts: hosts, Kind: release.KindOpenShift}
+	}
+	served := func(secret, cn string, more ...string) Leaf {
+		return serving(secret, cn, append(service(p, cn), more...)...)
+	}
+	authenticator := serving("openshift-authenticator-cert", "system:serviceaccount:openshift-oauth-apiserver:openshift-authenticator")
+	authenticator.Usages = client
+	leaves := []Leaf{
+		serving("openshift-apiserver-cert", contract.OpenShiftAPIServer, aggregated(p, contract.OpenShiftAPIServer)...),
+		serving("openshift-oauth-apiserver-cert", contract.OAuthAPIServer, aggregated(p, contract.OAuthAPIServer)...),
+		serving("packageserver-cert", "packageserver", aggregated(p, "packageserver")...),
+		authenticator,
+		served("cvo-server", "cluster-version-operator", "localhost"),
+		served("node-tuning-operator-tls", "node-tuning-operator"),
+		served("catalog-operator-serving-cert", "catalog-operator-metrics"),
+		served("olm-operator-serving-cert", "olm-operator-metrics"),
+		serving("cluster-storage-operator-serving-cert", "cluster-storage-operator", "cluster-storage-operator", "localhost"),
+		serving("csi-snapshot-controller-operator-serving-cert", "csi-snapshot-controller-operator", "csi-snapshot-controller-operator", "localhost"),
+		serving("cluster-image-registry-operator", "cluster-image-registry-operator", "cluster-image-registry-operator", "localhost"),
+		served("multus-admission-controller-secret", "multus-admission-controller", "localhost"),
+		served("network-node-identity-secret", "network-node-identity", "localhost"),
+		served("ovn-control-plane-metrics-cert", "ovn-kubernetes-control-plane", "localhost"),
+	}
+	for _, secret := range []string{"openshift-controller-manager-cert", "openshift-route-controller-manager-cert", "cluster-policy-controller-cert"} {
+		// One identity serves all three.
+		leaves = append(leaves, served(secret, "openshift-controller-manager"))
+	}
+	for _, kind := range []string{"disk", "file"} {
+		driver := "azure-" + kind + "-csi-driver-"
+		leaves = append(leaves, served(driver+"operator-serving-cert", driver+"operator", "localhost"),
+			served(driver+"controller-metrics-serving-cert", driver+"controller", "localhost"))
+	}
+	if p.OAuthHost != "" {
+		hosts := []string{p.OAuthHost}
+		if net.ParseIP(p.OAuthHost) == nil {
+			hosts = append(hosts, contract.OAuthServer+"."+p.Namespace+".svc.cluster.local")
+		}
+		leaves = append(leaves, serving("oauth-server-crt", "openshift-oauth", hosts...))
+	}
+	return leaves
+}
+
+// aggregated is the forms under which pods of the namespace, and the guest's API server, call an aggregated API server.
+func aggregated(p Params, name string) []string {
+	return append(service(p, name), name+".default.svc", name+".default.svc.cluster.local")
+}

@@ -1,0 +1,29 @@
+package release
+
+// flatcar are the images of Flatcar's stable channel in the Azure Marketplace that have no purchase plan, by architecture and Hyper-V
+// generation: https://www.flatcar.org/docs/latest/installing/cloud/azure/. Nobody publishes one of arm64 for generation 1.
+var flatcar = map[string]struct{ gen1, gen2 *MarketplaceImage }{
+	"amd64": {
+		gen1: &MarketplaceImage{Publisher: "kinvolk", Offer: "flatcar-container-linux-corevm-amd64", SKU: "stable", Version: "latest"},
+		gen2: &MarketplaceImage{Publisher: "kinvolk", Offer: "flatcar-container-linux-corevm-amd64", SKU: "stable-gen2", Version: "latest"},
+	},
+	"arm64": {
+		gen2: &MarketplaceImage{Publisher: "kinvolk", Offer: "flatcar-container-linux-corevm", SKU: "stable", Version: "latest"},
+	},
+}
+
+// MachineImage is the image of the Azure Marketplace from which machines boot when their node pool names none: what the payload's stream
+// metadata names for the architecture (amd64, arm64) and the Hyper-V generation, else Flatcar's when the payload leaves the operating
+// system to the image. Nil when there is none.
+func (r *Release) MachineImage(arch string, gen1 bool) *MarketplaceImage {
+	if named := r.Stream("").AzureMarketplace(arch, gen1); named != nil {
+		return named
+	}
+	if r.Kind() == KindOpenShift {
+		return nil
+	}
+	if gen1 {
+		return flatcar[arch].gen1
+	}
+	return flatcar[arch].gen2
+}

@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
+)
+
+// nodeHost is the environment variable by which the test's program is a machine of its own that carries a node.
+const nodeHost = "HYPERSHIFT_TEST_NODE_HOST"
+
+// TestMain is also what a node runs: its first process, and stand-ins of its programs.
+func TestMain(m *testing.M) {
+	switch name := filepath.Base(os.Args[0]); {
+	case slices.Contains([]string{"containerd", "ctr", "kubelet", "kube-proxy", "orphan"}, name):
+		standIn(name)
+	case len(os.Args) > 3 && os.Args[1] == "sandbox" && os.Args[3] == ManagementNodeInit:
+		flags := flag.NewFlagSet("node", flag.ExitOnError)
+		c := Config{Self: os.Args[0], Nodes: 2}
+		flags.StringVar(&c.Dir, "dir", "", "")
+		flags.StringVar(&c.Bin, "bin", "", "")
+		flags.StringVar(&c.Debian, "debian", "", "")
+		flags.StringVar(&c.System, "system", "", "")
+		name := flags.String("node", "", "")
+		_ = flags.Parse(os.Args[4:])
+		fmt.Fprintln(os.Stderr, RunNodeInit(c, *name))
+		os.Exit(1)
+	case len(os.Args) > 3 && os.Args[1] == "sandbox":
+		select {} // network policies
+	}
+	os.Exit(m.Run())
+}
+
+// standIn plays a program of a node.
+func standIn(name string) {
+	switch name {
+	case "ctr":
+		os.Exit(0)
+	case "containerd":
+		socket, err := net.Listen("unix", Config{}.containerdSocket())
+		if err != nil {
+			os.Exit(1)
+		}
+		for {
+			if conn, err := socket.Accept(); err == nil {
+				_ = conn.Close()
+			}
+		}
+	case "kubelet":
+		// A process whose parent ends at once, as a container's shim is.
+		orphan := exec.Command("sh", "-c", filepath.Join(filepath.Dir(os.Args[0]), "orphan")+" & exit 0")
+		_ = orphan.Run()
+		volumes := strings.TrimSuffix(strings.TrimPrefix(os.Args[1], "--config="), "kubelet-management-1.yaml") + "volumes"
+		http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+			file, _ := os.OpenFile(filepath.Join(volumes, "boots"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+			_, _ = file.WriteString("x")
+			text, _ := os.ReadFile(file.Name())
+			host, _ := os.Hostname()
+			processes, _ := filepath.Glob("/proc/[0-9]*")
+			_, foreign := os.Stat(filepath.Join(volumes, "of-the-machine"))
+			fmt.Fprintf(w, "%s %s %v %v", host, text, len(processes) < 12, foreign == nil)
+		})
+		fmt.Fprintln(os.Stderr, http.ListenAndServe("198.18.0.11:10248", nil))
+		os.Exit(1)
+	}
+	select {}
+}
+
+// A node has its own name, processes, network and disk; without power nothing of it is left but the disk, and without its cable it runs
+// unreached.
+func TestNodeFailsAsAWhole(t *testing.T) {
+	if os.Getenv(nodeHost) != "" {
+		failNode(t)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	machine := exec.Command(os.Args[0], "-test.run=^TestNodeFailsAsAWhole$", "-test.v")
+	machine.Env = append(os.Environ(), nodeHost+"=1")
+	machine.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS}
+	output, err := machine.CombinedOutput()
+	if bytes.Contains(output, []byte("operation not permitted")) {
+		t.Skip("needs the right to make namespaces")
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+}
+
+func failNode(t *testing.T) {
+	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+		t.Fatal(err)
+	}
+	c := testConfig(t)
+	c.Nodes, c.Bin, c.Debian, c.Self = 2, filepath.Join(c.Dir, "bin"), filepath.Join(c.Dir, "debian"), os.Args[0]
+	playMachine(t, c)
+	ctx, stop := context.WithCancel(t.Context())
+	kept := make(chan error, 1)
+	go func() { kept <- RunNode(ctx, c, "management-1") }()
+	is := func(state NodeState) {
+		t.Helper()
+		if err := c.ask(ctx, node{1}, state, self(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := func(want string) {
+		t.Helper()
+		deadline := time.Now().Add(30 * time.Second)
+		for got := ""; got != want; got = ask() {
+			if time.Now().After(deadline) {
+				t.Fatalf("the node says %q, want %q", got, want)
+			}
+		}
+	}
+	if err := c.waitState(ctx, node{1}, NodeUp); err != nil {
+		t.Fatal(err)
+	}
+	answers("management-1 x true false")
+	if orphans(c) == 0 {
+		t.Fatal("no process lives on without its parent")
+	}
+	is(NodePartitioned)
+	if got := ask(); got != "" || orphans(c) == 0 {
+		t.Errorf("without its cable it says %q, and %d of its processes are left", got, orphans(c))
+	}
+	is(NodeUp)
+	answers("management-1 xx true false")
+	is(NodeDown)
+	if got := ask(); got != "" || orphans(c) != 0 {
+		t.Errorf("without power it says %q, and %d of its processes are left", got, orphans(c))
+	}
+	is(NodeUp)
+	answers("management-1 xxx true false")
+	stop()
+	if err := <-kept; err != nil || orphans(c) != 0 {
+		t.Errorf("it ends with %v, and %d of its processes are left", err, orphans(c))
+	}
+	if err := c.removeNodes(); err != nil {
+		t.Error(err)
+	}
+	if _, err := netlink.LinkByName("hsn1"); err == nil {
+		t.Error("its link is left")
+	}
+}
+
+// playMachine makes what the machine of a sandbox has: the edge, and programs.
+func playMachine(t *testing.T, c Config) {
+	t.Helper()
+	for _, program := range []string{"bin/kubelet", "bin/kube-proxy", "bin/pause", "bin/orphan", "debian/bin/containerd", "debian/bin/ctr"} {
+		path := filepath.Join(c.Dir, program)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(os.Args[0], path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []func() error{ensureEdge, c.ensureClusterPKI, c.makeDirs, c.writeContainerd, c.makeNodes, c.routeNodes} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(c.cluster("volumes", "of-the-machine"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func self(t *testing.T) supervise.Process {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var start uint64
+	if _, err := fmt.Sscan(fields[19], &start); err != nil {
+		t.Fatal(err)
+	}
+	return supervise.Process{PID: os.Getpid(), Start: start}
+}
+
+// ask is what the node's kubelet says, "" if nobody answers.
+func ask() string {
+	client := http.Client{Timeout: 500 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://198.18.0.11:10248/")
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	return string(text)
+}
+
+// orphans counts the node's processes that have lost their parent, as the machine sees them.
+func orphans(c Config) int {
+	count := 0
+	paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		if bytes.HasPrefix(text, []byte(c.bin("orphan"))) {
+			count++
+		}
+	}
+	return count
+}

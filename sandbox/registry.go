@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/hypershift-on-azure/hypershift/images"
+	"github.com/hypershift-on-azure/hypershift/images/operators"
+	"github.com/hypershift-on-azure/hypershift/images/registry"
+	"github.com/hypershift-on-azure/hypershift/parts/build"
+	"github.com/hypershift-on-azure/hypershift/payload"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
+)
+
+// Names under which clients ask for the images; the edge leads quay.io to the registry.
+const (
+	registryHost = "quay.io"
+	payloadPath  = "openshift-release-dev"
+	operatorPath = "hypershift"
+	imageArch    = "amd64"
+)
+
+// ownRelease is the release that every sandbox has.
+const ownRelease = "4.21.0"
+
+// ReleaseImage is the reference of the release that every sandbox has.
+const ReleaseImage = registryHost + "/" + payloadPath + "/ocp-release:" + ownRelease + "-x86_64"
+
+// published is what the registry was filled with.
+type published struct {
+	Payload     *payload.Published
+	ExternalDNS string
+}
+
+// place is where the payload of a release goes.
+func place(release string) payload.Place {
+	return payload.Place{Write: cluster.RegistryAddr + "/" + payloadPath, Read: registryHost + "/" + payloadPath,
+		Components: "ocp-v4.0-art-dev", Release: "ocp-release", Tag: release + "-x86_64"}
+}
+
+// buildRelease builds what the images are made of.
+func buildRelease(ctx context.Context, cache string, p *progress) error {
+	const step = "parts of the release"
+	return p.run(step, func() error {
+		if _, err := build.Host().Build(ctx, cache, nil, p.building(step)); err != nil {
+			return err
+		}
+		_, err := build.Host().ImagePackages(ctx, cache, p.building(step))
+		return err
+	})
+}
+
+// fillRegistry publishes the release payload and the operators.
+func fillRegistry(ctx context.Context, c cluster.Config, o Options, p *progress) (published, error) {
+	var out published
+	if err := buildRelease(ctx, o.Cache, p); err != nil {
+		return out, err
+	}
+	if err := supervise.WaitReady(ctx, c.Dir, []string{cluster.Registry}, nil); err != nil {
+		return out, err
+	}
+	f, err := newFilling(c, o)
+	if err != nil {
+		return out, err
+	}
+	err = p.run("images", func() (err error) {
+		if out.Payload, err = f.payload(ctx, ownRelease); err != nil {
+			return err
+		}
+		out.ExternalDNS, err = f.operators(ctx)
+		return err
+	})
+	return out, err
+}
+
+// filling is what images are made of, and the registry that they go to.
+type filling struct {
+	programs       string // directory of this project's programs
+	parts          string // directory of built parts
+	cache, version string
+	client         *registry.Client
+	store          *images.Store
+	event          func(build.Event)
+}
+
+// newFilling writes to the registry directly, at its address.
+func newFilling(c cluster.Config, o Options) (*filling, error) {
+	user, password, err := c.RegistryCredentials()
+	if err != nil {
+		return nil, err
+	}
+	client, err := registry.New(registry.Options{CAFile: c.CA(), User: user, Password: password, Direct: true})
+	if err != nil {
+		return nil, err
+	}
+	return &filling{programs: filepath.Dir(c.Self), parts: build.Host().Dir(o.Cache), cache: o.Cache, version: o.Version,
+		client: client, store: &images.Store{Dir: filepath.Join(o.Cache, "images")}}, nil
+}
+
+// payload builds and publishes a release.
+func (f *filling) payload(ctx context.Context, release string) (*payload.Published, error) {
+	versions, err := payload.Of(release)
+	if err != nil {
+		return nil, err
+	}
+	made, err := payload.Build(ctx, payload.Config{Versions: versions, Archs: []string{imageArch}, OwnVersion: f.version,
+		OwnPrograms: f.programs, Cache: f.cache, Store: f.store, Event: f.event})
+	if err != nil {
+		return nil, err
+	}
+	return made.Publish(ctx, f.client, f.store, place(release), nil)
+}
+
+// operators pushes the images that `install` names, and returns the reference of ExternalDNS.
+func (f *filling) operators(ctx context.Context) (string, error) {
+	var refs []name.Reference
+	var list []images.Artifact
+	for _, spec := range []images.Spec{operators.OperatorSpec(f.version, f.programs), operators.ExternalDNSSpec(f.parts)} {
+		ref, err := name.NewTag(cluster.RegistryAddr + "/" + operatorPath + "/" + spec.Name + ":" + spec.Version)
+		if err != nil {
+			return "", err
+		}
+		made, err := f.store.Artifact(spec.Name, []string{imageArch}, func(string) (images.Spec, error) { return spec, nil })
+		if err != nil {
+			return "", err
+		}
+		refs, list = append(refs, ref), append(list, made)
+	}
+	if err := f.client.PushAll(ctx, refs, list, nil); err != nil {
+		return "", err
+	}
+	return registryHost + "/" + operatorPath + "/" + operators.ExternalDNS + ":" + build.ExternalDNSVersion, nil
+}
+
+// Payloads are the releases that PublishPayload can publish.
+func Payloads() []string { return payload.BuiltIn() }
+
+// PublishPayload builds a release that comes with this program, publishes it in the registry of a sandbox that is up, and returns its
+// reference. Building another Kubernetes takes minutes, once.
+func PublishPayload(ctx context.Context, o Options, release string) (string, error) {
+	if !slices.Contains(Payloads(), release) {
+		return "", fmt.Errorf("there is no release %s: choose one of %s", release, strings.Join(Payloads(), ", "))
+	}
+	c, err := config(o.Dir)
+	if err != nil {
+		return "", err
+	}
+	state, err := supervise.Query(ctx, c.Dir)
+	if err != nil && !errors.Is(err, supervise.ErrDown) {
+		return "", err
+	}
+	if err != nil || state.Mode != modeFull {
+		return "", fmt.Errorf("no sandbox with a registry is up in %s: start one with: hypershift sandbox up", c.Dir)
+	}
+	if o.Cache == "" {
+		o.Cache = build.DefaultCache()
+	}
+	f, err := newFilling(c, o)
+	if err != nil {
+		return "", err
+	}
+	p, step := newProgress(o.Step), "release "+release
+	f.event = p.building(step)
+	var out *payload.Published
+	err = p.run(step, func() (err error) {
+		out, err = f.payload(ctx, release)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return out.ReleaseImage, nil
+}
