@@ -335,7 +335,7 @@ func (d *demolition) confirmed(name string, tagged bool) bool {
 }
 
 func (d *demolition) adoptGroup(ctx context.Context, name string) error {
-	all, err := d.s.List(ctx, d.s.GroupID(name)+"/resources", node.APIGroups, "")
+	all, err := d.resourcesIn(ctx, name)
 	if err != nil {
 		return err
 	}

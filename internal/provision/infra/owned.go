@@ -30,12 +30,18 @@ func kindOf(r *azure.Resource) string {
 	return strings.ToLower(r.Type[strings.LastIndex(r.Type, "/")+1:])
 }
 
+// resourcesIn lists a group: nothing when it is gone, as it is when another run deletes it meanwhile.
+func (d *demolition) resourcesIn(ctx context.Context, group string) ([]azure.Resource, error) {
+	all, err := d.s.List(ctx, d.s.GroupID(group)+"/resources", node.APIGroups, "")
+	if azure.IsNotFound(err) {
+		return nil, nil
+	}
+	return all, err
+}
+
 // addOwned finds what is ours in a group that stays, type by type.
 func (d *demolition) addOwned(ctx context.Context, groupName string) error {
-	all, err := d.s.List(ctx, d.s.GroupID(groupName)+"/resources", node.APIGroups, "")
-	if azure.IsNotFound(err) {
-		return nil
-	}
+	all, err := d.resourcesIn(ctx, groupName)
 	if err != nil {
 		return err
 	}
@@ -109,7 +115,7 @@ var volumeTags = []string{"k8s-azure-created-by", "kubernetes.io-created-for-pv-
 // keepsVolumes tells whether the main group stays for what it has of volumes: those that the hosted cluster has not removed itself, since their
 // volumes say Retain or nobody asked it to. Where they go with the group, it says so.
 func (d *demolition) keepsVolumes(ctx context.Context, group string) (bool, error) {
-	all, err := d.s.List(ctx, d.s.GroupID(group)+"/resources", node.APIGroups, "")
+	all, err := d.resourcesIn(ctx, group)
 	if err != nil {
 		return false, err
 	}

@@ -39,6 +39,9 @@ func (d *demolition) addRules(ctx context.Context) error {
 		return err
 	}
 	rules, err := d.s.List(ctx, d.NSGID+"/securityRules", node.APINetwork, "")
+	if azure.IsNotFound(err) {
+		return nil // its owner has removed it
+	}
 	if err != nil {
 		return err
 	}
