@@ -91,7 +91,9 @@ Colour is only on terminals, and never with NO_COLOR.`,
 		newCreateCommand(), newDestroyCommand(),
 		cluster.NewKubeconfigCommand(""),
 		command.Parent("export", "Write what is there as files", cluster.NewExportCommand()),
-		azure.NewRotateCommand(), azure.NewVerifyCommand(),
+		command.Parent("rotate", "Change keys and certificates without an interruption",
+			azure.NewRotateOIDCIssuerCommand(), change.NewRotateCertificatesCommand(), change.NewRotateEncryptionKeyCommand()),
+		azure.NewVerifyCommand(),
 		images.NewCommand(), payload.NewCommand(), sandbox.NewCommand(), newVersionCommand(),
 	)
 	return root

@@ -56,12 +56,12 @@ func (a Authority) ensure(have Secrets, policy Policy, now time.Time) (map[strin
 
 // replaces tells whether an authority has to make room.
 func (p Policy) replaces(cert *x509.Certificate, now time.Time) bool {
-	asked := !p.ReplaceBefore.After(now) && made(cert).Before(p.ReplaceBefore)
+	asked := !p.ReplaceBefore.After(now) && Made(cert).Before(p.ReplaceBefore)
 	return asked || cert.NotAfter.Sub(now) <= p.AuthorityRenewal()
 }
 
-// made is when a certificate was made.
-func made(cert *x509.Certificate) time.Time { return cert.NotBefore.Add(backdate) }
+// Made is when one of our certificates was made, which is after the begin of its life: clocks differ.
+func Made(cert *x509.Certificate) time.Time { return cert.NotBefore.Add(backdate) }
 
 // make makes an authority that trusts the former ones.
 func (a Authority) make(policy Policy, now time.Time, former []*x509.Certificate) (map[string][]byte, error) {
@@ -119,7 +119,7 @@ func (a Authority) predecessors(data map[string][]byte) []predecessor {
 	}
 	var all []predecessor
 	for _, cert := range certificates(data[FormerKey]) {
-		all = append(all, predecessor{cert, made(successor)})
+		all = append(all, predecessor{cert, Made(successor)})
 		successor = cert
 	}
 	return all

@@ -22,10 +22,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
-// NewRotateCommand is rotate.
-func NewRotateCommand() *cobra.Command {
-	return command.Parent("rotate", "Change keys without an interruption",
-		command.Parent("oidc-issuer", "Change the key that signs a hosted cluster's tokens", newRotateOIDCIssuerAzureCommand()))
+// NewRotateOIDCIssuerCommand is rotate oidc-issuer.
+func NewRotateOIDCIssuerCommand() *cobra.Command {
+	return command.Parent("oidc-issuer", "Change the key that signs a hosted cluster's tokens", newRotateOIDCIssuerAzureCommand())
 }
 
 // rotateFlags are the flags of rotate oidc-issuer azure as typed.

@@ -108,7 +108,17 @@ func (t *target) object() client.Object {
 
 // patch merges members into the spec of what was read, and fails when somebody has changed it since.
 func (t *target) patch(ctx context.Context, read client.Object, spec map[string]any) error {
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": read.GetResourceVersion()}, "spec": spec})
+	return t.merge(ctx, read, map[string]any{}, spec)
+}
+
+// annotate sets an annotation of what was read, and fails when somebody has changed it since.
+func (t *target) annotate(ctx context.Context, read client.Object, key, value string) error {
+	return t.merge(ctx, read, map[string]any{"annotations": map[string]any{key: value}}, map[string]any{})
+}
+
+func (t *target) merge(ctx context.Context, read client.Object, metadata, spec map[string]any) error {
+	metadata["resourceVersion"] = read.GetResourceVersion()
+	raw, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
 	if err != nil {
 		return fmt.Errorf("encode the change of %s: %w", t, err)
 	}
