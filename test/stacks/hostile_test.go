@@ -17,6 +17,7 @@ func TestATenantsRecordDeletesNothingOfOthers(t *testing.T) {
 	w := newWorld(t)
 	scope, victim := w.group("theirs"), w.group("victim-prod-x")
 	assignment := azure.Assignment{Name: azure.AssignmentName("prod-x", "capz", scope), Scope: scope, RoleGUID: roles.Contributor, PrincipalID: client}
+	inside := victim + "/providers/Microsoft.Network/networkSecurityGroups/theirs"
 	var theirs []string
 	_, err := w.process(0, false, func(ctx context.Context, s *azure.Session) error {
 		tags := map[string]string{"kubernetes.io_cluster_prod-x": "owned"}
@@ -30,6 +31,9 @@ func TestATenantsRecordDeletesNothingOfOthers(t *testing.T) {
 				Properties: map[string]any{"publicIPAllocationMethod": "Static"}}); err != nil {
 				return err
 			}
+		}
+		if _, err := s.Put(ctx, inside, "2023-11-01", azure.Resource{Location: location, Tags: tags}); err != nil {
+			return err
 		}
 		return s.Assign(ctx, assignment)
 	})
@@ -45,12 +49,13 @@ func TestATenantsRecordDeletesNothingOfOthers(t *testing.T) {
 		says   string
 		warned bool // and done; else it ends with an error
 	}{
-		"their group":                         {infra.DestroyOptions{ResourceGroup: "theirs"}, "kept the resource group theirs", false},
-		"with the flag for the main":          {infra.DestroyOptions{ResourceGroup: "theirs", DeleteResourceGroup: true}, "kept the resource group theirs", false},
-		"another cluster's group":             {infra.DestroyOptions{ResourceGroup: "victim-prod-x"}, anothers, true},
-		"the same, and the user says yes":     {infra.DestroyOptions{ResourceGroup: "victim-prod-x", Confirm: yes}, anothers, true},
-		"the same, and all that he can type":  {infra.DestroyOptions{ResourceGroup: "victim-prod-x", DeleteResourceGroup: true, Adopt: true, Confirm: yes}, anothers, true},
-		"another cluster's, by names that do": {infra.DestroyOptions{Name: "victim-prod", InfraID: "x", DeleteResourceGroup: true, Adopt: true, Confirm: yes}, anothers, true},
+		"their group":                                       {infra.DestroyOptions{ResourceGroup: "theirs"}, "kept the resource group theirs", false},
+		"with the flag for the main":                        {infra.DestroyOptions{ResourceGroup: "theirs", DeleteResourceGroup: true}, "kept the resource group theirs", false},
+		"another cluster's group":                           {infra.DestroyOptions{ResourceGroup: "victim-prod-x"}, anothers, true},
+		"the same, and the user says yes":                   {infra.DestroyOptions{ResourceGroup: "victim-prod-x", Confirm: yes}, anothers, true},
+		"the same, and all that he can type":                {infra.DestroyOptions{ResourceGroup: "victim-prod-x", DeleteResourceGroup: true, Adopt: true, Confirm: yes}, anothers, true},
+		"the same, and what is in it is said to be brought": {infra.DestroyOptions{ResourceGroup: "victim-prod-x", NSGID: inside}, anothers, true},
+		"another cluster's, by names that do":               {infra.DestroyOptions{Name: "victim-prod", InfraID: "x", DeleteResourceGroup: true, Adopt: true, Confirm: yes}, anothers, true},
 	} {
 		t.Run(why, func(t *testing.T) {
 			o := test.o

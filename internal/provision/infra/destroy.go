@@ -261,19 +261,21 @@ func (d *demolition) addGroup(ctx context.Context, name string) error {
 // goesWhole decides by Azure's own word: our tag on a group that has the name which we give. What a tenant can write proves nothing; a group
 // of another name goes by that only when the user confirms it, and never when its tags say that it is another cluster's.
 func (d *demolition) goesWhole(ctx context.Context, name string, tags map[string]string) (bool, error) {
-	if stays, err := d.holdsKept(ctx, name); err != nil || stays {
-		return false, err
-	}
 	isMain := strings.EqualFold(name, d.main)
 	// A group of another name was the user's choice; one of the default name was made for this cluster by some tool.
 	chosen := isMain && !strings.EqualFold(name, node.MainGroup(d.Name, d.InfraID))
 	tagged, theirs, unsure := tags[ownerTag(d.InfraID)] == "owned", d.anothersTag(tags), chosen && d.GroupUnproven
-	switch {
-	case d.recorded[strings.ToLower(d.s.GroupID(name))], tagged && !unsure:
-		return true, nil
-	case theirs != "" && !(isMain && d.typed()):
+	proven := d.recorded[strings.ToLower(d.s.GroupID(name))] || tagged && !unsure
+	if !proven && theirs != "" && !(isMain && d.typed()) {
 		d.warn("resource group " + name + " has the tag " + theirs + "=owned, by which it is another hosted cluster's; it stays")
 		return false, nil
+	}
+	if stays, err := d.holdsKept(ctx, name); err != nil || stays {
+		return false, err
+	}
+	switch {
+	case proven:
+		return true, nil
 	case unsure:
 		return d.confirmed(name, tagged), nil
 	case isMain && d.DeleteResourceGroup:
