@@ -33,8 +33,9 @@ import (
 )
 
 const (
-	poolToken = "cG9vbA=="
-	vmID      = "/subscriptions/s/resourceGroups/Demo/providers/Microsoft.Compute/virtualMachines/demo-1"
+	poolToken    = "cG9vbA=="
+	bootstrapper = "system:bootstrapper"
+	vmID         = "/subscriptions/s/resourceGroups/Demo/providers/Microsoft.Compute/virtualMachines/demo-1"
 )
 
 // world is what a machine meets: name server, ignition server, metadata service and API server, all of which are one address.
@@ -92,9 +93,10 @@ func (w *world) customData(token string) []byte {
 
 // document is a node's configuration, as the ignition server has it.
 func (w *world) document() []byte {
+	certificate, key := w.bootstrapIdentity()
 	kubeconfig, err := json.Marshal(clientcmdapi.Config{Kind: "Config", APIVersion: "v1", CurrentContext: "c",
 		Clusters:  []clientcmdapi.NamedCluster{{Name: "c", Cluster: clientcmdapi.Cluster{Server: "https://example.com:6443", CertificateAuthorityData: w.trust()}}},
-		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "c", AuthInfo: clientcmdapi.AuthInfo{Token: "bootstrap"}}},
+		AuthInfos: []clientcmdapi.NamedAuthInfo{{Name: "c", AuthInfo: clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}}},
 		Contexts:  []clientcmdapi.NamedContext{{Name: "c", Context: clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}}}})
 	if err != nil {
 		w.t.Fatal(err)
@@ -103,6 +105,24 @@ func (w *world) document() []byte {
 	return fmt.Appendf(nil, `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/kubernetes/kubeconfig","contents":{"source":%q}},
 		{"path":"/etc/kubernetes/kubelet.conf","contents":{"source":%q}}]},"systemd":{"units":[{"name":"kubelet.service","contents":%q}]}}`,
 		data(kubeconfig), data([]byte(`{"maxPods": 42}`)), "[Service]\nEnvironment=NODE_LABELS=hypershift.openshift.io/nodePool=demo\n")
+}
+
+// bootstrapIdentity is what a machine asks for its certificate with.
+func (w *world) bootstrapIdentity() (certificate, key []byte) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: bootstrapper}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, w.ca, &private.PublicKey, w.key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
 // machine is one that reaches the world by TLS for all names, and by plain sockets for the name server and the metadata service.
@@ -149,9 +169,9 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer w.tell()
-	node := ""
+	who := ""
 	if len(r.TLS.PeerCertificates) > 0 {
-		node = r.TLS.PeerCertificates[0].Subject.CommonName
+		who = r.TLS.PeerCertificates[0].Subject.CommonName
 	}
 	path := strings.Trim(r.URL.Path, "/")
 	switch {
@@ -162,12 +182,12 @@ func (w *world) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = out.Write(w.document())
 	case strings.HasPrefix(path, "apis/certificates.k8s.io/v1/certificatesigningrequests"):
-		if r.Header.Get("Authorization") != "Bearer bootstrap" {
+		if who != bootstrapper {
 			http.Error(out, "who?", http.StatusUnauthorized)
 			return
 		}
 		w.certificates(out, r)
-	case node != "system:node:demo-1":
+	case who != "system:node:demo-1":
 		http.Error(out, "not a node", http.StatusUnauthorized)
 	default:
 		w.api(out, r, path)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +51,7 @@ func (m *Machine) join(ctx context.Context, c *configuration, facts *instance) e
 		return err
 	}
 	defer transport.CloseIdleConnections()
-	manager, own, err := m.certified(bootstrap, transport)
+	manager, own, err := m.certified(ctx, bootstrap, transport)
 	if err != nil {
 		return err
 	}
@@ -79,14 +81,12 @@ func (m *Machine) transport(config *rest.Config) (*http.Transport, error) {
 	return &http.Transport{DialContext: m.dialNames, TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}, nil
 }
 
-// certified makes the client of the Node, with the keeper of its certificate, which is asked for with the token of the bootstrap
-// configuration and renewed in time. The client shows the certificate that is current when it connects.
-func (m *Machine) certified(bootstrap *rest.Config, transport *http.Transport) (certificate.Manager, kubernetes.Interface, error) {
-	withToken, err := rest.HTTPWrappersForConfig(bootstrap, transport.Clone())
-	if err != nil {
-		return nil, nil, err
-	}
-	first, err := kubernetes.NewForConfigAndClient(bootstrap, &http.Client{Transport: withToken})
+// certified makes the client of the Node, with the keeper of its certificate, which is asked for as the bootstrap configuration says
+// and renewed in time. The client shows the certificate that is current when it connects.
+func (m *Machine) certified(ctx context.Context, bootstrap *rest.Config, transport *http.Transport) (certificate.Manager, kubernetes.Interface, error) {
+	byName := rest.CopyConfig(bootstrap)
+	byName.Dial = m.dialNames
+	first, err := kubernetes.NewForConfig(byName)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +104,9 @@ func (m *Machine) certified(bootstrap *rest.Config, transport *http.Transport) (
 	if err != nil {
 		return nil, nil, err
 	}
+	said := logr.NewContext(ctx, funcr.New(func(_, line string) { m.Log("certificate: %s", line) }, funcr.Options{}))
 	manager, err := certificate.NewManager(&certificate.Config{
+		Ctx: &said,
 		ClientsetFn: func(current *tls.Certificate) (kubernetes.Interface, error) {
 			if current == nil {
 				return first, nil
