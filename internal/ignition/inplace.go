@@ -27,6 +27,8 @@ const (
 	// NodeUpdate is the program by which a machine of a pool that is updated in place becomes what its pool asks for now. It reads from its
 	// standard input what UserData.Settings says.
 	NodeUpdate = programs + "node-update"
+	// KubeletSince is where NodeUpdate leaves since when the kubelet runs with the configuration, in seconds since 1970.
+	KubeletSince = "/run/hypershift/kubelet-since"
 	// filesPath of the server has the files of a configuration, for NodeUpdate.
 	filesPath = "/ignition-files"
 	// records of a machine: the paths that its configuration wrote, what becomes of its units, and a digest of what only a first boot does.

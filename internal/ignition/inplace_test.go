@@ -142,7 +142,7 @@ func newUpdatedMachine(t *testing.T, payload []byte) updatedMachine {
 	if said, err := first.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	m.write("bin/systemctl", "#!/bin/sh\necho \"$@\" >>"+m.root+"/systemctl\ncase \"$*\" in *\"$(cat "+m.root+"/broken 2>/dev/null || echo nothing)\"*) exit 1 ;; esac\n")
+	m.write("bin/systemctl", "#!/bin/sh\necho \"$@\" >>"+m.root+"/systemctl\ncase \"$*\" in *\"$(cat "+m.root+"/broken 2>/dev/null || echo nothing)\"*) exit 1 ;; show*) echo 'Mon 2026-01-05 10:00:00 UTC' ;; esac\n")
 	m.write("bin/journalctl", "#!/bin/sh\necho 'the last words'\n")
 	m.write("bin/restorecon", "#!/bin/sh\n")
 	return m
@@ -213,6 +213,9 @@ func TestNodeUpdate(t *testing.T) {
 		}
 		if left, _ := filepath.Glob(filepath.Join(m.root, "run/hypershift/node-update*")); len(left) > 0 {
 			t.Errorf("left over: %v", left)
+		}
+		if since := m.read(KubeletSince); since != "1767607200\n" {
+			t.Errorf("the kubelet runs since %q", since)
 		}
 		calls := m.read("systemctl")
 		early, late := strings.Index(calls, "restart kubelet-fetch.service node-fetch.service containerd.service"), strings.LastIndex(calls, " kubelet.service")

@@ -186,7 +186,7 @@ func (r *reconciler) step(ctx context.Context, set *unstructured.Unstructured, m
 		})
 	case !outcome.done:
 		return outcome.waits, nil
-	case !isReadySince(m.node, outcome.began):
+	case !isReadySince(m.node, outcome.since):
 		return "it has its configuration, and is not Ready with it yet", nil
 	}
 	return "", r.end(ctx, set, m, target)

@@ -209,6 +209,29 @@ func TestNodesChangeOneByOne(t *testing.T) {
 	w.is("no token is left in the guest", len(left.Items) == 0)
 }
 
+// The kubelet of before may tell that it is ready while the program runs, as when the container runtime starts again: it is not believed.
+func TestFormerKubeletIsNotBelieved(t *testing.T) {
+	w := newWorld(t)
+	w.wants("bbbb", 1)
+	w.pass()
+	w.pass()
+	started := w.now.Add(20 * time.Second)
+	w.now = w.now.Add(10 * time.Second)
+	w.beats("np-a")
+	w.now = w.now.Add(time.Minute)
+	pod := w.pod("np-a")
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		Message: fmt.Sprintln(started.Unix()), StartedAt: metav1.NewTime(started.Add(-15 * time.Second)), FinishedAt: metav1.NewTime(w.now)}}}}
+	w.must(w.guest.Status().Update(t.Context(), pod))
+	w.pass()
+	w.is("the node waits for its new kubelet", stateOf(w.node("np-a")) == working)
+	w.now = started
+	w.beats("np-a")
+	w.pass()
+	w.is("the node is given back", stateOf(w.node("np-a")) == done)
+}
+
 func TestAsManyAsMayBeAway(t *testing.T) {
 	w := newWorld(t)
 	w.wants("bbbb", 2)

@@ -63,7 +63,7 @@ func isReady(node *corev1.Node) bool {
 	return false
 }
 
-// isReadySince: the kubelet has told so after the time. A new one tells when it starts, and the one before had no reason to tell again.
+// isReadySince: the kubelet has told so after the time. One tells when it starts.
 func isReadySince(node *corev1.Node, since time.Time) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,8 +40,8 @@ type outcome struct {
 	done bool
 	// failure is what its last try said, waits what it waits for.
 	failure, waits string
-	// began is when the program of a node that is done began.
-	began time.Time
+	// since is from when on a node that is done has said what it says with its configuration.
+	since time.Time
 }
 
 // run has the program run on the node, and tells how far it is.
@@ -58,7 +60,7 @@ func (r *reconciler) run(ctx context.Context, set *unstructured.Unstructured, no
 	}
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
-		return outcome{done: true, began: began(pod)}, nil
+		return outcome{done: true, since: kubeletSince(pod)}, nil
 	case corev1.PodFailed:
 		failure, ended := lastWords(pod)
 		if r.now().Sub(ended) > retryPeriod {
@@ -115,11 +117,15 @@ func (r *reconciler) image(ctx context.Context) (string, error) {
 	return facts.Images[shellImage], nil
 }
 
+// updateCommand runs the program. One of a former release does not say since when the kubelet runs.
+const updateCommand = "nsenter -t 1 -m -- " + ignition.NodeUpdate + " <" + settingsDir + "/" + settingsKey +
+	" && { nsenter -t 1 -m -- cat " + ignition.KubeletSince + " >" + corev1.TerminationMessagePathDefault + " || true; }"
+
 func podName(node string) string              { return "node-update-" + node }
 func settingsName(pool, target string) string { return "node-update-" + pool + "-" + target }
 
-// updatePod calls the program in the mounts of the machine itself, which it does not leave when kubelet or container runtime start again. It
-// has no account: all it is given are the settings, on its standard input.
+// updatePod calls the program in the mounts of the machine itself, which it does not leave when kubelet or container runtime start again, and
+// says at its end since when the kubelet runs. It has no account: all it is given are the settings, on its standard input.
 func updatePod(node, pool, target, image string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: podName(node), Labels: map[string]string{targetLabel: target, poolLabel: pool}},
@@ -129,7 +135,7 @@ func updatePod(node, pool, target, image string) *corev1.Pod {
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
 				Name: "update", Image: image,
-				Command:                  []string{"/bin/sh", "-c", "exec nsenter -t 1 -m -- " + ignition.NodeUpdate + " <" + settingsDir + "/" + settingsKey},
+				Command:                  []string{"/bin/sh", "-c", updateCommand},
 				Env:                      []corev1.EnvVar{{Name: "PATH", Value: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}},
 				SecurityContext:          &corev1.SecurityContext{Privileged: ptr.To(true)},
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -169,9 +175,14 @@ func lastWords(pod *corev1.Pod) (string, time.Time) {
 	return readable(cmp.Or(pod.Status.Message, pod.Status.Reason, "it ended, and nobody says why")), pod.CreationTimestamp.Time
 }
 
-func began(pod *corev1.Pod) time.Time {
+// kubeletSince is when the kubelet started with the configuration, as the program says it. Without its word it is the program's own start:
+// a kubelet of before may have said something after that.
+func kubeletSince(pod *corev1.Pod) time.Time {
 	for _, status := range pod.Status.ContainerStatuses {
 		if ended := status.State.Terminated; ended != nil {
+			if seconds, err := strconv.ParseInt(strings.TrimSpace(ended.Message), 10, 64); err == nil {
+				return time.Unix(seconds, 0)
+			}
 			return ended.StartedAt.Time
 		}
 	}

@@ -109,5 +109,7 @@ until healthy; do
 	[ "$tries" -lt "${HEALTH_TRIES:-120}" ] || fail "the kubelet does not run with the configuration: $(journalctl --unit=kubelet.service --lines=1 --output=cat --no-pager)"
 	sleep 2
 done
+# Since when the kubelet runs, for who looks whether the node has said anything since.
+date -d "$(systemctl show --property=ExecMainStartTimestamp --value kubelet.service)" +%s >"$root/run/hypershift/kubelet-since"
 rm -rf "$work"
 say "done"
