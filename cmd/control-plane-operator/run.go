@@ -31,6 +31,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -149,6 +150,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	return &controlplane.Reconciler{
 		Client:        steps.Recording(c),
 		Releases:      releases,
+		Catalogs:      &catalog.Finder{Digest: release.Reader{}.Digest},
 		Settings:      settings,
 		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),
 		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),

@@ -81,6 +81,8 @@ type Traits struct {
 	ReachesCloud bool
 	// Recreate stops the old pod before the new one starts.
 	Recreate bool
+	// OwnTmp names containers that read what their image has below /tmp: no volume is mounted over it.
+	OwnTmp []string
 	// WaitFor prepends an init container that waits until the named endpoint answers; empty means none.
 	WaitFor WaitTarget
 }
@@ -156,6 +158,8 @@ type Context struct {
 	Settings                        Settings
 	// Keeper applies the objects and holds them as they were applied; nil applies those whose desired state changed.
 	Keeper *kube.Keeper
+	// Catalog finds the image of a catalog of operators, by digest.
+	Catalog func(name string) (string, error)
 	// Inputs holds the Secrets and ConfigMaps this pass already knows.
 	Inputs *Inputs
 }

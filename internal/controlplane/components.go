@@ -4,6 +4,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/autoscaler"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/catalogs"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/configoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
@@ -29,6 +30,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tunnelagent"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/versionoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 // components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. A component that exists with one kind of payload says so.
@@ -67,6 +69,9 @@ func components(endpoints publish.Endpoints) []component.Component {
 		lifecyclemanager.CatalogComponent(),
 		lifecyclemanager.PackagesComponent(),
 		lifecyclemanager.ProfilesComponent(),
+		catalogs.Component(catalog.Certified),
+		catalogs.Component(catalog.Community),
+		catalogs.Component(catalog.RedHat),
 	}
 }
 
