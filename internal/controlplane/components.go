@@ -28,6 +28,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/storageoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tuningoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tunnelagent"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/versionmigrator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/versionoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
@@ -65,6 +66,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 		ignitionserver.Component(),
 		ignitionproxy.Component(),
 		router.Component(),
+		versionmigrator.Component(),
 		lifecyclemanager.OperatorComponent(),
 		lifecyclemanager.CatalogComponent(),
 		lifecyclemanager.PackagesComponent(),
@@ -102,4 +104,5 @@ var openShiftOnly = []string{
 	"azure-file-csi-driver-operator",
 	"azure-file-csi-driver",
 	"kube-rbac-proxy",
+	"kube-storage-version-migrator",
 }

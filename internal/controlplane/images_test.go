@@ -49,10 +49,11 @@ func TestImages(t *testing.T) {
 		f.kind = string(kind)
 		f.hcp = inNamespace("images-" + strings.ToLower(string(kind)))
 		published[planeRouteHostname](f.hcp)
+		openShiftPlanes[planeEncrypted](f.hcp)
 		own := managementImage
 		f.hcp.Spec.ControlPlaneReleaseImage = &own
 		f.reconciler.Releases = twoReleases{keys}
-		f.beginOpenShift()
+		f.beginOpenShift(etcdKey)
 		f.publishedPasses()
 		uses[string(kind)] = f.imageUses()
 	}

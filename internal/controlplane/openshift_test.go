@@ -23,7 +23,18 @@ var openShiftPlanes = map[string]func(*hyperv1.HostedControlPlane){
 	planeLoadBalancer:  published[planeLoadBalancer],
 	planeRouteHostname: published[planeRouteHostname],
 	planePrivate:       published[planePrivate],
+	planeOAuthBalancer: func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Spec.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer,
+			LoadBalancer: &hyperv1.LoadBalancerPublishingStrategy{Hostname: "oauth.demo.example.com"}}
+	},
+	planeEncrypted: func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC,
+			AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "etcd-key"}}}
+	},
 }
+
+// etcdKey encrypts the Secrets of planeEncrypted.
+var etcdKey = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key"}, Data: map[string][]byte{"key": make([]byte, 32)}}
 
 // featureGates stand in for what the payload's own program renders for the version.
 var featureGates = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "feature-gate"}, Data: map[string]string{"feature-gate.yaml": `
@@ -81,9 +92,12 @@ func TestOpenShiftTable(t *testing.T) {
 			f.hcp.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
 			openShiftPlanes[name](f.hcp)
 			f.withOpenShift()
-			f.beginOpenShift(secrets.Items...)
+			f.beginOpenShift(append(secrets.Items, etcdKey)...)
 			f.publishedPasses()
-			f.checkEndpoints(rows, name)
+			if name != planeEncrypted {
+				f.checkEndpoints(rows, name)
+				f.checkPublishing(rows, name)
+			}
 			f.checkWorkloads(rows, name)
 		})
 	}
