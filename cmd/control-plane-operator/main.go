@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/pkioperator"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
@@ -48,6 +49,7 @@ func rootCommand() *cobra.Command {
 	var config guest.Options
 	var approve approver.Options
 	var records ingressdns.Options
+	var emergencies pkioperator.Options
 	var mint minter.Options
 	var probe prober.Options
 	var resolve prober.ResolveOptions
@@ -64,6 +66,8 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return approver.Run(ctx, approve) }),
 		helper(ingressdns.Name, "Keep the DNS records of the hosted cluster's applications", records.AddFlags,
 			func(ctx context.Context) error { return ingressdns.Run(ctx, records) }),
+		helper(pkioperator.Name, "Give access to the hosted cluster in emergencies", emergencies.AddFlags,
+			func(ctx context.Context) error { return pkioperator.Run(ctrl.LoggerInto(ctx, ctrl.Log), emergencies) }),
 		helper("token-minter", "Keep a token of a hosted cluster's service account in a file", mint.AddFlags,
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,

@@ -132,7 +132,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	if err != nil {
 		return nil, fmt.Errorf("METRICS_SET: %w", err)
 	}
-	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE")}
+	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE"), CertificateScale: os.Getenv(contract.CertificateScale)}
 	if settings.Image == "" {
 		return nil, errors.New("CONTROL_PLANE_OPERATOR_IMAGE is not set; helper containers run from this image")
 	}

@@ -127,6 +127,8 @@ type Settings struct {
 	Image string
 	// UID is what pods run as on a management cluster without SecurityContextConstraints; nil leaves it to the cluster.
 	UID *int64
+	// CertificateScale, when set, is how long a day of certificates lasts (contract.CertificateScale).
+	CertificateScale string
 	// ReleaseMirrors, when set, tells programs that read release payloads where they may lie (release.MirrorsEnv).
 	ReleaseMirrors string
 	// Cloud stamps proxy and trust on components that reach the cloud; nil stamps nothing.

@@ -22,6 +22,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/oauthserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/openshiftapiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/openshiftcontrollers"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/pkioperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/registryoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
@@ -37,6 +38,7 @@ import (
 // components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. A component that exists with one kind of payload says so.
 func components(endpoints publish.Endpoints) []component.Component {
 	return []component.Component{
+		pkioperator.Component(),
 		etcd.Component(),
 		featuregates.Component(),
 		apiserver.Component(endpoints),

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -81,6 +82,7 @@ func TestOpenShiftTable(t *testing.T) {
 	f.checkKubeconfigs(rows)
 	f.checkObjects("openshift", corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	f.checkLogin()
+	f.checkEmergencies()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionTrue, hyperv1.AsExpectedReason)
 
 	secrets := &corev1.SecretList{}
@@ -100,6 +102,24 @@ func TestOpenShiftTable(t *testing.T) {
 			}
 			f.checkWorkloads(rows, name)
 		})
+	}
+}
+
+// checkEmergencies: the API server trusts those whom the signers of access for emergencies certify, beside all others, and its pods go on.
+func (f *fixture) checkEmergencies() {
+	f.Helper()
+	before := f.workloads()["Deployment/kube-apiserver"].template.Annotations[component.AnnotationConfigHash]
+	own, signer := &corev1.ConfigMap{}, string(f.secrets()["root-ca"]["ca.crt"])
+	f.get(own, "client-ca")
+	f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "total-client-ca", Namespace: f.hcp.Namespace}, Data: map[string]string{"ca-bundle.crt": signer}})
+	f.pass()
+	trusted := &corev1.ConfigMap{}
+	f.get(trusted, "client-ca")
+	if text := trusted.Data["ca.crt"]; !strings.Contains(text, strings.TrimSpace(signer)) || !strings.HasPrefix(text, own.Data["ca.crt"]) {
+		f.Errorf("client-ca is\n%s", text)
+	}
+	if after := f.workloads()["Deployment/kube-apiserver"].template.Annotations[component.AnnotationConfigHash]; after != before {
+		f.Error("the API server's pods start anew for an authority that they read by themselves")
 	}
 }
 

@@ -229,7 +229,7 @@ func (k *Keys) writeSecret(ctx context.Context, secret *corev1.Secret, exists bo
 
 // applyTrust writes the bundles and kubeconfigs that follow from the certificates there are.
 func (k *Keys) applyTrust(ctx context.Context, endpoints publish.Endpoints) error {
-	clientCA, err := userClientCA(ctx, k.Client, k.HCP)
+	clientCA, err := clientCAs(ctx, k.Client, k.HCP)
 	if err != nil {
 		return err
 	}
