@@ -18,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/featuregates"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/kasbootstrap"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/minter"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/prober"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/tunnelproxy"
@@ -55,6 +56,7 @@ func rootCommand() *cobra.Command {
 	var resolve prober.ResolveOptions
 	var wrap kms.Options
 	var gates featuregates.Options
+	var begin kasbootstrap.Options
 	var byHTTP, bySOCKS tunnelproxy.Options
 	root.AddCommand(
 		run,
@@ -72,6 +74,8 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
+		helper(kasbootstrap.Name, "Bring into the hosted cluster what everything else there begins with", begin.AddFlags,
+			func(ctx context.Context) error { return kasbootstrap.Run(ctx, begin) }),
 		helper("sync-fg-configmap", "Store the feature gates that the payload's program has rendered", gates.AddFlags,
 			func(ctx context.Context) error { return featuregates.Run(ctx, gates) }),
 		inside("konnectivity-https-proxy", "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,

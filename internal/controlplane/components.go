@@ -83,6 +83,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 // condition ValidReleaseInfo says so.
 var openShiftOnly = []string{
 	"cluster-config-api",
+	"cluster-authentication-operator",
 	"openshift-apiserver",
 	"oauth-apiserver",
 	"oauth-server",

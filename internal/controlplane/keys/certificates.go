@@ -126,7 +126,9 @@ func (k *Keys) MakeAuthorities(ctx context.Context, wanted Scope) error {
 	if !certifies(k.HCP) {
 		return nil
 	}
-	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool { return !wanted(pki.Leaf{Signer: a.Secret}) })
+	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool {
+		return !wanted(pki.Leaf{Signer: a.Secret}) || a.Kind != "" && a.Kind != k.Payload
+	})
 	changed, err := pki.EnsureAuthorities(k.Secrets, authorities, k.policy(), k.Now())
 	if err != nil {
 		return err
