@@ -27,12 +27,12 @@ test -e "${3#--rendered-manifest-dir=}/99_feature-gate.yaml"
 func TestBootstrapScripts(t *testing.T) {
 	dir := t.TempDir()
 	work := filepath.Join(dir, "work")
-	if err := os.Mkdir(work, 0o755); err != nil { //nolint:gosec // a folder of the test
+	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for program, script := range map[string]string{"render": featuregates.Render + takeRendered + firstRights, "authentication-operator": renderAuthentication + takeRendered} {
 		stub := filepath.Join(dir, program)
-		if err := os.WriteFile(stub, []byte(renderer), 0o755); err != nil { //nolint:gosec // a program of the test
+		if err := os.WriteFile(stub, []byte(renderer), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.NewReplacer("/usr/bin/"+program, stub, bootstrapDir+"/", work+"/").Replace(makeFolder + script)
