@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/pkioperator"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/featuregates"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/kasbootstrap"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/minter"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/prober"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/tunnelproxy"
@@ -48,11 +50,13 @@ func rootCommand() *cobra.Command {
 	var config guest.Options
 	var approve approver.Options
 	var records ingressdns.Options
+	var emergencies pkioperator.Options
 	var mint minter.Options
 	var probe prober.Options
 	var resolve prober.ResolveOptions
 	var wrap kms.Options
 	var gates featuregates.Options
+	var begin kasbootstrap.Options
 	var byHTTP, bySOCKS tunnelproxy.Options
 	root.AddCommand(
 		run,
@@ -64,10 +68,14 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return approver.Run(ctx, approve) }),
 		helper(ingressdns.Name, "Keep the DNS records of the hosted cluster's applications", records.AddFlags,
 			func(ctx context.Context) error { return ingressdns.Run(ctx, records) }),
+		helper(pkioperator.Name, "Give access to the hosted cluster in emergencies", emergencies.AddFlags,
+			func(ctx context.Context) error { return pkioperator.Run(ctrl.LoggerInto(ctx, ctrl.Log), emergencies) }),
 		helper("token-minter", "Keep a token of a hosted cluster's service account in a file", mint.AddFlags,
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
 		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
+		helper(kasbootstrap.Name, "Bring into the hosted cluster what everything else there begins with", begin.AddFlags,
+			func(ctx context.Context) error { return kasbootstrap.Run(ctx, begin) }),
 		helper("sync-fg-configmap", "Store the feature gates that the payload's program has rendered", gates.AddFlags,
 			func(ctx context.Context) error { return featuregates.Run(ctx, gates) }),
 		inside("konnectivity-https-proxy", "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,

@@ -31,6 +31,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -131,7 +132,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	if err != nil {
 		return nil, fmt.Errorf("METRICS_SET: %w", err)
 	}
-	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE")}
+	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE"), CertificateScale: os.Getenv(contract.CertificateScale)}
 	if settings.Image == "" {
 		return nil, errors.New("CONTROL_PLANE_OPERATOR_IMAGE is not set; helper containers run from this image")
 	}
@@ -149,6 +150,7 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	return &controlplane.Reconciler{
 		Client:        steps.Recording(c),
 		Releases:      releases,
+		Catalogs:      &catalog.Finder{Digest: release.Reader{}.Digest},
 		Settings:      settings,
 		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),
 		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),

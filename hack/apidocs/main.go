@@ -1,6 +1,6 @@
 // Command apidocs writes docs/reference/api.md from the CustomResourceDefinitions and docs/reference/conditions.md from the
 // constants of api/v1beta1, and docs/reference/metrics.md from the definitions of internal/metrics and the rules of config/monitoring,
-// docs/reference/control-plane.md from the table of internal/controlplane/table, and docs/reference/supported.md from those of
+// docs/reference/control-plane.md and images.md from the tables of internal/controlplane/table, and docs/reference/supported.md from those of
 // internal/support/table, and docs/reference/troubleshooting.md from the cases of internal/explain, docs/reference/preflight.md from the rows of internal/preflight, and docs/reference/cluster-file.md with its schema
 // from the flags of create cluster azure, docs/reference/cli.md from all commands, and docs/reference/errors.md from the dictionary of internal/azure. Run it by hack/generate.sh.
 package main
@@ -12,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clusterfile"
+	images "github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/explain"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
@@ -26,6 +27,7 @@ func main() {
 		"docs/reference/conditions.md":      conditions,
 		"docs/reference/metrics.md":         metricsPage,
 		"docs/reference/control-plane.md":   controlPlane,
+		"docs/reference/images.md":          images.ImagesMarkdown,
 		"docs/reference/supported.md":       table.Markdown,
 		"docs/reference/troubleshooting.md": explain.Markdown,
 		"docs/reference/preflight.md":       preflight.Markdown,

@@ -81,6 +81,8 @@ type Traits struct {
 	ReachesCloud bool
 	// Recreate stops the old pod before the new one starts.
 	Recreate bool
+	// OwnTmp names containers that read what their image has below /tmp: no volume is mounted over it.
+	OwnTmp []string
 	// WaitFor prepends an init container that waits until the named endpoint answers; empty means none.
 	WaitFor WaitTarget
 }
@@ -125,6 +127,8 @@ type Settings struct {
 	Image string
 	// UID is what pods run as on a management cluster without SecurityContextConstraints; nil leaves it to the cluster.
 	UID *int64
+	// CertificateScale, when set, is how long a day of certificates lasts (contract.CertificateScale).
+	CertificateScale string
 	// ReleaseMirrors, when set, tells programs that read release payloads where they may lie (release.MirrorsEnv).
 	ReleaseMirrors string
 	// Cloud stamps proxy and trust on components that reach the cloud; nil stamps nothing.
@@ -156,6 +160,8 @@ type Context struct {
 	Settings                        Settings
 	// Keeper applies the objects and holds them as they were applied; nil applies those whose desired state changed.
 	Keeper *kube.Keeper
+	// Catalog finds the image of a catalog of operators, by digest.
+	Catalog func(name string) (string, error)
 	// Inputs holds the Secrets and ConfigMaps this pass already knows.
 	Inputs *Inputs
 }

@@ -75,7 +75,7 @@ func manage(obj client.Object) {
 func stampPod(hcp *hyperv1.HostedControlPlane, settings Settings, name string, traits Traits, template *corev1.PodTemplateSpec) {
 	stampTemplate(hcp, name, traits, template)
 	stampScheduling(hcp, name, traits, &template.Spec)
-	stampSecurity(settings, &template.Spec)
+	stampSecurity(settings, traits, &template.Spec)
 	if traits.ReachesCloud && settings.Cloud != nil {
 		settings.Cloud(template)
 	}
@@ -232,7 +232,7 @@ func stampScheduling(hcp *hyperv1.HostedControlPlane, name string, traits Traits
 	spec.Affinity = affinity
 }
 
-func stampSecurity(settings Settings, spec *corev1.PodSpec) {
+func stampSecurity(settings Settings, traits Traits, spec *corev1.PodSpec) {
 	if spec.SecurityContext == nil {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}
@@ -246,13 +246,13 @@ func stampSecurity(settings Settings, spec *corev1.PodSpec) {
 	}
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			stampContainer(&containers[i])
+			stampContainer(&containers[i], slices.Contains(traits.OwnTmp, containers[i].Name))
 		}
 	}
 	addVolumes(spec, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 }
 
-func stampContainer(c *corev1.Container) {
+func stampContainer(c *corev1.Container, ownTmp bool) {
 	c.SecurityContext = &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -262,7 +262,7 @@ func stampContainer(c *corev1.Container) {
 	if strings.HasSuffix(c.Image, ":latest") {
 		c.ImagePullPolicy = corev1.PullAlways
 	}
-	if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/tmp" }) {
+	if !ownTmp && !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/tmp" }) {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})
 	}
 }

@@ -29,6 +29,15 @@ func (e *MissingInputError) Error() string {
 	return fmt.Sprintf("%s %s, which the workload mounts, does not exist yet", e.Kind, e.Name)
 }
 
+// WaitingError is what a component waits for that is no object of the control-plane namespace.
+type WaitingError struct{ For error }
+
+// Error says what is waited for.
+func (e *WaitingError) Error() string { return e.For.Error() }
+
+// Unwrap is what is waited for.
+func (e *WaitingError) Unwrap() error { return e.For }
+
 // Inputs remembers the content of Secrets and ConfigMaps within a pass. The client's cache lags behind the pass's own writes;
 // a hash over what the cache still lacks would restart every pod one pass later.
 // It is safe for concurrent use.

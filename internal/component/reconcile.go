@@ -85,6 +85,11 @@ func rollOut(ctx *Context, c Component, result *Result) ([]client.Object, error)
 		wait(missing.Error())
 		return nil, nil
 	}
+	var waits *WaitingError
+	if errors.As(err, &waits) {
+		wait(waits.Error())
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ const (
 	// ClientCA and AggregatorClientCA are ConfigMaps with the authorities of the API server's clients, key CAKey.
 	ClientCA           = "client-ca"
 	AggregatorClientCA = "aggregator-client-ca"
+	// TotalClientCA is the ConfigMap with the authorities of access for emergencies, key ClientCABundleKey, which ClientCA takes in.
+	TotalClientCA     = "total-client-ca"
+	ClientCABundleKey = "ca-bundle.crt"
 	// KonnectivityAgent is a Secret with the certificate of the tunnel's agents; their workload in the guest has the same name.
 	KonnectivityAgent = "konnectivity-agent"
 	// AdminKubeconfig is a Secret with the kubeconfig that the user gets, key KubeconfigKey, AdminClient one with its certificate.
@@ -74,6 +77,7 @@ const (
 	ClusterAPI         = "cluster-api"
 	ClusterAPIProvider = "capi-provider"
 	MachineApprover    = "machine-approver"
+	PKIOperator        = "control-plane-pki-operator"
 	ClusterAutoscaler  = "cluster-autoscaler"
 	// WorkloadIdentityWebhook mutates guest pods that use a workload identity.
 	WorkloadIdentityWebhook = "azure-workload-identity-webhook"

@@ -4,6 +4,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/autoscaler"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/catalogs"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/configoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/controllermanager"
@@ -21,19 +22,23 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/oauthserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/openshiftapiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/openshiftcontrollers"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/pkioperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/registryoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/scheduler"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/storageoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tuningoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/tunnelagent"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/versionmigrator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/versionoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 // components in the order of HyperShift's table of workloads, in which messages name them; plan has the order of their making. A component that exists with one kind of payload says so.
 func components(endpoints publish.Endpoints) []component.Component {
 	return []component.Component{
+		pkioperator.Component(),
 		etcd.Component(),
 		featuregates.Component(),
 		apiserver.Component(endpoints),
@@ -63,10 +68,14 @@ func components(endpoints publish.Endpoints) []component.Component {
 		ignitionserver.Component(),
 		ignitionproxy.Component(),
 		router.Component(),
+		versionmigrator.Component(),
 		lifecyclemanager.OperatorComponent(),
 		lifecyclemanager.CatalogComponent(),
 		lifecyclemanager.PackagesComponent(),
 		lifecyclemanager.ProfilesComponent(),
+		catalogs.Component(catalog.Certified),
+		catalogs.Component(catalog.Community),
+		catalogs.Component(catalog.RedHat),
 	}
 }
 
@@ -74,6 +83,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 // condition ValidReleaseInfo says so.
 var openShiftOnly = []string{
 	"cluster-config-api",
+	"cluster-authentication-operator",
 	"openshift-apiserver",
 	"oauth-apiserver",
 	"oauth-server",
@@ -97,4 +107,5 @@ var openShiftOnly = []string{
 	"azure-file-csi-driver-operator",
 	"azure-file-csi-driver",
 	"kube-rbac-proxy",
+	"kube-storage-version-migrator",
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 const (
@@ -53,6 +54,8 @@ const (
 type Reconciler struct {
 	Client   client.Client
 	Releases release.Provider
+	// Catalogs finds those of operators.
+	Catalogs *catalog.Finder
 	Settings component.Settings
 	// ReleaseImage, when set, is the only release this process works on: an upgrade hands over from process to process.
 	ReleaseImage string

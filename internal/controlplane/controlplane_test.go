@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 type oneRelease struct{ images map[string]string }
@@ -38,6 +40,15 @@ func (r oneRelease) Lookup(_ context.Context, image string, access release.Acces
 		return nil, errors.New("no pull secret")
 	}
 	return &release.Release{Image: image, Digest: "sha256:release", Version: "4.21.0", Images: r.images}, nil
+}
+
+// everyCatalog has the catalogs of each version; the digest is the name, as in the payload.
+func everyCatalog(_ context.Context, image string, access release.Access) (string, error) {
+	if len(access.PullSecret) == 0 {
+		return "", errors.New("no pull secret")
+	}
+	name, _, _ := strings.Cut(path.Base(image), "-index:v")
+	return "sha256:" + name + "s", nil
 }
 
 type fixture struct {
@@ -66,7 +77,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, hcp: planetest.Plane(), kind: string(release.KindKubernetes)}
 	f.client = interceptor.NewClient(c, kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
-		Client: interceptor.NewClient(f.operator(config, scheme), kubetest.CountWrites(&f.writes)), Releases: oneRelease{planetest.Images()}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
+		Client: interceptor.NewClient(f.operator(config, scheme), kubetest.CountWrites(&f.writes)), Releases: oneRelease{planetest.Images()}, Catalogs: &catalog.Finder{Digest: everyCatalog}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
 		IngressDomain: "apps.mgmt.hypershift.test", Certificates: pki.DefaultPolicy(), Now: time.Now,
 		// The guest of this test is the management cluster itself.
 		Guest: func([]byte) (client.Client, error) { return c, nil },

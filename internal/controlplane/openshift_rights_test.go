@@ -42,7 +42,11 @@ var roleRights = map[string][]kubetest.Right{
 		cached("", "pods"), watched("", "secrets"), each("", []string{"create", "patch", "update"}, "events"), cached(groupHypershift, "hostedcontrolplanes")),
 	"cluster-node-tuning-operator": each("", anything, "configmaps", "configmaps/finalizers", "events"),
 	"olm-collect-profiles":         slices.Concat(each("", []string{"get", "list", "create", "delete"}, "configmaps"), each("", []string{"get", "update"}, "secrets")),
-	"featuregate-generator":        each("", []string{"create", "patch"}, "configmaps"),
+	"control-plane-pki-operator": slices.Concat(each(groupHypershift, []string{"get"}, "hostedcontrolplanes"), each("", []string{"get", "create", "update"}, "configmaps", "secrets"),
+		each("", []string{"list"}, "pods"), cached("certificates.hypershift.openshift.io", "certificatesigningrequestapprovals"),
+		cached("certificates.hypershift.openshift.io", "certificaterevocationrequests"),
+		each("certificates.hypershift.openshift.io", []string{"patch"}, "certificaterevocationrequests/status")),
+	"featuregate-generator": each("", []string{"create", "patch"}, "configmaps"),
 }
 
 // TestOpenShiftRights: operators of OpenShift's payloads have the rights that are known of them, made by a control-plane-operator that holds

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -23,7 +24,18 @@ var openShiftPlanes = map[string]func(*hyperv1.HostedControlPlane){
 	planeLoadBalancer:  published[planeLoadBalancer],
 	planeRouteHostname: published[planeRouteHostname],
 	planePrivate:       published[planePrivate],
+	planeOAuthBalancer: func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Spec.Services[1].ServicePublishingStrategy = hyperv1.ServicePublishingStrategy{Type: hyperv1.LoadBalancer,
+			LoadBalancer: &hyperv1.LoadBalancerPublishingStrategy{Hostname: "oauth.demo.example.com"}}
+	},
+	planeEncrypted: func(hcp *hyperv1.HostedControlPlane) {
+		hcp.Spec.SecretEncryption = &hyperv1.SecretEncryptionSpec{Type: hyperv1.AESCBC,
+			AESCBC: &hyperv1.AESCBCSpec{ActiveKey: corev1.LocalObjectReference{Name: "etcd-key"}}}
+	},
 }
+
+// etcdKey encrypts the Secrets of planeEncrypted.
+var etcdKey = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key"}, Data: map[string][]byte{"key": make([]byte, 32)}}
 
 // featureGates stand in for what the payload's own program renders for the version.
 var featureGates = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "feature-gate"}, Data: map[string]string{"feature-gate.yaml": `
@@ -70,6 +82,7 @@ func TestOpenShiftTable(t *testing.T) {
 	f.checkKubeconfigs(rows)
 	f.checkObjects("openshift", corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	f.checkLogin()
+	f.checkEmergencies()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionTrue, hyperv1.AsExpectedReason)
 
 	secrets := &corev1.SecretList{}
@@ -81,11 +94,32 @@ func TestOpenShiftTable(t *testing.T) {
 			f.hcp.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
 			openShiftPlanes[name](f.hcp)
 			f.withOpenShift()
-			f.beginOpenShift(secrets.Items...)
+			f.beginOpenShift(append(secrets.Items, etcdKey)...)
 			f.publishedPasses()
-			f.checkEndpoints(rows, name)
+			if name != planeEncrypted {
+				f.checkEndpoints(rows, name)
+				f.checkPublishing(rows, name)
+			}
 			f.checkWorkloads(rows, name)
 		})
+	}
+}
+
+// checkEmergencies: the API server trusts those whom the signers of access for emergencies certify, beside all others, and its pods go on.
+func (f *fixture) checkEmergencies() {
+	f.Helper()
+	before := f.workloads()["Deployment/kube-apiserver"].template.Annotations[component.AnnotationConfigHash]
+	own, signer := &corev1.ConfigMap{}, string(f.secrets()["root-ca"]["ca.crt"])
+	f.get(own, "client-ca")
+	f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "total-client-ca", Namespace: f.hcp.Namespace}, Data: map[string]string{"ca-bundle.crt": signer}})
+	f.pass()
+	trusted := &corev1.ConfigMap{}
+	f.get(trusted, "client-ca")
+	if text := trusted.Data["ca.crt"]; !strings.Contains(text, strings.TrimSpace(signer)) || !strings.HasPrefix(text, own.Data["ca.crt"]) {
+		f.Errorf("client-ca is\n%s", text)
+	}
+	if after := f.workloads()["Deployment/kube-apiserver"].template.Annotations[component.AnnotationConfigHash]; after != before {
+		f.Error("the API server's pods start anew for an authority that they read by themselves")
 	}
 }
 

@@ -37,6 +37,8 @@ type pass struct {
 	keys   *keys.Keys
 	// rotation of the key that encrypts Secrets.
 	rotation *rotation.Rotation
+	// access is what the user has for images.
+	access release.Access
 	// release is the management side's, guest the hosted cluster's: the same one unless the control plane has its own.
 	release   *release.Release
 	guest     *release.Release
@@ -76,7 +78,10 @@ func (p *pass) run(ctx context.Context) error {
 
 func (p *pass) readRelease(ctx context.Context) error {
 	var err error
-	p.release, p.guest, err = readReleases(ctx, p.Client, p.Releases, p.hcp)
+	if p.access, err = readAccess(ctx, p.Client, p.hcp); err != nil {
+		return err
+	}
+	p.release, p.guest, err = readReleases(ctx, p.access, p.Releases, p.hcp)
 	return err
 }
 
@@ -137,6 +142,7 @@ func (p *pass) view(ctx context.Context) *component.Context {
 	if p.release != nil && p.guest != nil {
 		view.ReleaseImage, view.GuestReleaseImage = p.release.ByDigest(), p.guest.ByDigest()
 		view.GuestVersion, view.GuestImages = p.guest.Version, p.guest.Images
+		view.Catalog = func(name string) (string, error) { return p.Catalogs.Find(ctx, name, p.guest.Version, p.hcp, p.access) }
 	}
 	return view
 }

@@ -56,6 +56,8 @@ const (
 	planeKeyRotation    = "key-rotation"
 	planeBoth           = "public-and-private"
 	planePrivate        = "private"
+	planeOAuthBalancer  = "oauth-load-balancer"
+	planeEncrypted      = "encrypted"
 	hostnameOfTheTables = "api.demo.example.com"
 )
 
@@ -142,6 +144,12 @@ func (f *fixture) begin(secrets ...corev1.Secret) {
 	}
 	objects = append(objects, operators.Account(release.Kind(f.kind)).Objects(namespace)...)
 	f.create(append(objects, f.hcp)...)
+	// The server of all tests has some two hundred addresses for Services.
+	f.Cleanup(func() {
+		if err := f.client.DeleteAllOf(context.Background(), &corev1.Service{}, client.InNamespace(namespace)); err != nil {
+			f.Error(err)
+		}
+	})
 }
 
 // publishedPasses reconciles until the endpoints have addresses, which it gives to the load balancers as a cloud does.

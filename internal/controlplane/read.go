@@ -15,22 +15,9 @@ import (
 )
 
 // readReleases reads the release of the management side and that of the hosted cluster: the same one unless the control plane has its own.
-func readReleases(ctx context.Context, c client.Client, releases release.Provider, hcp *hyperv1.HostedControlPlane) (own, guest *release.Release, err error) {
-	pull := &corev1.Secret{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.PullSecret}, pull); err != nil {
-		return nil, nil, fmt.Errorf("read the copy of the pull secret: %w", err)
-	}
-	trust := &corev1.ConfigMap{}
-	err = c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.UserCABundle}, trust)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, nil, fmt.Errorf("read the user's trust bundle: %w", err)
-	}
+func readReleases(ctx context.Context, access release.Access, releases release.Provider, hcp *hyperv1.HostedControlPlane) (own, guest *release.Release, err error) {
 	limited, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	access := release.Access{
-		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
-		Mirrors: release.ContentSources(hcp.Spec.ImageContentSources),
-	}
 	if own, err = releases.Lookup(limited, managementRelease(hcp), access); err != nil {
 		return own, nil, err
 	}
@@ -39,6 +26,23 @@ func readReleases(ctx context.Context, c client.Client, releases release.Provide
 	}
 	guest, err = releases.Lookup(limited, hcp.Spec.ReleaseImage, access)
 	return own, guest, err
+}
+
+// readAccess is what the user has for the images of his hosted cluster.
+func readAccess(ctx context.Context, c client.Client, hcp *hyperv1.HostedControlPlane) (release.Access, error) {
+	pull := &corev1.Secret{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.PullSecret}, pull); err != nil {
+		return release.Access{}, fmt.Errorf("read the copy of the pull secret: %w", err)
+	}
+	trust := &corev1.ConfigMap{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: hcp.Namespace, Name: contract.UserCABundle}, trust)
+	if client.IgnoreNotFound(err) != nil {
+		return release.Access{}, fmt.Errorf("read the user's trust bundle: %w", err)
+	}
+	return release.Access{
+		PullSecret: pull.Data[hyperv1.PullSecretKey], TrustBundle: []byte(trust.Data[hyperv1.TrustBundleKey]),
+		Mirrors: release.ContentSources(hcp.Spec.ImageContentSources),
+	}, nil
 }
 
 // configureMachines writes the configuration that every machine has.

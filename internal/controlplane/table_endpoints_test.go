@@ -11,6 +11,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 func (f *fixture) checkEndpoints(rows *table.Table, plane string) {
@@ -93,8 +94,15 @@ func (f *fixture) checkPublishing(rows *table.Table, plane string) {
 		f.Fatal(err)
 	}
 	where := map[string]publish.Endpoint{"APIServer": endpoints.APIServer, "Konnectivity": endpoints.Konnectivity, "Ignition": endpoints.Ignition}
+	if f.kind == string(release.KindOpenShift) {
+		login, waiting, err := publish.ReadLogin(context.Background(), f.client, f.hcp)
+		if err != nil || waiting != "" {
+			f.Errorf("plane %s: where users log in: %s, %v", plane, waiting, err)
+		}
+		where["OAuthServer"] = login
+	}
 	for _, row := range rows.Publishing {
-		if row.Absent == "" && row.Plane == plane {
+		if row.There(f.kind) && row.Plane == plane {
 			e := where[row.Service]
 			f.same(row.Service+" by "+row.Type, fmt.Sprintf("%s:%d", e.Host, e.Port), f.fill(row.Address))
 		}

@@ -1,8 +1,12 @@
 package hostedcluster
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
+	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
@@ -24,5 +28,18 @@ func Grants() []rbacv1.PolicyRule {
 	for _, account := range accounts() {
 		granted = append(granted, account.AllRights()...)
 	}
+	if runsOpenShift() {
+		granted = append(granted, operators.EmergencyRights()...)
+	}
 	return granted
+}
+
+func runsOpenShift() bool { return slices.Contains(release.RunnableKinds(), release.KindOpenShift) }
+
+// outside is what of a control plane does not end with its namespace, besides the accounts' rights.
+func outside(c *cluster.Cluster) []client.Object {
+	if !runsOpenShift() {
+		return nil
+	}
+	return operators.EmergencyAccess(c.Namespace, c.Hosted.Name)
 }

@@ -214,7 +214,7 @@ func (p *pass) tearDown(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(p.Hosted, hyperv1.Finalizer) {
 		return nil
 	}
-	deletion := &teardown.Deletion{Cluster: p.Cluster, Plane: p.hcp, Accounts: accounts(), Apart: p.refused != nil}
+	deletion := &teardown.Deletion{Cluster: p.Cluster, Plane: p.hcp, Accounts: accounts(), Outside: outside(p.Cluster), Apart: p.refused != nil}
 	progress, err := deletion.Run(ctx)
 	p.requeue(progress.Again)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
@@ -37,6 +38,8 @@ type Authority struct {
 	CertKey, KeyKey string
 	// OnMachines: certificates of it are on machines, which nobody can replace from here. It is trusted until it ends.
 	OnMachines bool
+	// Kind is the kind of payload that has a use for it; empty means every kind.
+	Kind release.Kind
 }
 
 // Authorities of a control plane, as far as a component of ours uses them.
@@ -49,6 +52,8 @@ func Authorities() []Authority {
 	ignition := openshift("ignition-root-ca", IgnitionCA)
 	// The NodePool controller reads tls.crt of this one into the user data.
 	ignition.CertKey, ignition.KeyKey = "tls.crt", "tls.key"
+	bootstrap := openshift("kas-bootstrap-container-signer", BootstrapSigner)
+	bootstrap.Kind = release.KindOpenShift
 	requests := openshift("kube-csr-signer", CSRSigner)
 	requests.OnMachines = true
 	return []Authority{
@@ -61,6 +66,7 @@ func Authorities() []Authority {
 		openshift("kube-apiserver-to-kubelet-signer", KubeletClientSigner),
 		openshift("admin-kubeconfig-signer", AdminSigner),
 		openshift("hcco-signer", HCCOSigner),
+		bootstrap,
 		requests,
 		ignition,
 	}
@@ -77,6 +83,7 @@ const (
 	KubeletClientSigner = "kube-apiserver-to-kubelet-signer"
 	AdminSigner         = "system-admin-signer"
 	HCCOSigner          = "hcco-signer"
+	BootstrapSigner     = "kas-bootstrap-container-signer"
 	CSRSigner           = "cluster-signer-ca"
 	IgnitionCA          = "ignition-server-ca-cert"
 )

@@ -24,7 +24,7 @@ var bundles = map[string][]string{
 	"etcd-metrics-ca":             {EtcdMetricsSigner},
 	contract.KonnectivityCABundle: {KonnectivitySigner},
 	contract.AggregatorClientCA:   {AggregatorSigner},
-	clientCA:                      {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, CSRSigner},
+	clientCA:                      {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, BootstrapSigner, CSRSigner},
 	// What kubelets trust in clients, and what the API server trusts in kubelets.
 	contract.KubeletClientCA: {KubeletClientSigner, CSRSigner},
 	contract.KubeletCA:       {CSRSigner},
@@ -35,14 +35,17 @@ const clientCA = contract.ClientCA
 // Bundles are the ConfigMaps with trusted authorities, predecessors among them, by name, for key ca.crt; one whose authorities are not all there yet is left
 // out. extraClientCA, PEM, joins client-ca.
 func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
-	trusted := map[string][]byte{}
+	trusted, optional := map[string][]byte{}, map[string]bool{}
 	for _, a := range Authorities() {
-		trusted[a.Secret] = a.trusted(have[a.Secret])
+		trusted[a.Secret], optional[a.Secret] = a.trusted(have[a.Secret]), a.Kind != ""
 	}
 	out := map[string][]byte{}
 	for name, members := range bundles {
 		var text []byte
 		for _, member := range members {
+			if len(trusted[member]) == 0 && optional[member] {
+				continue
+			}
 			if len(trusted[member]) == 0 {
 				text = nil
 				break
@@ -75,6 +78,10 @@ const (
 	localURL   = "https://localhost:6443"
 
 	bootstrapKubeconfig = contract.BootstrapKubeconfig
+
+	// APIBootstrapKubeconfig is of who brings the first objects of an OpenShift payload into the guest, APIBootstrapClient its certificate.
+	APIBootstrapKubeconfig = "kas-bootstrap-container-kubeconfig"
+	APIBootstrapClient     = "kas-bootstrap-container-client"
 )
 
 // Kubeconfig is one Secret with a kubeconfig.
@@ -117,6 +124,7 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 		{Secret: "kube-scheduler-kubeconfig", Server: serviceURL, Client: "kube-scheduler-client"},
 		{Secret: "kube-controller-manager-kubeconfig", Server: serviceURL, Client: "kube-controller-manager"},
 		{Secret: WebhookKubeconfig, Server: localURL, Client: WebhookClient},
+		{Secret: APIBootstrapKubeconfig, Server: localURL, Client: APIBootstrapClient},
 		{Secret: infraID + "-kubeconfig", Key: contract.ValueKey, Server: serviceURL, Client: contract.AdminClient},
 	}
 	list = append(list, identityKubeconfigs(serviceURL)...)

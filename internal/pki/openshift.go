@@ -17,7 +17,9 @@ func openShiftLeaves(p Params) []Leaf {
 	}
 	authenticator := serving("openshift-authenticator-cert", "system:serviceaccount:openshift-oauth-apiserver:openshift-authenticator")
 	authenticator.Usages = client
+	bootstrap := Leaf{Secret: APIBootstrapClient, Signer: BootstrapSigner, CN: "system:kas-bootstrap-container", Orgs: []string{"kubernetes"}, Usages: client, Kind: release.KindOpenShift}
 	leaves := []Leaf{
+		bootstrap,
 		serving("openshift-apiserver-cert", contract.OpenShiftAPIServer, aggregated(p, contract.OpenShiftAPIServer)...),
 		serving("openshift-oauth-apiserver-cert", contract.OAuthAPIServer, aggregated(p, contract.OAuthAPIServer)...),
 		serving("packageserver-cert", "packageserver", aggregated(p, "packageserver")...),

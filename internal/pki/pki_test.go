@@ -163,7 +163,7 @@ func testRenewal(t *testing.T, have Secrets) {
 		t.Errorf("another API host changes %v", got)
 	}
 	other := maps.Clone(have)
-	other[IgnitionCA] = must[map[string][]byte](t)(Authorities()[10].make(DefaultPolicy(), start, nil))
+	other[IgnitionCA] = must[map[string][]byte](t)(Authorities()[len(Authorities())-1].make(DefaultPolicy(), start, nil))
 	if got := ensure(other, leaves, start); !slices.Equal(got, []string{"ignition-server"}) {
 		t.Errorf("another ignition authority changes %v", got)
 	}

@@ -212,3 +212,40 @@ func encode(certs []*x509.Certificate) []byte {
 	}
 	return text
 }
+
+// Trusted is the authority of a Secret with the predecessors that are trusted, PEM.
+func (a Authority) Trusted(data map[string][]byte) []byte { return a.trusted(data) }
+
+// Revoked is another authority in the place of one that nobody may trust any more. Nothing vouches for it: the former one stays trusted
+// until it is Forgotten, so that who knows only the new one and who knows only the former one work until all know both.
+func (a Authority) Revoked(data map[string][]byte, policy Policy, now time.Time) (map[string][]byte, error) {
+	former := append(certificates(data[a.CertKey]), certificates(data[FormerKey])...)
+	successor, err := a.make(policy, now, former)
+	if err != nil {
+		return nil, fmt.Errorf("authority %s: %w", a.Secret, err)
+	}
+	return successor, nil
+}
+
+// Forgotten is the Secret of an authority without its predecessors, and with nothing that they have signed.
+func Forgotten(data map[string][]byte) map[string][]byte {
+	data = maps.Clone(data)
+	delete(data, FormerKey)
+	delete(data, CrossKey)
+	return data
+}
+
+// SignRequest makes a client certificate for the key of a request, by the authority of the Secret, for as long as asked or until the authority
+// ends. What the authority's predecessor vouches for comes with it.
+func (a Authority) SignRequest(data map[string][]byte, request *x509.CertificateRequest, life time.Duration, now time.Time) ([]byte, error) {
+	ca, key, err := parsePair(data[a.CertKey], data[a.KeyKey])
+	if err != nil {
+		return nil, fmt.Errorf("authority %s: %w", a.Secret, err)
+	}
+	l := Leaf{CN: request.Subject.CommonName, Orgs: request.Subject.Organization, Usages: client}
+	certificate, err := certify(l.template(Policy{LeafValidity: life}, now, ca), ca, request.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	return append(certificate, data[CrossKey]...), nil
+}

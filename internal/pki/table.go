@@ -127,3 +127,6 @@ func apiServerHosts(p Params) ([]string, error) {
 	}
 	return append(hosts, p.AdvertiseAddress), nil
 }
+
+// ClientUsages are those of a certificate by which a client is known.
+func ClientUsages() []x509.ExtKeyUsage { return slices.Clone(client) }

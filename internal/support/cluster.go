@@ -16,7 +16,9 @@ const (
 	noPlugin     = "the network plugin of this payload does not read it, and addresses would not be as it says; leave it out"
 	noCatalogs   = "this payload has no operator catalogs"
 	noForwarding = "metrics are not forwarded into hosted clusters; scrape the control plane's PodMonitors instead"
-	otherBlock   = "the block of another platform is not read"
+	// catalogReader is the payload's image whose programs read catalogs of operators.
+	catalogReader = "operator-lifecycle-manager"
+	otherBlock    = "the block of another platform is not read"
 )
 
 // clusterRules in the order of the API's reference.
@@ -28,7 +30,7 @@ var clusterRules = slices.Concat(platformRules, networkRules, configurationRules
 	{path: "channel", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
 	{path: "updateService", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
 	{path: "monitoring.metricsForwarding.mode", is: oneOf("Forward"), verdict: Refused, why: noForwarding},
-	{path: "olmCatalogPlacement", is: oneOf("guest"), verdict: Inert, why: noCatalogs},
+	{path: "olmCatalogPlacement", is: oneOf("guest"), verdict: Inert, unless: catalogReader, why: noCatalogs},
 	{path: "operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", verdict: Inert, unless: "cluster-network-operator", why: "this payload has no Multus, so pods have one network in any case"},
 	{path: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig", verdict: Refused, why: noPlugin},
 	{path: "secretEncryption.kms.provider", is: noneOf("Azure"), verdict: Refused, why: "key service VALUE is not supported; use Azure, or type aescbc"},
@@ -87,7 +89,7 @@ var configurationRules = []rule{
 	{path: "configuration.network.networkDiagnostics", verdict: Inert, why: noOperator},
 	{path: "configuration.network.serviceNodePortRange", is: noneOf("30000-32767"), verdict: Refused, why: "node ports are 30000-32767; leave it out"},
 	{path: "configuration.oauth", verdict: Refused, why: noOAuth},
-	{path: "configuration.operatorhub", verdict: Inert, why: noCatalogs + ", as if all default sources were disabled"},
+	{path: "configuration.operatorhub", verdict: Inert, unless: catalogReader, why: noCatalogs + ", as if all default sources were disabled"},
 	{path: "configuration.proxy.readinessEndpoints", verdict: Inert, why: "it is written to Proxy/cluster, but nobody probes the proxy with them"},
 	{path: "configuration.scheduler.defaultNodeSelector", verdict: Refused, why: "no admission of this payload adds it to pods; leave it out"},
 	{path: "configuration.scheduler.mastersSchedulable", verdict: Inert, why: "a hosted cluster has no control-plane nodes"},
@@ -113,12 +115,15 @@ var inertAnnotations = map[string]string{
 	hyperv1.EnableMetricsForwardingAnnotation:     noForwarding,
 }
 
-func annotated(annotations map[string]string) []Problem {
+func annotated(annotations, payload map[string]string) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		why, known := inertAnnotations[key]
 		if prefix, _, found := strings.Cut(key, "/"); found && !known {
 			why, known = inertAnnotations[prefix]
+		}
+		if why == noCatalogs && payload[catalogReader] != "" {
+			continue
 		}
 		if known {
 			problems = append(problems, Problem{Field: "annotation " + key, Why: why, Verdict: Inert})

@@ -57,7 +57,7 @@ type Images map[string]string
 
 // Cluster looks at a HostedCluster.
 func Cluster(hc *hyperv1.HostedCluster, payload Images) []Problem {
-	problems := annotated(hc.Annotations)
+	problems := annotated(hc.Annotations, payload)
 	return append(problems, evaluate(clusterRules, &hc.Spec, payload)...)
 }
 

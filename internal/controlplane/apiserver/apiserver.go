@@ -42,7 +42,7 @@ var traits = component.Traits{
 var Certificates = []string{
 	"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
 	"konnectivity-client", "konnectivity-server", "konnectivity-cluster",
-	pki.WebhookServing, pki.WebhookClient, authenticator,
+	pki.WebhookServing, pki.WebhookClient, authenticator, pki.APIBootstrapClient, contract.AdminClient,
 }
 
 // Component is kube-apiserver; endpoints have where users log in.
@@ -88,6 +88,9 @@ func objects(ctx *component.Context, endpoints publish.Endpoints) ([]client.Obje
 	}
 	login, err := configureOpenShift(ctx, endpoints, &d.Spec.Template.Spec)
 	if err != nil {
+		return nil, err
+	}
+	if err := addBootstrap(ctx, &d.Spec.Template.Spec); err != nil {
 		return nil, err
 	}
 	return append(append(more, login...),

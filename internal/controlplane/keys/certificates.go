@@ -126,7 +126,9 @@ func (k *Keys) MakeAuthorities(ctx context.Context, wanted Scope) error {
 	if !certifies(k.HCP) {
 		return nil
 	}
-	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool { return !wanted(pki.Leaf{Signer: a.Secret}) })
+	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool {
+		return !wanted(pki.Leaf{Signer: a.Secret}) || a.Kind != "" && a.Kind != k.Payload
+	})
 	changed, err := pki.EnsureAuthorities(k.Secrets, authorities, k.policy(), k.Now())
 	if err != nil {
 		return err
@@ -229,7 +231,7 @@ func (k *Keys) writeSecret(ctx context.Context, secret *corev1.Secret, exists bo
 
 // applyTrust writes the bundles and kubeconfigs that follow from the certificates there are.
 func (k *Keys) applyTrust(ctx context.Context, endpoints publish.Endpoints) error {
-	clientCA, err := userClientCA(ctx, k.Client, k.HCP)
+	clientCA, err := clientCAs(ctx, k.Client, k.HCP)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ var (
 		contract.PullSecret, contract.SSHKey, contract.SigningKey, machines.WebhookCertSecret, contract.KMSConfig, ingressCredentials, registryCredentials,
 		networkCredentials, contract.CloudConfig, "azure-disk-csi-config", "azure-file-csi-config", "kubeadmin-password", "custom-admin-kubeconfig",
 		"oauth-openshift-session", "oauth-openshift-default-login-template", "oauth-openshift-default-provider-selection-template",
-		"oauth-openshift-default-error-template",
+		"oauth-openshift-default-error-template", "customer-system-admin-signer", "sre-system-admin-signer", "customer-system-admin-client-cert-key",
+		"sre-system-admin-client-cert-key",
 	}
 	reservedConfigMaps = []string{
 		contract.UserCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, contract.KonnectivityCABundle,
@@ -26,7 +27,8 @@ var (
 		"kas-audit-config", "kas-egress-selector-config", "kcm-config", "kube-scheduler", contract.CloudConfig, "feature-gate", "oauth-metadata",
 		"oauth-master-ca-bundle", "service-serving-ca", "image-registry-controller-config", "openshift-controller-manager-config",
 		"openshift-route-controller-manager-config", "cluster-policy-controller-config", "openshift-apiserver", "openshift-apiserver-audit",
-		"openshift-oauth-apiserver-audit", "oauth-openshift", "oauth-openshift-audit",
+		"openshift-oauth-apiserver-audit", "oauth-openshift", "oauth-openshift-audit", contract.TotalClientCA, "customer-system-admin-signer-ca",
+		"sre-system-admin-signer-ca",
 	}
 	// reservedPrefixes begin the names of what node pools, the ignition server and the config operator make.
 	reservedPrefixes = []string{"token-", "user-data-", "ignition-config-", contract.ObservedConfigPrefix}

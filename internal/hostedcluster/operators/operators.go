@@ -64,6 +64,11 @@ func Ensure(ctx context.Context, c *cluster.Cluster, options Options, mirrors st
 	if err := c.Apply(ctx, Account(settings.Payload).Objects(c.Namespace)...); err != nil {
 		return err
 	}
+	if settings.Payload == release.KindOpenShift {
+		if err := c.Apply(ctx, EmergencyAccess(c.Namespace, c.Hosted.Name)...); err != nil {
+			return err
+		}
+	}
 	return settings.Apply(ctx, c, deployment(c, options, mirrors, settings), component.Traits{ManagementAccess: true, ReachesCloud: true, Recreate: true})
 }
 

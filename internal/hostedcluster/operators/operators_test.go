@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -30,6 +32,36 @@ func TestOverridesReachTheControlPlane(t *testing.T) {
 	}
 	if args := strings.Join(arguments(&hyperv1.HostedCluster{}, Options{}), " "); strings.Contains(args, "overrides") {
 		t.Errorf("arguments of a plain cluster %s", args)
+	}
+}
+
+// What approves and signs requests for access in emergencies reaches those of its own control plane, and what is given may be given.
+func TestEmergencyAccess(t *testing.T) {
+	held := kubetest.Expand(EmergencyRights())
+	var names []string
+	for _, obj := range EmergencyAccess("clusters-demo", "demo") {
+		switch o := obj.(type) {
+		case *rbacv1.ClusterRole:
+			names = append(names, o.Name)
+			for _, rule := range o.Rules {
+				signs := slices.Contains(rule.Resources, "signers")
+				if signs != (len(rule.ResourceNames) == 2) || signs && rule.ResourceNames[0] != "hypershift.openshift.io/clusters-demo.customer-break-glass" {
+					t.Errorf("%s: %v", o.Name, rule)
+				}
+			}
+			for _, right := range kubetest.Expand(o.Rules) {
+				if !kubetest.Covers(held, right) {
+					t.Errorf("%s: this operator cannot give the right to %s", o.Name, right)
+				}
+			}
+		case *rbacv1.ClusterRoleBinding:
+			if s := o.Subjects[0]; s.Name != "control-plane-pki-operator" || s.Namespace != "clusters-demo" || o.RoleRef.Name != o.Name {
+				t.Errorf("%s: %+v", o.Name, s)
+			}
+		}
+	}
+	if !slices.Equal(names, []string{"clusters-demo-csr-approver", "clusters-demo-csr-signer"}) {
+		t.Errorf("roles %v", names)
 	}
 }
 

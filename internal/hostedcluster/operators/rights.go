@@ -8,6 +8,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
+// certificates is the group of requests and approvals of access for emergencies.
+const certificates = "certificates.hypershift.openshift.io"
+
 // Account is that of the operator of one control plane, with a payload of the kind.
 func Account(kind release.Kind) workloads.Account {
 	rights := rules()
@@ -54,6 +57,8 @@ func openShiftRules() []rbacv1.PolicyRule {
 		workloads.Rule("route.openshift.io", every, "routes", "routes/custom-host"),
 		workloads.Rule("monitoring.coreos.com", every, "servicemonitors", "prometheusrules"),
 		workloads.Rule("monitoring.rhobs", every, "servicemonitors", "prometheusrules"),
+		workloads.Rule(certificates, workloads.ReadVerbs, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
+		workloads.Rule(certificates, []string{"patch"}, "certificaterevocationrequests/status"),
 	}
 }
 

@@ -209,19 +209,21 @@ func namespaceProblems(namespace *corev1.Namespace) string {
 }
 
 func (d *Deletion) deleteClusterAccess(ctx context.Context) (string, error) {
+	ends := slices.Clone(d.Outside)
 	for _, account := range d.Accounts {
-		for _, obj := range account.ClusterObjects(d.Namespace) {
-			// Past the cache, which may lag behind the pass that made it.
-			err := d.Live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-			if client.IgnoreNotFound(err) != nil {
-				return "", fmt.Errorf("read %s: %w", kube.Describe(obj), err)
-			}
-			if err != nil || !d.Owns(obj) {
-				continue
-			}
-			if err := kube.DeleteIfExists(ctx, d.Client, obj); err != nil {
-				return "", err
-			}
+		ends = append(ends, account.ClusterObjects(d.Namespace)...)
+	}
+	for _, obj := range ends {
+		// Past the cache, which may lag behind the pass that made it.
+		err := d.Live.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("read %s: %w", kube.Describe(obj), err)
+		}
+		if err != nil || !d.Owns(obj) {
+			continue
+		}
+		if err := kube.DeleteIfExists(ctx, d.Client, obj); err != nil {
+			return "", err
 		}
 	}
 	return "", nil

@@ -99,6 +99,8 @@ type Deletion struct {
 	Plane *hyperv1.HostedControlPlane
 	// Accounts are those whose rights outside of the namespace have to go, too.
 	Accounts []workloads.Account
+	// Outside are other objects outside of the namespace, in the order of their deletion.
+	Outside []client.Object
 	// Apart: the namespace that the cluster's name leads to is somebody else's. Nothing in it is looked at.
 	Apart bool
 
