@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +54,16 @@ type server struct {
 	t      *testing.T
 	config *rest.Config
 	client client.Client
+	images map[string]string
 }
 
-func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string) *server {
+func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
+	t.Helper()
+	return startOperatorOf(t, hcp, guesttest.PlainFacts().Images)
+}
+
+// startOperatorOf has a payload with these images, and objects that its operators bring.
+func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[string]string, brought ...client.Object) *server {
 	t.Helper()
 	config := kubetest.Start(t)
 	s := guesttest.Scheme(t)
@@ -65,7 +71,8 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &server{t, config, direct}
+	out := &server{t, config, direct, images}
+	out.create(brought...)
 	out.create(append([]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}}, hcp}, sources(hcp)...)...)
 	out.must(access.Bootstrap(t.Context(), direct))
 	hcp = out.plane()
@@ -84,12 +91,8 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string
 	management, err := plane.ConnectWith(out.asAccount(hcp), s, testNamespace)
 	out.must(err)
 	out.must(manager.Add(management))
-	images := maps.Clone(guesttest.PlainFacts().Images)
-	for _, key := range more {
-		images[key] = "quay.io/r@sha256:" + key
-	}
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
-	reader := readerOf(manager, management, releases{&release.Release{Version: "4.21.0", Images: images}}, options)
+	reader := readerOf(manager, management, releases{&release.Release{Version: "4.21.0", KubernetesVersion: "1.34.2", Images: images}}, options)
 	out.must(setupResources(manager, management, reader, options))
 	out.must(inplace.Setup(manager, management, testNamespace, reader.Facts))
 	out.must(webhooks.Setup(manager, management, testNamespace))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,11 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -154,35 +157,51 @@ func (s *server) checkTable(guest string) {
 	c.noOthers(known)
 }
 
-// aggregated tells whether a group is one that another API server answers for.
-func aggregated(group string) bool {
-	return group == "metrics.k8s.io" || group == "packages.operators.coreos.com" || strings.HasSuffix(group, ".openshift.io")
-}
+// aggregated are groups that another API server answers for, of which none runs here.
+var aggregated = func() map[string]bool {
+	out := map[string]bool{"metrics.k8s.io": true, "packages.operators.coreos.com": true}
+	for _, group := range []string{"apps", "authorization", "build", "image", "oauth", "project", "quota", "route", "security", "template", "user"} {
+		out[group+".openshift.io"] = true
+	}
+	return out
+}()
 
-// TestGuestOfOpenShift asserts the rows that a guest has with a payload of OpenShift's, whose aggregated API servers are Services of the
-// control plane.
+// TestGuestOfOpenShift asserts the table for a guest on Azure with a payload of OpenShift's, whose aggregated API servers are Services of the
+// control plane. The kinds and namespaces that its version operator brings are there, and the status that it writes.
 func TestGuestOfOpenShift(t *testing.T) {
-	s := startOperator(t, azureGuest(), "machine-config-operator")
-	addresses := map[string]any{}
+	brought := guesttest.OpenShiftDefinitions(t)
+	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers"} {
+		brought = append(brought, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	s := startOperatorOf(t, azureGuest(), guesttest.OpenShiftImages(), brought...)
+	facts := maps.Clone(factsOfRows[guestAzure])
 	for _, name := range []string{"openshift-apiserver", "openshift-oauth-apiserver", "packageserver"} {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
 		s.create(service)
-		addresses[name] = service.Spec.ClusterIP
+		facts[name] = service.Spec.ClusterIP
 	}
-	factsOfRows[table.GuestOpenShift] = addresses
+	factsOfRows[table.GuestOpenShift] = facts
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "oauth-master-ca-bundle"}, Data: map[string]string{"ca.crt": "log-in authority"}})
-	rows, err := table.Load()
-	s.must(err)
-	c := &guestTable{server: s, guest: table.GuestOpenShift}
+	s.versionOperator()
+	s.checkTable(table.GuestOpenShift)
+	s.usersKeep()
+}
+
+// versionOperator writes the status of the ClusterVersion, as OpenShift's does.
+func (s *server) versionOperator() {
+	s.t.Helper()
+	version := &configv1.ClusterVersion{}
 	s.eventually(func() error {
-		c.discover()
-		var failed []error
-		for _, row := range rowsOf(rows) {
-			if row.Payload != "" {
-				failed = append(failed, c.there(row))
-			}
+		return s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version)
+	})
+	s.eventually(func() error {
+		if err := s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version); err != nil {
+			return err
 		}
-		return errors.Join(failed...)
+		version.Status.Desired = configv1.Release{Version: "4.21.0", Image: "quay.io/r:4.21.0"}
+		version.Status.VersionHash, version.Status.AvailableUpdates = "hash", []configv1.Release{}
+		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, StartedTime: metav1.Now(), CompletionTime: ptr.To(metav1.Now()), Version: "4.21.0", Image: "quay.io/r:4.21.0"}}
+		return s.client.Status().Update(s.t.Context(), version)
 	})
 }
 
@@ -198,22 +217,16 @@ func (c *guestTable) discover() {
 	c.t.Helper()
 	found, err := discovery.NewDiscoveryClientForConfig(c.config)
 	c.must(err)
-	lists, err := found.ServerPreferredResources()
-	// Nothing runs here: the server of metrics answers as little as that of a guest without nodes, and as OpenShift's aggregated ones.
-	var silent *discovery.ErrGroupDiscoveryFailed
-	if errors.As(err, &silent) {
-		maps.DeleteFunc(silent.Groups, func(group schema.GroupVersion, _ error) bool { return aggregated(group.Group) })
-		if len(silent.Groups) == 0 {
-			err = nil
-		}
-	}
+	groups, err := found.ServerGroups()
 	c.must(err)
 	c.byKind = map[string][]schema.GroupVersionKind{}
-	for _, list := range lists {
+	for _, group := range groups.Groups {
 		// The API server plays the management cluster too; no guest has its kinds.
-		if group, _, _ := strings.Cut(list.GroupVersion, "/"); strings.HasSuffix(group, "cluster.x-k8s.io") || group == hyperv1.GroupVersion.Group {
+		if aggregated[group.Name] || strings.HasSuffix(group.Name, "cluster.x-k8s.io") || group.Name == hyperv1.GroupVersion.Group {
 			continue
 		}
+		list, err := found.ServerResourcesForGroupVersion(group.PreferredVersion.GroupVersion)
+		c.must(err)
 		for _, resource := range list.APIResources {
 			if slices.Contains(resource.Verbs, "list") {
 				c.byKind[resource.Kind] = append(c.byKind[resource.Kind], schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))
@@ -288,7 +301,7 @@ func (c *guestTable) containers(row table.GuestObject, obj *unstructured.Unstruc
 	for i, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		args = append(args, container.Args...)
 		key := row.ImageOf(i)
-		if want := guesttest.PlainFacts().Images[key]; container.Image != want || want == "" {
+		if want := c.images[key]; container.Image != want || want == "" {
 			failed = append(failed, fmt.Errorf("%s: container %s has image %q, the table says %q", row.Object, container.Name, container.Image, key))
 		}
 	}

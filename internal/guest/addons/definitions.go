@@ -11,16 +11,10 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// definitions are the kinds of OpenShift's configuration and versions, unless the payload brings them.
-func definitions(facts *inside.Facts) []client.Object {
-	if release.KindOf(facts.Images) == release.KindOpenShift {
-		return nil
-	}
-	return definitionsIn(configKinds)
-}
+// definitions are the kinds of OpenShift's configuration and versions, where no version operator brings them.
+func definitions(*inside.Facts) []client.Object { return definitionsIn(configKinds) }
 
 // Definitions that this program carries.
 var (

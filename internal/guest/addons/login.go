@@ -8,7 +8,6 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // ServiceTrust, of ControllersNamespace, is filled by OpenShift's operator of the authority of Services.
@@ -36,10 +35,7 @@ func login(facts *inside.Facts) []client.Object {
 }
 
 // serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
-func serviceTrust(facts *inside.Facts) []client.Object {
-	if release.KindOf(facts.Images) != release.KindOpenShift {
-		return nil
-	}
+func serviceTrust(*inside.Facts) []client.Object {
 	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ControllersNamespace, Name: ServiceTrust,
 		Annotations: map[string]string{"service.beta.openshift.io/inject-cabundle": "true"}}}}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
@@ -25,9 +26,9 @@ const (
 
 // Facts is what the objects of a guest depend on.
 type Facts struct {
-	// HCP is the hosted control plane itself, Version that of its release.
-	HCP     *hyperv1.HostedControlPlane
-	Version string
+	// HCP is the hosted control plane itself, Version that of its release, KubernetesVersion that of the Kubernetes in it.
+	HCP                        *hyperv1.HostedControlPlane
+	Version, KubernetesVersion string
 	// PullSecret is the user's, as nodes have it; Copies are objects that the control plane has and the guest sees.
 	PullSecret []byte
 	Copies     []client.Object
@@ -133,6 +134,9 @@ const (
 	SignerNamespace  = "openshift-kube-apiserver-operator"
 )
 
+// IngressCertificate is the Secret with what the default router shows, beside it.
+const IngressCertificate = "default-ingress-cert"
+
 // ClientSecretKey is the key of a Secret with the secret of an OIDC client.
 const ClientSecretKey = "clientSecret"
 
@@ -160,6 +164,12 @@ var operatorOf = map[string]string{
 	"kube-proxy": NetworkOperatorImage, FlannelName: NetworkOperatorImage, "coredns": "cluster-dns-operator",
 	RouterImage: "cluster-ingress-operator", contract.DiskDriver: contract.StorageOperator, MetricsImage: "cluster-monitoring-operator",
 }
+
+// Kind of the guest's payload.
+func (f *Facts) Kind() release.Kind { return release.KindOf(f.Images) }
+
+// Of tells whether something that exists with one kind of payload, or with each where it names none, exists here.
+func (f *Facts) Of(kind release.Kind) bool { return kind == "" || kind == f.Kind() }
 
 // Has tells whether the payload has all of the images, and no operator of OpenShift's that brings the same.
 func (f *Facts) Has(images ...string) bool {

@@ -79,7 +79,8 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	if err != nil {
 		return nil, err
 	}
-	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
+	facts.HCP, facts.Version, facts.KubernetesVersion = hcp, payload.Version, payload.KubernetesVersion
+	facts.Images, facts.PullSecret = payload.Images, pull.Data[hyperv1.PullSecretKey]
 	if facts.MergedPullSecret, err = r.mergedPullSecret(ctx, facts.PullSecret); err != nil {
 		return nil, err
 	}

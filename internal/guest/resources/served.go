@@ -25,6 +25,21 @@ import (
 // wholeKinds have a status that is written with the specification: their definitions know no other way to write it.
 var wholeKinds = map[schema.GroupVersionKind]bool{configuration.NetworkKind: true}
 
+// lateGroups are those of kinds that the guest may do without for now: a release before Kubernetes 1.30 has no admission policies.
+var lateGroups = map[string]bool{admissionv1.GroupName: true}
+
+// serves tells whether the guest serves a kind.
+func (r *reconciler) serves(gvk schema.GroupVersionKind) (bool, error) {
+	_, err := r.guest.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if apimeta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find kind %s in the guest: %w", gvk.Kind, err)
+	}
+	return true, nil
+}
+
 // configure applies the configuration as far as its kinds are served, and watches them from then on. It tells whether all are.
 func (r *reconciler) configure(ctx context.Context, facts *inside.Facts) (bool, error) {
 	var failed []error
@@ -32,16 +47,22 @@ func (r *reconciler) configure(ctx context.Context, facts *inside.Facts) (bool, 
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, obj := range configuration.Objects(facts) {
 		gvk := obj.GroupVersionKind()
-		if _, err := r.guest.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); apimeta.IsNoMatchError(err) {
-			// A release before Kubernetes 1.30 has no such policies: it does without guards.
-			served = served && gvk.Group == admissionv1.GroupName
-			continue
-		} else if err != nil {
-			failed = append(failed, fmt.Errorf("find kind %s in the guest: %w", gvk.Kind, err))
+		there, err := r.serves(gvk)
+		if !there {
+			served = served && (err != nil || lateGroups[gvk.Group])
+			failed = append(failed, err)
 			continue
 		}
 		kinds[gvk] = true
 		failed = append(failed, r.ensure(ctx, obj), r.ensureStatus(ctx, obj))
+	}
+	for _, obj := range configuration.SharedObjects(facts) {
+		there, err := r.serves(obj.GroupVersionKind())
+		if there {
+			err = r.share(ctx, obj)
+		}
+		served = served && (there || err != nil || lateGroups[obj.GroupVersionKind().Group])
+		failed = append(failed, err)
 	}
 	if served {
 		failed = append(failed, r.watchConfiguration(kinds))
@@ -49,18 +70,39 @@ func (r *reconciler) configure(ctx context.Context, facts *inside.Facts) (bool, 
 	return served, errors.Join(failed...)
 }
 
-// watchConfiguration begins, once, to watch kinds that a new guest does not have yet when this program starts.
-func (r *reconciler) watchConfiguration(kinds map[schema.GroupVersionKind]bool) error {
-	if r.watching {
-		return nil
+// share applies an object that the guest's users write too, read past the cache with all that they wrote.
+func (r *reconciler) share(ctx context.Context, obj configuration.Shared) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(obj.GroupVersionKind())
+	err := r.guest.Get(ctx, client.ObjectKeyFromObject(obj), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read %s: %w", kube.Describe(obj), err)
 	}
+	if err != nil {
+		return r.ensureFrom(ctx, obj.Unstructured, nil)
+	}
+	if desired := obj.From(live); desired != nil {
+		return r.ensureFrom(ctx, desired, live)
+	}
+	return nil
+}
+
+// watchConfiguration begins to watch kinds that a new guest does not have yet when this program starts.
+func (r *reconciler) watchConfiguration(kinds map[schema.GroupVersionKind]bool) error {
 	for gvk := range kinds {
+		if r.watched[gvk] {
+			continue
+		}
 		obj := &metav1.PartialObjectMetadata{}
 		obj.SetGroupVersionKind(gvk)
 		kind := source.Kind[client.Object](r.cache, obj, plane.Once(), predicate.ResourceVersionChangedPredicate{})
 		if err := r.controller.Watch(kind); err != nil {
 			return fmt.Errorf("watch %s in the guest: %w", gvk.Kind, err)
 		}
+		r.watched[gvk] = true
+	}
+	if r.watching {
+		return nil
 	}
 	if err := r.whenServed(); err != nil {
 		return err
