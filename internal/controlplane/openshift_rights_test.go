@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -73,6 +74,13 @@ func TestOpenShiftRights(t *testing.T) {
 		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return len(r.ResourceNames) == 1 }) {
 			t.Errorf("%s writes more than its own object: %v", name, role.Rules)
 		}
+	}
+	config := &rbacv1.Role{}
+	f.get(config, contract.ConfigOperator)
+	if !slices.ContainsFunc(config.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Contains(r.Verbs, "patch") && slices.Equal(r.Resources, []string{"secrets"}) && slices.Equal(r.ResourceNames, []string{contract.KubeadminPassword})
+	}) {
+		t.Errorf("the config operator cannot note the hash of the first administrator's password: %v", config.Rules)
 	}
 	plain := kubetest.Expand(operators.Account(release.KindKubernetes).AllRights())
 	for _, right := range kubetest.Expand(operators.Account(release.KindOpenShift).AllRights()) {

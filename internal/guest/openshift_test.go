@@ -3,16 +3,179 @@ package guest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	"golang.org/x/crypto/bcrypt"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
+
+const (
+	firstPassword = "aaaaa-bbbbb-ccccc-ddddd"
+	loginURL      = "https://oauth.demo.example.com:443"
+)
+
+// factsOfOpenShift are those of the guest on Azure, and what only a payload of OpenShift's has.
+func factsOfOpenShift() map[string]any {
+	facts := maps.Clone(factsOfRows[guestAzure])
+	facts["login"] = loginURL
+	return facts
+}
+
+// TestGuestOfOpenShift asserts the table for a guest on Azure with a payload of OpenShift's, whose aggregated API servers are Services of the
+// control plane. The kinds and namespaces that its version operator brings are there, and the status that it writes.
+func TestGuestOfOpenShift(t *testing.T) {
+	brought := guesttest.OpenShiftDefinitions(t)
+	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers"} {
+		brought = append(brought, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	s := startOperatorOf(t, azureGuest(), guesttest.OpenShiftImages(), brought...)
+	facts := factsOfOpenShift()
+	for _, name := range []string{"openshift-apiserver", "openshift-oauth-apiserver", "packageserver"} {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
+		s.create(service)
+		facts[name] = service.Spec.ClusterIP
+	}
+	factsOfRows[table.GuestOpenShift] = facts
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "oauth-master-ca-bundle"}, Data: map[string]string{"ca.crt": "log-in authority"}})
+	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: contract.KubeadminPassword}, StringData: map[string]string{hyperv1.KubeadminPasswordKey: firstPassword}})
+	s.versionOperator()
+	s.checkTable(table.GuestOpenShift)
+	s.usersKeep()
+	s.firstAdministrator()
+}
+
+// versionOperator writes the status of the ClusterVersion, as OpenShift's does.
+func (s *server) versionOperator() {
+	s.t.Helper()
+	version := &configv1.ClusterVersion{}
+	s.eventually(func() error {
+		return s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version)
+	})
+	s.eventually(func() error {
+		if err := s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version); err != nil {
+			return err
+		}
+		version.Status.Desired = configv1.Release{Version: "4.21.0", Image: "quay.io/r:4.21.0"}
+		version.Status.VersionHash, version.Status.AvailableUpdates = "hash", []configv1.Release{}
+		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, StartedTime: metav1.Now(), CompletionTime: ptr.To(metav1.Now()), Version: "4.21.0", Image: "quay.io/r:4.21.0"}}
+		return s.client.Status().Update(s.t.Context(), version)
+	})
+}
+
+// poke starts a pass.
+func (s *server) poke() {
+	s.t.Helper()
+	hcp := s.plane()
+	hcp.Annotations = map[string]string{"poke": hcp.Annotations["poke"] + "."}
+	s.must(s.client.Update(s.t.Context(), hcp))
+}
+
+// firstAdministrator: the guest has a hash of the password, which is noted on it and comes back; without a password nobody gets in by it.
+func (s *server) firstAdministrator() {
+	s.t.Helper()
+	password, hash := &corev1.Secret{}, &corev1.Secret{}
+	at := func(namespace, name string) client.ObjectKey {
+		return client.ObjectKey{Namespace: namespace, Name: name}
+	}
+	matches := func() error {
+		if err := errors.Join(s.client.Get(s.t.Context(), at(testNamespace, contract.KubeadminPassword), password),
+			s.client.Get(s.t.Context(), at(inside.KubeSystem, inside.Kubeadmin), hash)); err != nil {
+			return err
+		}
+		if noted := password.Annotations[contract.KubeadminHash]; noted != string(hash.Data[inside.Kubeadmin]) {
+			return fmt.Errorf("the password has %q noted on it", noted)
+		}
+		return bcrypt.CompareHashAndPassword(hash.Data[inside.Kubeadmin], password.Data[hyperv1.KubeadminPasswordKey])
+	}
+	s.eventually(matches)
+	before := string(hash.Data[inside.Kubeadmin])
+	other, err := bcrypt.GenerateFromPassword([]byte("mine"), bcrypt.MinCost)
+	s.must(err)
+	hash.Data[inside.Kubeadmin] = other
+	s.must(s.client.Update(s.t.Context(), hash))
+	s.eventually(matches)
+	if after := string(hash.Data[inside.Kubeadmin]); after != before {
+		s.t.Errorf("hash %s, want the one before, %s", after, before)
+	}
+	s.must(s.client.Delete(s.t.Context(), password))
+	s.poke()
+	s.eventually(func() error {
+		if err := s.client.Get(s.t.Context(), at(inside.KubeSystem, inside.Kubeadmin), hash); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the first administrator gets in: %w", errors.Join(err, errors.New("found")))
+		}
+		return nil
+	})
+}
+
+// TestOAuthClients asserts the rows of the OAuth server's clients, whose API is a definition here, and that a secret stays.
+func TestOAuthClients(t *testing.T) {
+	kept := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+	standIn := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "oauthclients.oauth.openshift.io",
+		Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, a stand-in"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "oauth.openshift.io", Scope: apiextensionsv1.ClusterScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "oauthclients", Singular: "oauthclient", Kind: "OAuthClient", ListKind: "OAuthClientList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: kept}}}}}
+	s := startOperatorOf(t, azureGuest(), guesttest.OpenShiftImages(), append(guesttest.OpenShiftDefinitions(t), standIn)...)
+	s.eventually(func() error {
+		hcp := s.plane()
+		hcp.Status.OAuthCallbackURLTemplate = loginURL + contract.OAuthCallback
+		return s.client.Status().Update(t.Context(), hcp)
+	})
+	s.poke()
+	rows, err := table.Load()
+	s.must(err)
+	factsOfRows[table.GuestOpenShift] = factsOfOpenShift()
+	c := &guestTable{server: s, guest: table.GuestOpenShift, byKind: map[string][]schema.GroupVersionKind{configuration.OAuthClientKind.Kind: {configuration.OAuthClientKind}}}
+	secret := func() string {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(configuration.OAuthClientKind)
+		s.must(s.client.Get(t.Context(), client.ObjectKey{Name: "openshift-browser-client"}, obj))
+		text, _, _ := unstructured.NestedString(obj.Object, "secret")
+		return text
+	}
+	all := func() error {
+		var failed []error
+		for _, row := range rowsOf(rows) {
+			if _, group, _, _ := row.Reference(); group == "oauth.openshift.io" {
+				failed = append(failed, c.there(row))
+			}
+		}
+		return errors.Join(failed...)
+	}
+	s.eventually(all)
+	before := secret()
+	if len(before) != 32 {
+		t.Errorf("secret %q", before)
+	}
+	gone := &unstructured.Unstructured{}
+	gone.SetGroupVersionKind(configuration.OAuthClientKind)
+	gone.SetName("openshift-cli-client")
+	s.must(s.client.Delete(t.Context(), gone))
+	s.poke()
+	s.eventually(all)
+	if after := secret(); after != before {
+		t.Errorf("secret %q, want %q as before", after, before)
+	}
+}
 
 // usersKeep: what users of the guest set where it is theirs stays, and the rest comes back.
 func (s *server) usersKeep() {
@@ -37,9 +200,7 @@ func (s *server) usersKeep() {
 	patch(at(configuration.RegistryKind, "", configuration.Singleton), `{"spec":{"managementState":"Unmanaged","replicas":5}}`)
 	patch(at(controller, "openshift-ingress-operator", "default"), `{"spec":{"replicas":3}}`)
 	patch(at(credential, "", configuration.Singleton), `{"spec":{"credentialsMode":"Mint","managementState":"Unmanaged"}}`)
-	hcp := s.plane()
-	hcp.Annotations = map[string]string{"poke": "it"}
-	s.must(s.client.Update(s.t.Context(), hcp))
+	s.poke()
 	s.eventually(func() error {
 		return within(map[string]any{"credentialsMode": "Manual", "managementState": "Unmanaged"}, at(credential, "", configuration.Singleton).Object["spec"], "CloudCredential")
 	})

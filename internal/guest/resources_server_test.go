@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
@@ -108,12 +109,12 @@ func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[s
 func (s *server) asAccount(hcp *hyperv1.HostedControlPlane) *rest.Config {
 	s.t.Helper()
 	const name = "config-operator"
-	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp)...)
+	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp, release.KindOf(s.images))...)
 	every := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
 	s.create(
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: []rbacv1.PolicyRule{
-			secrets, access.Rule("", every, "configmaps", "services"), access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*")}},
+			secrets, access.Named(access.Rule("", []string{"patch"}, "secrets"), contract.KubeadminPassword), access.Rule("", every, "configmaps", "services"), access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*")}},
 		access.BindRole(testNamespace, name, name, subject),
 	)
 	config := rest.CopyConfig(s.config)

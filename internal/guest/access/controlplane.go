@@ -11,6 +11,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Bindings that give programs of the control plane their rights in the guest; their pods wait for them.
@@ -88,7 +89,7 @@ func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []cl
 	return []client.Object{ClusterRole(name, append(rules, itself)...), Bind(name, name, user(identity.User()))}
 }
 
-// ConfigOperatorSecrets are the Secrets of the control-plane namespace that the config operator reads.
-func ConfigOperatorSecrets(hcp *hyperv1.HostedControlPlane) []string {
-	return append(inside.SecretsRead(hcp), contract.InPlaceUpdates)
+// ConfigOperatorSecrets are the Secrets of the control-plane namespace that the config operator reads, with a payload of the kind.
+func ConfigOperatorSecrets(hcp *hyperv1.HostedControlPlane, kind release.Kind) []string {
+	return append(inside.SecretsRead(hcp, kind), contract.InPlaceUpdates)
 }

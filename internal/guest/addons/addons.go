@@ -32,6 +32,7 @@ var addons = []addon{
 	{objects: reachability},
 	{objects: aggregation},
 	{objects: login, kind: release.KindOpenShift},
+	{objects: kubeadmin, kind: release.KindOpenShift},
 	{objects: serviceTrust, kind: release.KindOpenShift},
 	{images: []string{"apiserver-network-proxy"}, objects: konnectivityAgent},
 	{images: []string{checkerImage}, objects: connectionChecker},

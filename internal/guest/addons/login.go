@@ -34,6 +34,15 @@ func login(facts *inside.Facts) []client.Object {
 	}
 }
 
+// kubeadmin lets the first administrator in, until there is no password of theirs.
+func kubeadmin(facts *inside.Facts) []client.Object {
+	if facts.KubeadminHash == "" {
+		return nil
+	}
+	return []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: inside.Kubeadmin}, Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{inside.Kubeadmin: []byte(facts.KubeadminHash)}}}
+}
+
 // serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
 func serviceTrust(*inside.Facts) []client.Object {
 	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ControllersNamespace, Name: ServiceTrust,

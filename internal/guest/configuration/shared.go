@@ -61,6 +61,7 @@ var shared = []struct {
 	{release.KindOpenShift, registry},
 	{release.KindOpenShift, guestHub},
 	{release.KindOpenShift, ingressController},
+	{release.KindOpenShift, oauthClients},
 }
 
 // SharedObjects are the objects of the guest that its users write too.

@@ -128,6 +128,10 @@ func TestOperatorsByFacts(t *testing.T) {
 		return out
 	}
 	facts := openShiftFacts()
+	if facts.LoginURL = "https://oauth.example.com:443"; len(oauthClients(facts)) != 3 {
+		t.Error("who logs users in has no clients")
+	}
+	facts.LoginURL = "" // with users of a provider outside
 	same(t, "Azure", kinds(facts), `["CloudCredential","Network","Config","IngressController","CSISnapshotController","Storage","ClusterCSIDriver","ClusterCSIDriver","OperatorHub"]`)
 	facts.HCP.Spec.OLMCatalogPlacement = hyperv1.GuestOLMCatalogPlacement
 	facts.HCP.Spec.Capabilities = &hyperv1.Capabilities{Disabled: []hyperv1.OptionalCapability{"ImageRegistry", "Ingress"}}

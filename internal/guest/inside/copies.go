@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // copied is a ConfigMap or Secret of the control-plane namespace that the guest has a copy of, under another name or key perhaps. What
@@ -72,10 +73,13 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 	return out, nil
 }
 
-// SecretsRead are the Secrets of the control-plane namespace that the facts of its guest are read from. One that the user's configuration
+// secretsOf are Secrets that facts are read from with a kind of payload alone.
+var secretsOf = map[release.Kind][]string{release.KindOpenShift: {contract.KubeadminPassword}}
+
+// SecretsRead are the Secrets of the control-plane namespace that the facts of its guest are read from, with a payload of the kind. One that the user's configuration
 // names cannot be told where that is malformed, and is not read then.
-func SecretsRead(hcp *hyperv1.HostedControlPlane) []string {
-	names := slices.Clone(SourceSecrets)
+func SecretsRead(hcp *hyperv1.HostedControlPlane, kind release.Kind) []string {
+	names := slices.Concat(SourceSecrets, secretsOf[kind])
 	list, err := copies(hcp)
 	if err != nil {
 		return names

@@ -55,8 +55,10 @@ type Facts struct {
 	MetricsCert, MetricsKey, KubeletCA string
 	// Aggregated are the addresses, in the management cluster, of the Services of OpenShift's aggregated API servers that the control plane has.
 	Aggregated map[string]string
-	// LoginCA signs what the OAuth server of an OpenShift payload shows, PEM; empty where there is none.
-	LoginCA string
+	// LoginURL is the OAuth server of an OpenShift payload, LoginCA signs what it shows, PEM; empty where there is none.
+	LoginURL, LoginCA string
+	// KubeadminHash is of the first administrator's password, KubeadminNoted the one noted on it; empty where others log in.
+	KubeadminHash, KubeadminNoted string
 	// OwnNetwork: the user installs the network plugin.
 	OwnNetwork bool
 	// HighlyAvailable is the infrastructure's policy.

@@ -42,6 +42,8 @@ type Reader struct {
 	// KonnectivityHost and KonnectivityPort are the published endpoint that agents dial.
 	KonnectivityHost string
 	KonnectivityPort int32
+
+	kubeadmin passwordHash
 }
 
 // Facts of the guest of a hosted control plane.
@@ -90,7 +92,10 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	if facts.Aggregated, err = r.aggregated(ctx, payload.Kind()); err != nil {
 		return nil, err
 	}
-	if facts.LoginCA, err = r.loginCA(ctx, payload.Kind()); err != nil {
+	if payload.Kind() == release.KindOpenShift {
+		err = r.login(ctx, hcp, facts)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
@@ -116,17 +121,6 @@ func (r *Reader) aggregated(ctx context.Context, kind release.Kind) (map[string]
 		}
 	}
 	return addresses, nil
-}
-
-func (r *Reader) loginCA(ctx context.Context, kind release.Kind) (string, error) {
-	bundle := &corev1.ConfigMap{}
-	if kind != release.KindOpenShift {
-		return "", nil
-	}
-	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: contract.LoginCABundle}, bundle); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read %s of the control plane: %w", contract.LoginCABundle, err)
-	}
-	return bundle.Data[contract.CAKey], nil
 }
 
 // withAgentImage puts the user's image of the tunnel's agents in place of the payload's.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	oauthv1 "github.com/openshift/api/oauth/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,16 +26,24 @@ import (
 // wholeKinds have a status that is written with the specification: their definitions know no other way to write it.
 var wholeKinds = map[schema.GroupVersionKind]bool{configuration.NetworkKind: true}
 
-// lateGroups are those of kinds that the guest may do without for now: a release before Kubernetes 1.30 has no admission policies.
-var lateGroups = map[string]bool{admissionv1.GroupName: true}
+// lateGroups are those of kinds that the guest may do without for now: a release before Kubernetes 1.30 has no admission policies, and
+// an aggregated API server may come when the rest is there.
+var lateGroups = map[string]bool{admissionv1.GroupName: true, oauthv1.GroupName: true}
 
-// serves tells whether the guest serves a kind.
-func (r *reconciler) serves(gvk schema.GroupVersionKind) (bool, error) {
+// errSilent is of a group whose API server has been asked in this pass and did not answer: to ask takes long.
+var errSilent = errors.New("its API server does not answer")
+
+// serves tells whether the guest serves a kind, unless that could not be found out for its group before.
+func (r *reconciler) serves(gvk schema.GroupVersionKind, silent map[string]bool) (bool, error) {
+	if silent[gvk.Group] {
+		return false, fmt.Errorf("find kind %s in the guest: %w", gvk.Kind, errSilent)
+	}
 	_, err := r.guest.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if apimeta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {
+		silent[gvk.Group] = true
 		return false, fmt.Errorf("find kind %s in the guest: %w", gvk.Kind, err)
 	}
 	return true, nil
@@ -44,10 +53,10 @@ func (r *reconciler) serves(gvk schema.GroupVersionKind) (bool, error) {
 func (r *reconciler) configure(ctx context.Context, facts *inside.Facts) (bool, error) {
 	var failed []error
 	served := true
-	kinds := map[schema.GroupVersionKind]bool{}
+	kinds, silent := map[schema.GroupVersionKind]bool{}, map[string]bool{}
 	for _, obj := range configuration.Objects(facts) {
 		gvk := obj.GroupVersionKind()
-		there, err := r.serves(gvk)
+		there, err := r.serves(gvk, silent)
 		if !there {
 			served = served && (err != nil || lateGroups[gvk.Group])
 			failed = append(failed, err)
@@ -57,7 +66,7 @@ func (r *reconciler) configure(ctx context.Context, facts *inside.Facts) (bool, 
 		failed = append(failed, r.ensure(ctx, obj), r.ensureStatus(ctx, obj))
 	}
 	for _, obj := range configuration.SharedObjects(facts) {
-		there, err := r.serves(obj.GroupVersionKind())
+		there, err := r.serves(obj.GroupVersionKind(), silent)
 		if there {
 			err = r.share(ctx, obj)
 		}
