@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -43,7 +44,7 @@ func factsOfOpenShift() map[string]any {
 // TestGuestOfOpenShift asserts the table for a guest on Azure with a payload of OpenShift's, whose aggregated API servers are Services of the
 // control plane. The kinds and namespaces that its version operator brings are there, and the status that it writes.
 func TestGuestOfOpenShift(t *testing.T) {
-	brought := guesttest.OpenShiftDefinitions(t)
+	brought := append(guesttest.OpenShiftDefinitions(t), standIn(configuration.CatalogKind, "catalogsources", apiextensionsv1.NamespaceScoped))
 	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers"} {
 		brought = append(brought, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -61,6 +62,23 @@ func TestGuestOfOpenShift(t *testing.T) {
 	s.checkTable(table.GuestOpenShift)
 	s.usersKeep()
 	s.firstAdministrator()
+	s.noCatalogs()
+}
+
+// noCatalogs: who wants no default catalogs has none.
+func (s *server) noCatalogs() {
+	s.t.Helper()
+	hcp := s.plane()
+	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{OperatorHub: &hyperv1.OperatorHubSpec{DisableAllDefaultSources: true}}
+	s.must(s.client.Update(s.t.Context(), hcp))
+	s.eventually(func() error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(configuration.CatalogKind.GroupVersion().WithKind("CatalogSourceList"))
+		if err := s.client.List(s.t.Context(), list); err != nil || len(list.Items) > 0 {
+			return errors.Join(err, fmt.Errorf("%d catalogs", len(list.Items)))
+		}
+		return nil
+	})
 }
 
 // versionOperator writes the status of the ClusterVersion, as OpenShift's does.
@@ -79,6 +97,17 @@ func (s *server) versionOperator() {
 		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, StartedTime: metav1.Now(), CompletionTime: ptr.To(metav1.Now()), Version: "4.21.0", Image: "quay.io/r:4.21.0"}}
 		return s.client.Status().Update(s.t.Context(), version)
 	})
+}
+
+// standIn defines a kind whose own definition is in no module here: it takes any field.
+func standIn(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: kind.Group, Scope: scope,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind.Kind), Kind: kind.Kind, ListKind: kind.Kind + "List"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: kind.Version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything}}}},
+	}
 }
 
 // poke starts a pass.
@@ -128,13 +157,8 @@ func (s *server) firstAdministrator() {
 
 // TestOAuthClients asserts the rows of the OAuth server's clients, whose API is a definition here, and that a secret stays.
 func TestOAuthClients(t *testing.T) {
-	kept := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
-	standIn := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "oauthclients.oauth.openshift.io",
-		Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, a stand-in"}},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "oauth.openshift.io", Scope: apiextensionsv1.ClusterScoped,
-			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "oauthclients", Singular: "oauthclient", Kind: "OAuthClient", ListKind: "OAuthClientList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: kept}}}}}
-	s := startOperatorOf(t, azureGuest(), guesttest.OpenShiftImages(), append(guesttest.OpenShiftDefinitions(t), standIn)...)
+	s := startOperatorOf(t, azureGuest(), guesttest.OpenShiftImages(), append(guesttest.OpenShiftDefinitions(t),
+		standIn(configuration.OAuthClientKind, "oauthclients", apiextensionsv1.ClusterScoped))...)
 	s.eventually(func() error {
 		hcp := s.plane()
 		hcp.Status.OAuthCallbackURLTemplate = loginURL + contract.OAuthCallback

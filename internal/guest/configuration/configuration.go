@@ -33,6 +33,12 @@ var configuration = []part{
 	{objects: aggregatedAPIs},
 	{objects: storage, kind: release.KindOpenShift},
 	{objects: operatorHub, kind: release.KindOpenShift},
+	{objects: catalogs, kind: release.KindOpenShift},
+}
+
+// OptionalKinds are those that may have no object.
+func OptionalKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{MirrorSetKind, CatalogKind}
 }
 
 // Objects is every object of OpenShift's configuration that the operator keeps in the guest; their statuses, where they have

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -57,7 +56,7 @@ func guards(facts *inside.Facts) []*unstructured.Unstructured {
 	if inside.Capable(facts.HCP, inside.IngressCapability) {
 		config = append(config, "ingresses")
 	}
-	if facts.HCP.Spec.OLMCatalogPlacement != hyperv1.GuestOLMCatalogPlacement {
+	if !inside.CatalogsInGuest(facts.HCP) {
 		config = append(config, "operatorhubs")
 	}
 	var network []string

@@ -30,7 +30,7 @@ func storage(facts *inside.Facts) []*unstructured.Unstructured {
 
 // operatorHub follows the HostedCluster where the catalogs run beside the control plane; where they run in the guest it is the guest's.
 func operatorHub(facts *inside.Facts) []*unstructured.Unstructured {
-	if facts.HCP.Spec.OLMCatalogPlacement == hyperv1.GuestOLMCatalogPlacement {
+	if inside.CatalogsInGuest(facts.HCP) {
 		return nil
 	}
 	return []*unstructured.Unstructured{configObject(HubKind.Kind, Singleton, hubSpec(facts.HCP), nil)}

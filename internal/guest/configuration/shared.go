@@ -132,7 +132,7 @@ func registry(facts *inside.Facts) []Shared {
 
 // guestHub is the guest's own where the catalogs run there.
 func guestHub(facts *inside.Facts) []Shared {
-	if facts.HCP.Spec.OLMCatalogPlacement != hyperv1.GuestOLMCatalogPlacement {
+	if !inside.CatalogsInGuest(facts.HCP) {
 		return nil
 	}
 	return []Shared{{Unstructured: configObject(HubKind.Kind, Singleton, hubSpec(facts.HCP), nil), Once: true}}

@@ -144,3 +144,25 @@ func TestOperatorsByFacts(t *testing.T) {
 	registry := find(t, facts, RegistryKind.Kind)
 	same(t, "a registry without a cloud", registry.Object["spec"].(map[string]any)["storage"], `{"emptyDir":{}}`)
 }
+
+// TestCatalogs: they are beside the control plane, or pods of the guest with an image that is known, or not wanted.
+func TestCatalogs(t *testing.T) {
+	facts := openShiftFacts()
+	if got := catalogs(facts); len(got) != 3 {
+		t.Fatalf("%d catalogs", len(got))
+	}
+	facts.HCP.Spec.OLMCatalogPlacement = hyperv1.GuestOLMCatalogPlacement
+	facts.CatalogImages = map[string]string{"redhat-operators": "mine"}
+	got := catalogs(facts)
+	if len(got) != 1 {
+		t.Fatalf("%d catalogs", len(got))
+	}
+	spec, _ := got[0].Object["spec"].(map[string]any)
+	if spec["image"] != "mine" || spec["address"] != nil {
+		t.Errorf("a catalog in the guest: %v", spec)
+	}
+	facts.NoDefaultCatalogs = true
+	if got := catalogs(facts); len(got) > 0 {
+		t.Errorf("not wanted: %d", len(got))
+	}
+}

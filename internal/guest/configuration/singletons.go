@@ -20,7 +20,7 @@ const (
 	Singleton = "cluster"
 )
 
-// MirrorSetKind is the one kind of the configuration that may have no object.
+// MirrorSetKind says where images are fetched from instead.
 var MirrorSetKind = configv1.GroupVersion.WithKind("ImageDigestMirrorSet")
 
 // singletons are the configuration objects `cluster`: facts of the hosted cluster, and what the user asked for in spec.configuration.

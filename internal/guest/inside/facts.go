@@ -59,6 +59,11 @@ type Facts struct {
 	LoginURL, LoginCA string
 	// KubeadminHash is of the first administrator's password, KubeadminNoted the one noted on it; empty where others log in.
 	KubeadminHash, KubeadminNoted string
+	// CatalogImages are those of the default catalogs of operators where they are pods of the guest, NoDefaultCatalogs: the guest wants none.
+	CatalogImages     map[string]string
+	NoDefaultCatalogs bool
+	// LeftOut is what of the user's configuration has no effect here.
+	LeftOut error
 	// OwnNetwork: the user installs the network plugin.
 	OwnNetwork bool
 	// HighlyAvailable is the infrastructure's policy.

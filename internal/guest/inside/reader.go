@@ -93,7 +93,7 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 		return nil, err
 	}
 	if payload.Kind() == release.KindOpenShift {
-		err = r.login(ctx, hcp, facts)
+		err = errors.Join(r.login(ctx, hcp, facts), r.catalogs(ctx, hcp, facts))
 	}
 	if err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func (r *reconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPla
 	if err = errors.Join(append(failed, err)...); err == nil {
 		err = r.prune(ctx, facts)
 	}
-	return served, err
+	return served, errors.Join(err, facts.LeftOut)
 }
 
 // ensure applies an object unless it is as this process left it. After a restart every object is applied once, which changes nothing.
