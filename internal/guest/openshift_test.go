@@ -44,7 +44,8 @@ func factsOfOpenShift() map[string]any {
 // TestGuestOfOpenShift asserts the table for a guest on Azure with a payload of OpenShift's, whose aggregated API servers are Services of the
 // control plane. The kinds and namespaces that its version operator brings are there, and the status that it writes.
 func TestGuestOfOpenShift(t *testing.T) {
-	brought := append(guesttest.OpenShiftDefinitions(t), standIn(configuration.CatalogKind, "catalogsources", apiextensionsv1.NamespaceScoped))
+	brought := append(guesttest.OpenShiftDefinitions(t), standIn(configuration.CatalogKind, "catalogsources", apiextensionsv1.NamespaceScoped),
+		standIn(configuration.MonitorKind, "servicemonitors", apiextensionsv1.NamespaceScoped), standIn(configuration.RuleKind, "prometheusrules", apiextensionsv1.NamespaceScoped))
 	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers"} {
 		brought = append(brought, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -58,11 +59,62 @@ func TestGuestOfOpenShift(t *testing.T) {
 	factsOfRows[table.GuestOpenShift] = facts
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "oauth-master-ca-bundle"}, Data: map[string]string{"ca.crt": "log-in authority"}})
 	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: contract.KubeadminPassword}, StringData: map[string]string{hyperv1.KubeadminPasswordKey: firstPassword}})
+	kubelets := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "any",
+		Labels: map[string]string{inside.KubeletConfigLabel: "true", hyperv1.NodePoolLabel: "np"}}, Data: map[string]string{"config": "of kubelets"}}
+	s.create(kubelets)
 	s.versionOperator()
 	s.checkTable(table.GuestOpenShift)
 	s.usersKeep()
 	s.firstAdministrator()
 	s.noCatalogs()
+	s.trustOfBuilds()
+	s.kubeletConfigs(kubelets)
+}
+
+// trustOfBuilds: builds trust what the cluster's proxy is trusted by, as long as the user names it.
+func (s *server) trustOfBuilds() {
+	s.t.Helper()
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: proxyTrust}, Data: map[string]string{hyperv1.TrustBundleKey: "proxy's trust"}})
+	hcp := s.plane()
+	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &hyperv1.ProxySpec{TrustedCA: &corev1.LocalObjectReference{Name: proxyTrust}}}
+	s.must(s.client.Update(s.t.Context(), hcp))
+	const name = inside.BuildsNamespace + "/openshift-user-ca"
+	s.eventually(s.has(&corev1.ConfigMap{}, name, `{"data":{"ca-bundle.crt":"proxy's trust"}}`))
+	hcp = s.plane()
+	hcp.Spec.Configuration = nil
+	s.must(s.client.Update(s.t.Context(), hcp))
+	s.eventually(s.gone(inside.BuildsNamespace, "openshift-user-ca"))
+}
+
+// gone tells that a ConfigMap is still there.
+func (s *server) gone(namespace, name string) func() error {
+	return func() error {
+		if err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("ConfigMap %s is still there: %w", name, errors.Join(err, errors.New("found")))
+		}
+		return nil
+	}
+}
+
+// kubeletConfigs: a copy outlives its source as long as the pool has a machine.
+func (s *server) kubeletConfigs(source *corev1.ConfigMap) {
+	s.t.Helper()
+	machine := guesttest.MachineWith(nil, "")
+	machine.SetNamespace(testNamespace)
+	machine.Object["spec"] = map[string]any{"clusterName": "demo", "bootstrap": map[string]any{"dataSecretName": "x"},
+		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AzureMachine", "name": "np-1"}}
+	s.create(machine)
+	s.must(s.client.Delete(s.t.Context(), source))
+	// The pass that copies the first of them has seen that the source is gone, and is over when another copies the second.
+	for _, name := range []string{"later", "latest"} {
+		s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name, Labels: source.Labels}, Data: source.Data})
+		s.eventually(s.has(&corev1.ConfigMap{}, inside.ManagedNamespace+"/"+name, `{"data":{"config":"of kubelets"}}`))
+	}
+	s.must(s.has(&corev1.ConfigMap{}, inside.ManagedNamespace+"/any", `{"data":{"config":"of kubelets"}}`)())
+	s.must(s.client.Delete(s.t.Context(), machine))
+	s.poke()
+	s.eventually(s.gone(inside.ManagedNamespace, "any"))
+	s.must(s.has(&corev1.ConfigMap{}, inside.ManagedNamespace+"/later", `{"data":{"config":"of kubelets"}}`)())
 }
 
 // noCatalogs: who wants no default catalogs has none.

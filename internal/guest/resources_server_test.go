@@ -228,7 +228,7 @@ func (s *server) guarded() {
 	refused(func() error {
 		return s.client.Create(s.t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
 	})
-	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: "tuned", Labels: map[string]string{configuration.MirroredLabel: "true"}}}
+	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: "tuned", Labels: map[string]string{inside.MirroredLabel: "true"}}}
 	refused(func() error { return s.client.Create(s.t.Context(), mirrored.DeepCopy()) })
 	mirrored.Labels = nil
 	s.create(mirrored)

@@ -22,6 +22,7 @@ type addon struct {
 var addons = []addon{
 	{objects: access.Nodes},
 	{objects: definitions, kind: release.KindKubernetes},
+	{objects: requestCounts, kind: release.KindOpenShift},
 	{objects: access.ControlPlane},
 	{objects: access.Metrics},
 	{objects: namespaces},

@@ -10,11 +10,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
-// ServiceTrust, of ControllersNamespace, is filled by OpenShift's operator of the authority of Services.
-const (
-	ControllersNamespace = "openshift-controller-manager"
-	ServiceTrust         = "openshift-service-ca"
-)
+// ServiceTrust, of inside.BuildsNamespace, is filled by OpenShift's operator of the authority of Services.
+const ServiceTrust = "openshift-service-ca"
 
 // login tells everybody in the guest what the OAuth server's certificate is signed by.
 func login(facts *inside.Facts) []client.Object {
@@ -45,6 +42,6 @@ func kubeadmin(facts *inside.Facts) []client.Object {
 
 // serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
 func serviceTrust(*inside.Facts) []client.Object {
-	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ControllersNamespace, Name: ServiceTrust,
+	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.BuildsNamespace, Name: ServiceTrust,
 		Annotations: map[string]string{"service.beta.openshift.io/inject-cabundle": "true"}}}}
 }

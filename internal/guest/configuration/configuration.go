@@ -34,6 +34,7 @@ var configuration = []part{
 	{objects: storage, kind: release.KindOpenShift},
 	{objects: operatorHub, kind: release.KindOpenShift},
 	{objects: catalogs, kind: release.KindOpenShift},
+	{objects: monitors, kind: release.KindOpenShift},
 }
 
 // OptionalKinds are those that may have no object.

@@ -19,15 +19,15 @@ func CatalogsInGuest(hcp *hyperv1.HostedControlPlane) bool {
 }
 
 // catalogs reads which there are. Images that cannot be told leave out those catalogs and nothing else.
-func (r *Reader) catalogs(ctx context.Context, hcp *hyperv1.HostedControlPlane, facts *Facts) error {
+func (r *Reader) catalogs(ctx context.Context, facts *Facts) error {
 	hub := &configv1.OperatorHub{}
 	err := r.Live.Get(ctx, client.ObjectKey{Name: "cluster"}, hub)
 	if err != nil && !apierrors.IsNotFound(err) && !apimeta.IsNoMatchError(err) {
 		return fmt.Errorf("read the OperatorHub of the guest: %w", err)
 	}
 	facts.NoDefaultCatalogs = hub.Spec.DisableAllDefaultSources
-	if CatalogsInGuest(hcp) {
-		facts.CatalogImages, facts.LeftOut = clusterconfig.CatalogImages(hcp, facts.Version)
+	if CatalogsInGuest(facts.HCP) {
+		facts.CatalogImages, facts.LeftOut = clusterconfig.CatalogImages(facts.HCP, facts.Version)
 	}
 	return nil
 }

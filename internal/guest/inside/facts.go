@@ -139,10 +139,17 @@ const (
 	ConfigNamespace  = "openshift-config"
 	ManagedNamespace = "openshift-config-managed"
 	SignerNamespace  = "openshift-kube-apiserver-operator"
+	BuildsNamespace  = "openshift-controller-manager"
 )
 
 // IngressCertificate is the Secret with what the default router shows, beside it.
 const IngressCertificate = "default-ingress-cert"
+
+// Labels of the configurations of kubelets that node pools have from their users, and of what follows the control plane in the guest.
+const (
+	KubeletConfigLabel = "hypershift.openshift.io/kubeletconfig-config"
+	MirroredLabel      = "hypershift.openshift.io/mirrored-config"
+)
 
 // ClientSecretKey is the key of a Secret with the secret of an OIDC client.
 const ClientSecretKey = "clientSecret"

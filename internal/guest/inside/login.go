@@ -20,14 +20,14 @@ import (
 const Kubeadmin = "kubeadmin"
 
 // login reads how users log in with a payload that has a server for it.
-func (r *Reader) login(ctx context.Context, hcp *hyperv1.HostedControlPlane, facts *Facts) error {
+func (r *Reader) login(ctx context.Context, facts *Facts) error {
 	bundle := &corev1.ConfigMap{}
 	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: contract.LoginCABundle}, bundle); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read %s of the control plane: %w", contract.LoginCABundle, err)
 	}
 	facts.LoginCA = bundle.Data[contract.CAKey]
-	if clusterconfig.OAuthEnabled(hcp) {
-		facts.LoginURL, _ = strings.CutSuffix(hcp.Status.OAuthCallbackURLTemplate, contract.OAuthCallback)
+	if clusterconfig.OAuthEnabled(facts.HCP) {
+		facts.LoginURL, _ = strings.CutSuffix(facts.HCP.Status.OAuthCallbackURLTemplate, contract.OAuthCallback)
 	}
 	password, hash := &corev1.Secret{}, &corev1.Secret{}
 	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: contract.KubeadminPassword}, password); client.IgnoreNotFound(err) != nil {

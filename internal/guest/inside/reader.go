@@ -89,38 +89,36 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	if facts.OwnNetwork, err = r.OwnNetwork(ctx, hcp); err != nil {
 		return nil, err
 	}
-	if facts.Aggregated, err = r.aggregated(ctx, payload.Kind()); err != nil {
-		return nil, err
-	}
-	if payload.Kind() == release.KindOpenShift {
-		err = errors.Join(r.login(ctx, hcp, facts), r.catalogs(ctx, hcp, facts))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
+	if facts.Copies, err = r.readCopies(ctx, hcp, payload.Kind()); err != nil {
 		return nil, err
 	}
 	facts.Images = withAgentImage(hcp, payload.Images)
+	for _, read := range readOf[payload.Kind()] {
+		if err := read(r, ctx, facts); err != nil {
+			return nil, err
+		}
+	}
 	return facts, nil
 }
 
+// readOf is what is read with a kind of payload alone.
+var readOf = map[release.Kind][]func(*Reader, context.Context, *Facts) error{
+	release.KindOpenShift: {(*Reader).aggregated, (*Reader).login, (*Reader).catalogs, (*Reader).kubeletConfigs},
+}
+
 // aggregated are the addresses of the aggregated API servers; one whose Service is not there yet is left out.
-func (r *Reader) aggregated(ctx context.Context, kind release.Kind) (map[string]string, error) {
-	if kind != release.KindOpenShift {
-		return nil, nil
-	}
-	addresses := map[string]string{}
+func (r *Reader) aggregated(ctx context.Context, facts *Facts) error {
+	facts.Aggregated = map[string]string{}
 	for _, name := range SourceServices {
 		service := &corev1.Service{}
 		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, service); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("read Service %s of the control plane: %w", name, err)
+			return fmt.Errorf("read Service %s of the control plane: %w", name, err)
 		}
 		if address := service.Spec.ClusterIP; address != "" {
-			addresses[name] = address
+			facts.Aggregated[name] = address
 		}
 	}
-	return addresses, nil
+	return nil
 }
 
 // withAgentImage puts the user's image of the tunnel's agents in place of the payload's.

@@ -108,7 +108,9 @@ func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, f
 	if err != nil {
 		return err
 	}
-	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool { return inside.SourceConfigMaps[obj.GetName()] })
+	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return inside.SourceConfigMaps[obj.GetName()] || obj.GetLabels()[inside.KubeletConfigLabel] != ""
+	})
 	isAggregated := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(inside.SourceServices, obj.GetName()) })
 	build := ctrl.NewControllerManagedBy(manager).Named("resources").
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &hyperv1.HostedControlPlane{}, once,
@@ -223,7 +225,7 @@ func hashOf(content any) (string, error) {
 
 // writtenByOthers are objects, by namespace and name, that the operator makes and others write into.
 var writtenByOthers = map[client.ObjectKey]bool{
-	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: addons.ControllersNamespace, Name: addons.ServiceTrust}: true,
+	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: inside.BuildsNamespace, Name: addons.ServiceTrust}: true,
 }
 
 // notWrittenByOthers: what others write into their objects starts no pass.

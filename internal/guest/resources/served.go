@@ -28,7 +28,8 @@ var wholeKinds = map[schema.GroupVersionKind]bool{configuration.NetworkKind: tru
 
 // lateGroups are those of kinds that the guest may do without for now: a release before Kubernetes 1.30 has no admission policies, and
 // an aggregated API server, or what no operator of the payload waits for, may come when the rest is there.
-var lateGroups = map[string]bool{admissionv1.GroupName: true, oauthv1.GroupName: true, configuration.CatalogKind.Group: true}
+var lateGroups = map[string]bool{admissionv1.GroupName: true, oauthv1.GroupName: true, configuration.CatalogKind.Group: true,
+	configuration.MonitorKind.Group: true}
 
 // errSilent is of a group whose API server has been asked in this pass and did not answer: to ask takes long.
 var errSilent = errors.New("its API server does not answer")
