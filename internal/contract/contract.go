@@ -45,6 +45,9 @@ const (
 	ConfigOperatorKubeconfig = "hcco-kubeconfig"
 	// ObservedConfigPrefix begins the names of ConfigMaps with objects of the guest's configuration as the config operator saw them, key config.
 	ObservedConfigPrefix = "observed-config-"
+	// ServiceAuthority is a ConfigMap with what signs the guest's Services, key ServiceAuthorityKey, once its operator has made it there.
+	ServiceAuthority    = "service-serving-ca"
+	ServiceAuthorityKey = "service-ca.crt"
 	// TokenMinterKubeconfig is a Secret with the kubeconfig of the token minter, key KubeconfigKey.
 	TokenMinterKubeconfig = "token-minter-kubeconfig"
 )

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
@@ -69,6 +70,39 @@ func TestGuestOfOpenShift(t *testing.T) {
 	s.noCatalogs()
 	s.trustOfBuilds()
 	s.kubeletConfigs(kubelets)
+	s.observes()
+}
+
+// observes: the control plane has what its programs take from the guest, as long as the guest has it.
+func (s *server) observes() {
+	s.t.Helper()
+	build := &configv1.Build{ObjectMeta: metav1.ObjectMeta{Name: configuration.Singleton}, Spec: configv1.BuildSpec{BuildOverrides: configv1.BuildOverrides{ForcePull: ptr.To(true)}}}
+	authority := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: name}, Data: map[string]string{contract.CABundleKey: "of " + name}}
+	}
+	services, routers := authority("service-ca"), authority("default-ingress-cert")
+	s.create(build, services, routers)
+	s.poke()
+	seen := &corev1.ConfigMap{}
+	s.eventually(func() error {
+		seen = &corev1.ConfigMap{}
+		return s.client.Get(s.t.Context(), client.ObjectKey{Namespace: testNamespace, Name: contract.ObservedConfigPrefix + "build"}, seen)
+	})
+	copied := &configv1.Build{}
+	s.must(yaml.Unmarshal([]byte(seen.Data["config"]), copied))
+	if copied.Spec.BuildOverrides.ForcePull == nil || !*copied.Spec.BuildOverrides.ForcePull {
+		s.t.Errorf("the control plane has %s", seen.Data["config"])
+	}
+	s.eventually(s.has(&corev1.ConfigMap{}, testNamespace+"/"+contract.ServiceAuthority, `{"data":{"service-ca.crt":"of service-ca"}}`))
+	s.eventually(s.has(&corev1.ConfigMap{}, testNamespace+"/observed-default-ingress-cert", `{"data":{"ca.crt":"of default-ingress-cert"}}`))
+	s.must(s.gone(testNamespace, contract.ObservedConfigPrefix+"project")())
+	for _, obj := range []client.Object{build, services, routers} {
+		s.must(s.client.Delete(s.t.Context(), obj))
+	}
+	s.poke()
+	for _, name := range []string{contract.ObservedConfigPrefix + "build", contract.ServiceAuthority, "observed-default-ingress-cert"} {
+		s.eventually(s.gone(testNamespace, name))
+	}
 }
 
 // trustOfBuilds: builds trust what the cluster's proxy is trusted by, as long as the user names it.

@@ -27,7 +27,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
@@ -111,10 +110,12 @@ func (s *server) asAccount(hcp *hyperv1.HostedControlPlane) *rest.Config {
 	const name = "config-operator"
 	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp, release.KindOf(s.images))...)
 	every := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	rules := append(access.ConfigOperatorRights(release.KindOf(s.images)), secrets, access.Rule("", []string{"list", "watch"}, "services"),
+		access.Rule("", []string{"list", "watch", "create", "patch"}, "configmaps"),
+		access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*"))
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
 	s.create(
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: []rbacv1.PolicyRule{
-			secrets, access.Named(access.Rule("", []string{"patch"}, "secrets"), contract.KubeadminPassword), access.Rule("", every, "configmaps", "services"), access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*")}},
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: rules},
 		access.BindRole(testNamespace, name, name, subject),
 	)
 	config := rest.CopyConfig(s.config)

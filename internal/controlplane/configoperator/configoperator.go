@@ -14,7 +14,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Name of the component and its Deployment.
@@ -33,11 +32,6 @@ func Component(endpoints publish.Endpoints) component.Component {
 	}
 }
 
-// rightsOf are those with a kind of payload: the guest's hash of a password is noted on the password.
-var rightsOf = map[release.Kind][]rbacv1.PolicyRule{
-	release.KindOpenShift: {{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"patch"}, ResourceNames: []string{contract.KubeadminPassword}}},
-}
-
 func rights(ctx *component.Context) []client.Object {
 	secrets := component.Rule("", "get,list,watch", "secrets")
 	secrets.ResourceNames = access.ConfigOperatorSecrets(ctx.HCP, ctx.Payload)
@@ -47,7 +41,7 @@ func rights(ctx *component.Context) []client.Object {
 		component.Rule("", "list,watch", "services"),
 		component.Rule("", "list,watch,create,patch", "configmaps"),
 		component.Rule("cluster.x-k8s.io", "list,watch,patch", "machines", "machinesets"),
-	}, rightsOf[ctx.Payload]...)...)
+	}, access.ConfigOperatorRights(ctx.Payload)...)...)
 }
 
 func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Deployment {

@@ -10,6 +10,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -92,4 +93,15 @@ func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []cl
 // ConfigOperatorSecrets are the Secrets of the control-plane namespace that the config operator reads, with a payload of the kind.
 func ConfigOperatorSecrets(hcp *hyperv1.HostedControlPlane, kind release.Kind) []string {
 	return append(inside.SecretsRead(hcp, kind), contract.InPlaceUpdates)
+}
+
+// ConfigOperatorRights are those in the control-plane namespace that the config operator has with a kind of payload alone.
+func ConfigOperatorRights(kind release.Kind) []rbacv1.PolicyRule {
+	return map[release.Kind][]rbacv1.PolicyRule{
+		release.KindOpenShift: {
+			// The guest's hash of a password is noted on the password, and what the guest has no more has no copy.
+			Named(Rule("", []string{"patch"}, "secrets"), contract.KubeadminPassword),
+			Named(Rule("", []string{"delete"}, "configmaps"), observed.Names(kind)...),
+		},
+	}[kind]
 }

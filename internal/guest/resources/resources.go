@@ -41,6 +41,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/addons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -86,6 +87,7 @@ type reconciler struct {
 	guest, management client.Client
 	namespace         string
 	read              inside.ReadFacts
+	observed          observed.Copier
 	// applied is only touched by the one worker.
 	applied map[string]applied
 	// cache, controller and whenServed serve the kinds that a new guest does not have yet; watching: they are served, and watched.
@@ -101,7 +103,8 @@ type reconciler struct {
 func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, facts inside.ReadFacts, whenServed func() error) error {
 	r := &reconciler{
 		guest: manager.GetClient(), management: management.GetClient(), namespace: namespace, read: facts, whenServed: whenServed, applied: map[string]applied{},
-		watched: map[schema.GroupVersionKind]bool{},
+		watched:  map[schema.GroupVersionKind]bool{},
+		observed: observed.Copier{Guest: manager.GetAPIReader(), Management: management.GetClient(), Namespace: namespace},
 	}
 	once := plane.Once()
 	secrets, err := plane.Secrets(manager, management, namespace, inside.SourceSecrets)
@@ -167,7 +170,7 @@ func (r *reconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPla
 			failed = append(failed, err)
 		}
 	}
-	failed = append(failed, r.noteHash(ctx, facts))
+	failed = append(failed, r.noteHash(ctx, facts), r.observed.Copy(ctx, facts))
 	served, err := r.configure(ctx, facts)
 	if err = errors.Join(append(failed, err)...); err == nil {
 		err = r.prune(ctx, facts)
