@@ -180,6 +180,7 @@ func (s *server) versionOperator() {
 		}
 		version.Status.Desired = configv1.Release{Version: "4.21.0", Image: "quay.io/r:4.21.0"}
 		version.Status.VersionHash, version.Status.AvailableUpdates = "hash", []configv1.Release{}
+		version.Status.Capabilities.KnownCapabilities = []configv1.ClusterVersionCapability{configv1.ClusterVersionCapabilityConsole, configv1.ClusterVersionCapabilityIngress, configv1.ClusterVersionCapabilityBaremetal}
 		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, StartedTime: metav1.Now(), CompletionTime: ptr.To(metav1.Now()), Version: "4.21.0", Image: "quay.io/r:4.21.0"}}
 		return s.client.Status().Update(s.t.Context(), version)
 	})

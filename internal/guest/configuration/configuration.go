@@ -2,11 +2,14 @@
 package configuration
 
 import (
+	"slices"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -74,7 +77,8 @@ func object(kind schema.GroupVersionKind, namespace, name string, content map[st
 	return obj
 }
 
-// clusterVersion is the identity of the cluster; its status is the version controller's.
+// clusterVersion is the identity of the cluster, with the capabilities that its version operator knows; its status is the version controller's,
+// or that operator's.
 func clusterVersion(facts *inside.Facts) []*unstructured.Unstructured {
 	hcp := facts.HCP
 	spec := map[string]any{"clusterID": hcp.Spec.ClusterID}
@@ -83,6 +87,10 @@ func clusterVersion(facts *inside.Facts) []*unstructured.Unstructured {
 	}
 	if hcp.Spec.UpdateService != "" {
 		spec["upstream"] = hcp.Spec.UpdateService
+	}
+	if len(facts.KnownCapabilities) > 0 {
+		wanted := slices.DeleteFunc(clusterconfig.Capabilities(hcp.Spec.Capabilities), func(name string) bool { return !slices.Contains(facts.KnownCapabilities, name) })
+		spec["capabilities"] = map[string]any{"baselineCapabilitySet": string(configv1.ClusterVersionCapabilitySetNone), "additionalEnabledCapabilities": texts(wanted)}
 	}
 	return []*unstructured.Unstructured{configObject("ClusterVersion", ClusterVersionName, spec, nil)}
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 
+	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -103,7 +105,7 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 
 // readOf is what is read with a kind of payload alone.
 var readOf = map[release.Kind][]func(*Reader, context.Context, *Facts) error{
-	release.KindOpenShift: {(*Reader).aggregated, (*Reader).login, (*Reader).catalogs, (*Reader).kubeletConfigs},
+	release.KindOpenShift: {(*Reader).aggregated, (*Reader).login, (*Reader).catalogs, (*Reader).kubeletConfigs, (*Reader).capabilities},
 }
 
 // aggregated are the addresses of the aggregated API servers; one whose Service is not there yet is left out.
@@ -117,6 +119,19 @@ func (r *Reader) aggregated(ctx context.Context, facts *Facts) error {
 		if address := service.Spec.ClusterIP; address != "" {
 			facts.Aggregated[name] = address
 		}
+	}
+	return nil
+}
+
+// capabilities are told by the version operator: another version knows others, and its kind takes no other names.
+func (r *Reader) capabilities(ctx context.Context, facts *Facts) error {
+	version := &configv1.ClusterVersion{}
+	err := r.Live.Get(ctx, client.ObjectKey{Name: "version"}, version)
+	if err != nil && !apierrors.IsNotFound(err) && !apimeta.IsNoMatchError(err) {
+		return fmt.Errorf("read the ClusterVersion of the guest: %w", err)
+	}
+	for _, name := range version.Status.Capabilities.KnownCapabilities {
+		facts.KnownCapabilities = append(facts.KnownCapabilities, string(name))
 	}
 	return nil
 }
