@@ -3,6 +3,7 @@ package inside
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
 )
@@ -24,6 +25,11 @@ func TestPasswordHash(t *testing.T) {
 	}
 	if after := of("one", []byte("something else")); !bytes.Equal(first, after) {
 		t.Error("what somebody wrote over it is not replaced by what was there")
+	}
+	p = &passwordHash{}
+	began, dear := time.Now(), bytes.Replace(first, []byte("$10$"), []byte("$31$"), 1)
+	if after := of("one", dear); bytes.Equal(after, dear) || time.Since(began) > time.Minute {
+		t.Errorf("a hash that takes days to compare is compared: %s", after)
 	}
 	p = &passwordHash{}
 	if after := of("one", first); !bytes.Equal(first, after) {
