@@ -10,7 +10,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
-// ServiceTrust, of inside.BuildsNamespace, is filled by OpenShift's operator of the authority of Services.
+// ServiceTrust is a ConfigMap of inside.BuildsNamespace that OpenShift's operator of the authority of Services fills.
 const ServiceTrust = "openshift-service-ca"
 
 // login tells everybody in the guest what the OAuth server's certificate is signed by.
