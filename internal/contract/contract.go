@@ -48,6 +48,8 @@ const (
 	// ServiceAuthority is a ConfigMap with what signs the guest's Services, key ServiceAuthorityKey, once its operator has made it there.
 	ServiceAuthority    = "service-serving-ca"
 	ServiceAuthorityKey = "service-ca.crt"
+	// ObservedIngressAuthority is a ConfigMap with what signs the certificate that the guest's default router shows, key CAKey.
+	ObservedIngressAuthority = "observed-default-ingress-cert"
 	// TokenMinterKubeconfig is a Secret with the kubeconfig of the token minter, key KubeconfigKey.
 	TokenMinterKubeconfig = "token-minter-kubeconfig"
 )

@@ -45,7 +45,7 @@ var copies = map[release.Kind][]copied{
 		{kind: configMap, from: client.ObjectKey{Namespace: inside.ManagedNamespace, Name: "service-ca"}, key: contract.CABundleKey,
 			to: contract.ServiceAuthority, toKey: contract.ServiceAuthorityKey},
 		{kind: configMap, from: client.ObjectKey{Namespace: inside.ManagedNamespace, Name: "default-ingress-cert"}, key: contract.CABundleKey,
-			to: "observed-default-ingress-cert", toKey: contract.CAKey, capability: inside.IngressCapability},
+			to: contract.ObservedIngressAuthority, toKey: contract.CAKey, capability: inside.IngressCapability},
 	},
 }
 
