@@ -13,6 +13,11 @@ var Route []byte
 //go:embed guest
 var Guest embed.FS
 
+// OpenShift holds definitions that the API server of an OpenShift payload needs before the payload's version operator brings any.
+//
+//go:embed openshift
+var OpenShift embed.FS
+
 // Snapshots holds the definitions of snapshots of volumes, for hosted clusters whose payload has a driver that takes them.
 //
 //go:embed snapshots

@@ -69,6 +69,11 @@ var providers = []provider{
 		},
 	},
 	{
+		// For hosted clusters whose API server counts requests.
+		module: "github.com/openshift/api", version: openShiftAPI, from: "apiserver/v1/zz_generated.crd-manifests", dir: "openshift",
+		files: []string{"kube-apiserver_apirequestcounts.crd"},
+	},
+	{
 		// For hosted clusters whose payload has a driver that takes snapshots.
 		module: "github.com/kubernetes-csi/external-snapshotter/client/v8", version: "v8.2.0", from: "config/crd", dir: "snapshots",
 		files: []string{"snapshot.storage.k8s.io_volumesnapshotclasses", "snapshot.storage.k8s.io_volumesnapshotcontents", "snapshot.storage.k8s.io_volumesnapshots"},

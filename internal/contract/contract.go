@@ -24,6 +24,10 @@ const (
 	KonnectivityCABundle = "konnectivity-ca-bundle"
 	// LoginCABundle is a ConfigMap with what signs the OAuth server's certificate, key CAKey.
 	LoginCABundle = "oauth-master-ca-bundle"
+	// KubeadminPassword is a Secret with the password of the first administrator, key hyperv1.KubeadminPasswordKey; KubeadminHash on it is the
+	// hash that the guest has of it.
+	KubeadminPassword = "kubeadmin-password"
+	KubeadminHash     = "hypershift.openshift.io/kubeadmin-secret-hash"
 	// KubeletCA and KubeletClientCA are ConfigMaps with the authorities of kubelets' serving and client certificates, key CAKey.
 	KubeletCA       = "kubelet-ca"
 	KubeletClientCA = "kubelet-client-ca"
@@ -44,6 +48,11 @@ const (
 	ConfigOperatorKubeconfig = "hcco-kubeconfig"
 	// ObservedConfigPrefix begins the names of ConfigMaps with objects of the guest's configuration as the config operator saw them, key config.
 	ObservedConfigPrefix = "observed-config-"
+	// ServiceAuthority is a ConfigMap with what signs the guest's Services, key ServiceAuthorityKey, once its operator has made it there.
+	ServiceAuthority    = "service-serving-ca"
+	ServiceAuthorityKey = "service-ca.crt"
+	// ObservedIngressAuthority is a ConfigMap with what signs the certificate that the guest's default router shows, key CAKey.
+	ObservedIngressAuthority = "observed-default-ingress-cert"
 	// TokenMinterKubeconfig is a Secret with the kubeconfig of the token minter, key KubeconfigKey.
 	TokenMinterKubeconfig = "token-minter-kubeconfig"
 )
@@ -131,6 +140,9 @@ const (
 	// CertificateScale shortens the lives of certificates for tests: the length of a day, such as "24m".
 	CertificateScale = "CERT_ROTATION_SCALE"
 )
+
+// OAuthCallback is the path, below that of the OAuth server, to which identity providers send users back.
+const OAuthCallback = "/oauth2callback/[identity-provider-name]"
 
 // DefaultAdvertiseAddress is where a guest's nodes reach their API server when the HostedCluster names no address, IPv4.
 const DefaultAdvertiseAddress = "172.20.0.1"

@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -76,6 +79,13 @@ func TestOpenShiftRights(t *testing.T) {
 		f.get(role, name)
 		if !slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return len(r.ResourceNames) == 1 }) {
 			t.Errorf("%s writes more than its own object: %v", name, role.Rules)
+		}
+	}
+	config := &rbacv1.Role{}
+	f.get(config, contract.ConfigOperator)
+	for _, rule := range access.ConfigOperatorRights(release.KindOpenShift) {
+		if len(rule.ResourceNames) == 0 || !slices.ContainsFunc(config.Rules, func(r rbacv1.PolicyRule) bool { return equality.Semantic.DeepEqual(r, rule) }) {
+			t.Errorf("the config operator has no right %v, or not to single objects: %v", rule, config.Rules)
 		}
 	}
 	plain := kubetest.Expand(operators.Account(release.KindKubernetes).AllRights())

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +54,16 @@ type server struct {
 	t      *testing.T
 	config *rest.Config
 	client client.Client
+	images map[string]string
 }
 
-func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string) *server {
+func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane) *server {
+	t.Helper()
+	return startOperatorOf(t, hcp, guesttest.PlainFacts().Images)
+}
+
+// startOperatorOf has a payload with these images, and objects that its operators bring.
+func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[string]string, brought ...client.Object) *server {
 	t.Helper()
 	config := kubetest.Start(t)
 	s := guesttest.Scheme(t)
@@ -65,7 +71,8 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &server{t, config, direct}
+	out := &server{t, config, direct, images}
+	out.create(brought...)
 	out.create(append([]client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testNamespace}}, hcp}, sources(hcp)...)...)
 	out.must(access.Bootstrap(t.Context(), direct))
 	hcp = out.plane()
@@ -84,12 +91,8 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string
 	management, err := plane.ConnectWith(out.asAccount(hcp), s, testNamespace)
 	out.must(err)
 	out.must(manager.Add(management))
-	images := maps.Clone(guesttest.PlainFacts().Images)
-	for _, key := range more {
-		images[key] = "quay.io/r@sha256:" + key
-	}
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
-	reader := readerOf(manager, management, releases{&release.Release{Version: "4.21.0", Images: images}}, options)
+	reader := readerOf(manager, management, releases{&release.Release{Version: "4.21.0", KubernetesVersion: "1.34.2", Images: images}}, options)
 	out.must(setupResources(manager, management, reader, options))
 	out.must(inplace.Setup(manager, management, testNamespace, reader.Facts))
 	out.must(webhooks.Setup(manager, management, testNamespace))
@@ -105,12 +108,14 @@ func startOperator(t *testing.T, hcp *hyperv1.HostedControlPlane, more ...string
 func (s *server) asAccount(hcp *hyperv1.HostedControlPlane) *rest.Config {
 	s.t.Helper()
 	const name = "config-operator"
-	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp)...)
+	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp, release.KindOf(s.images))...)
 	every := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
+	rules := append(access.ConfigOperatorRights(release.KindOf(s.images)), secrets, access.Rule("", []string{"list", "watch"}, "services"),
+		access.Rule("", []string{"list", "watch", "create", "patch"}, "configmaps"),
+		access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*"))
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
 	s.create(
-		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: []rbacv1.PolicyRule{
-			secrets, access.Rule("", every, "configmaps", "services"), access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*")}},
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: rules},
 		access.BindRole(testNamespace, name, name, subject),
 	)
 	config := rest.CopyConfig(s.config)
@@ -224,7 +229,7 @@ func (s *server) guarded() {
 	refused(func() error {
 		return s.client.Create(s.t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
 	})
-	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: "tuned", Labels: map[string]string{configuration.MirroredLabel: "true"}}}
+	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: "tuned", Labels: map[string]string{inside.MirroredLabel: "true"}}}
 	refused(func() error { return s.client.Create(s.t.Context(), mirrored.DeepCopy()) })
 	mirrored.Labels = nil
 	s.create(mirrored)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,6 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
-	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -131,7 +129,7 @@ func (s *server) checkTable(guest string) {
 		c.discover()
 		var failed []error
 		for _, row := range rowsOf(rows) {
-			if row.Here(guest) {
+			if _, group, _, _ := row.Reference(); row.Here(guest) && !aggregated[group] {
 				failed = append(failed, c.there(row))
 			}
 		}
@@ -154,37 +152,14 @@ func (s *server) checkTable(guest string) {
 	c.noOthers(known)
 }
 
-// aggregated tells whether a group is one that another API server answers for.
-func aggregated(group string) bool {
-	return group == "metrics.k8s.io" || group == "packages.operators.coreos.com" || strings.HasSuffix(group, ".openshift.io")
-}
-
-// TestGuestOfOpenShift asserts the rows that a guest has with a payload of OpenShift's, whose aggregated API servers are Services of the
-// control plane.
-func TestGuestOfOpenShift(t *testing.T) {
-	s := startOperator(t, azureGuest(), "machine-config-operator")
-	addresses := map[string]any{}
-	for _, name := range []string{"openshift-apiserver", "openshift-oauth-apiserver", "packageserver"} {
-		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
-		s.create(service)
-		addresses[name] = service.Spec.ClusterIP
+// aggregated are groups that another API server answers for, of which none runs here.
+var aggregated = func() map[string]bool {
+	out := map[string]bool{"metrics.k8s.io": true, "packages.operators.coreos.com": true}
+	for _, group := range []string{"apps", "authorization", "build", "image", "oauth", "project", "quota", "route", "security", "template", "user"} {
+		out[group+".openshift.io"] = true
 	}
-	factsOfRows[table.GuestOpenShift] = addresses
-	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "oauth-master-ca-bundle"}, Data: map[string]string{"ca.crt": "log-in authority"}})
-	rows, err := table.Load()
-	s.must(err)
-	c := &guestTable{server: s, guest: table.GuestOpenShift}
-	s.eventually(func() error {
-		c.discover()
-		var failed []error
-		for _, row := range rowsOf(rows) {
-			if row.Payload != "" {
-				failed = append(failed, c.there(row))
-			}
-		}
-		return errors.Join(failed...)
-	})
-}
+	return out
+}()
 
 func rowsOf(rows *table.Table) []table.GuestObject {
 	var out []table.GuestObject
@@ -198,22 +173,16 @@ func (c *guestTable) discover() {
 	c.t.Helper()
 	found, err := discovery.NewDiscoveryClientForConfig(c.config)
 	c.must(err)
-	lists, err := found.ServerPreferredResources()
-	// Nothing runs here: the server of metrics answers as little as that of a guest without nodes, and as OpenShift's aggregated ones.
-	var silent *discovery.ErrGroupDiscoveryFailed
-	if errors.As(err, &silent) {
-		maps.DeleteFunc(silent.Groups, func(group schema.GroupVersion, _ error) bool { return aggregated(group.Group) })
-		if len(silent.Groups) == 0 {
-			err = nil
-		}
-	}
+	groups, err := found.ServerGroups()
 	c.must(err)
 	c.byKind = map[string][]schema.GroupVersionKind{}
-	for _, list := range lists {
+	for _, group := range groups.Groups {
 		// The API server plays the management cluster too; no guest has its kinds.
-		if group, _, _ := strings.Cut(list.GroupVersion, "/"); strings.HasSuffix(group, "cluster.x-k8s.io") || group == hyperv1.GroupVersion.Group {
+		if aggregated[group.Name] || strings.HasSuffix(group.Name, "cluster.x-k8s.io") || group.Name == hyperv1.GroupVersion.Group {
 			continue
 		}
+		list, err := found.ServerResourcesForGroupVersion(group.PreferredVersion.GroupVersion)
+		c.must(err)
 		for _, resource := range list.APIResources {
 			if slices.Contains(resource.Verbs, "list") {
 				c.byKind[resource.Kind] = append(c.byKind[resource.Kind], schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))
@@ -288,7 +257,7 @@ func (c *guestTable) containers(row table.GuestObject, obj *unstructured.Unstruc
 	for i, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		args = append(args, container.Args...)
 		key := row.ImageOf(i)
-		if want := guesttest.PlainFacts().Images[key]; container.Image != want || want == "" {
+		if want := c.images[key]; container.Image != want || want == "" {
 			failed = append(failed, fmt.Errorf("%s: container %s has image %q, the table says %q", row.Object, container.Name, container.Image, key))
 		}
 	}

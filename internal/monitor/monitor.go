@@ -56,7 +56,7 @@ var targets = []target{
 		sre: []string{"apiserver_request_duration_seconds_bucket", "apiserver_request_duration_seconds_count", "apiserver_request_terminations_total",
 			"apiserver_flowcontrol_rejected_requests_total", "apiserver_admission_webhook_admission_duration_seconds_bucket",
 			"apiserver_admission_webhook_rejection_count", "apiserver_storage_size_bytes", "apiserver_envelope_encryption_key_id_hash_total"},
-		drops: []any{drop("etcd_(debugging|disk|server).*"), dropLatencies, dropBuckets}},
+		drops: APIServerDrops()},
 	{name: "kube-controller-manager", port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
 		sre: []string{"workqueue_depth", "workqueue_adds_total", "workqueue_retries_total", "rest_client_requests_total", "node_collector_unhealthy_nodes_in_zone"}},
 	{name: "kube-scheduler", port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},

@@ -77,6 +77,11 @@ var (
 		"regex": `apiserver_request_duration_seconds_bucket;(0\.15|0\.25|0\.3|0\.35|0\.4|0\.45|0\.6|0\.7|0\.8|0\.9|1\.25|1\.5|1\.75|2\.5|3|3\.5|4\.5|6|7|8|9|15|25|50)(\.0)?`}
 )
 
+// APIServerDrops leave out what nobody asks an API server for, and what it has too much of.
+func APIServerDrops() []any {
+	return []any{drop("etcd_(debugging|disk|server).*"), dropLatencies, dropBuckets}
+}
+
 // relabelings keep what the set keeps of a target.
 func (t target) relabelings(set Set, sre map[string][]any) []any {
 	if own, ok := sre[t.name]; ok && set == SRE {

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,14 +34,14 @@ func Component(endpoints publish.Endpoints) component.Component {
 
 func rights(ctx *component.Context) []client.Object {
 	secrets := component.Rule("", "get,list,watch", "secrets")
-	secrets.ResourceNames = access.ConfigOperatorSecrets(ctx.HCP)
-	return component.Access(Name, ctx.Namespace(), secrets,
+	secrets.ResourceNames = access.ConfigOperatorSecrets(ctx.HCP, ctx.Payload)
+	return component.Access(Name, ctx.Namespace(), append([]rbacv1.PolicyRule{secrets,
 		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
 		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
 		component.Rule("", "list,watch", "services"),
 		component.Rule("", "list,watch,create,patch", "configmaps"),
 		component.Rule("cluster.x-k8s.io", "list,watch,patch", "machines", "machinesets"),
-	)
+	}, access.ConfigOperatorRights(ctx.Payload)...)...)
 }
 
 func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Deployment {

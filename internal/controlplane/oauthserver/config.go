@@ -173,5 +173,5 @@ func passwordHash(ctx *component.Context) (string, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("read Secret %s: %w", KubeadminSecret, err)
 	}
-	return secret.Annotations[kubeadminHash], nil
+	return secret.Annotations[contract.KubeadminHash], nil
 }

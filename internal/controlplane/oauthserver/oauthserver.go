@@ -22,7 +22,7 @@ import (
 const Name = contract.OAuthServer
 
 // KubeadminSecret has the password of the first administrator, key password, until the user configures OAuth.
-const KubeadminSecret = "kubeadmin-password"
+const KubeadminSecret = contract.KubeadminPassword
 
 const (
 	image = "oauth-server"
@@ -36,7 +36,6 @@ const (
 	templatesDir  = "/etc/kubernetes/secrets/templates"
 	servingDir    = "/etc/kubernetes/certs/serving-cert"
 	namedDir      = "/etc/kubernetes/certs/named-"
-	kubeadminHash = "hypershift.openshift.io/kubeadmin-secret-hash"
 )
 
 // auditPolicy says nothing of who looks after the server's health, and who did what of everything else.
@@ -96,7 +95,7 @@ func Component(endpoints publish.Endpoints) component.Component {
 
 // CallbackURL is where identity providers send users back to, the name of the provider in its place.
 func CallbackURL(oauth publish.Endpoint) string {
-	return oauth.URL() + "/oauth2callback/[identity-provider-name]"
+	return oauth.URL() + contract.OAuthCallback
 }
 
 func objects(ctx *component.Context, endpoints publish.Endpoints) ([]client.Object, error) {
@@ -132,7 +131,7 @@ func objects(ctx *component.Context, endpoints publish.Endpoints) ([]client.Obje
 	}
 	if hash != "" {
 		// A new password restarts the pods.
-		d.Spec.Template.Annotations = map[string]string{kubeadminHash: hash}
+		d.Spec.Template.Annotations = map[string]string{contract.KubeadminHash: hash}
 	}
 	out := []client.Object{
 		component.NewConfigMap(Name, map[string]string{configKey: config}),

@@ -27,8 +27,6 @@ if [ -f /run/service-ca-signer/service-ca.crt ]; then
   chmod 0644 /run/ca-trust-generated/tls-ca-bundle.pem
   cat /run/service-ca-signer/service-ca.crt >>/run/ca-trust-generated/tls-ca-bundle.pem
 fi`
-	// serviceAuthority is what signs the guest's Services, observed there by the config operator.
-	serviceAuthority = "service-serving-ca"
 )
 
 // Component is openshift-apiserver.
@@ -67,7 +65,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 
 func pod(ctx *component.Context, server apiserver.Aggregated) (corev1.PodSpec, error) {
 	volumes, mounts := component.AggregatedVolumes(Name)
-	authority := component.ConfigMapVolume("kube-controller-manager", serviceAuthority)
+	authority := component.ConfigMapVolume("kube-controller-manager", contract.ServiceAuthority)
 	authority.ConfigMap.Optional = ptr.To(true)
 	pull := component.SecretVolume("pull-secret", component.PullSecret)
 	pull.Secret.Items = []corev1.KeyToPath{{Key: corev1.DockerConfigJsonKey, Path: "config.json"}}

@@ -48,12 +48,16 @@ func (o GuestObject) Reference() (kind, group, namespace, name string) {
 	return kind, group, namespace, name
 }
 
-// GuestOpenShift is the guest of the test with a payload of OpenShift's.
+// GuestOpenShift is the guest of the test with a payload of OpenShift's, on Azure.
 const GuestOpenShift = "openshift"
 
 // Here tells whether the guest of the test has the object.
 func (o GuestObject) Here(guest string) bool {
-	return o.Absent == "" && (o.Payload == "" || guest == GuestOpenShift) && (len(o.Guests) == 0 || slices.Contains(o.Guests, guest))
+	kind, like := "Kubernetes", guest
+	if guest == GuestOpenShift {
+		kind, like = "OpenShift", "azure"
+	}
+	return o.There(kind) && (len(o.Guests) == 0 || slices.Contains(o.Guests, like))
 }
 
 func (t *Table) guestRows() []Row {

@@ -129,7 +129,7 @@ func clusterVersion(hcp *hyperv1.HostedControlPlane) (string, error) {
 		"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"},
 		"spec": map[string]any{
 			"clusterID":    hcp.Spec.ClusterID,
-			"capabilities": map[string]any{"baselineCapabilitySet": "None", "additionalEnabledCapabilities": capabilities(hcp.Spec.Capabilities)},
+			"capabilities": map[string]any{"baselineCapabilitySet": "None", "additionalEnabledCapabilities": clusterconfig.Capabilities(hcp.Spec.Capabilities)},
 		},
 	})
 	if err != nil {

@@ -98,14 +98,3 @@ func TestLeftWithoutOAuth(t *testing.T) {
 		t.Errorf("%d files are left out: %v", len(files), files)
 	}
 }
-
-func TestCapabilities(t *testing.T) {
-	all := capabilities(nil)
-	if !slices.Contains(all, "Ingress") || !slices.IsSorted(all) || slices.Contains(all, "baremetal") {
-		t.Errorf("by default: %v", all)
-	}
-	some := capabilities(&hyperv1.Capabilities{Disabled: []hyperv1.OptionalCapability{"Ingress"}, Enabled: []hyperv1.OptionalCapability{"baremetal"}})
-	if slices.Contains(some, "Ingress") || !slices.Contains(some, "baremetal") || !slices.IsSorted(some) || len(some) != len(all) {
-		t.Errorf("as the user wants them: %v", some)
-	}
-}

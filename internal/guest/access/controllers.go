@@ -18,15 +18,17 @@ var (
 	tellEvents = Rule("", []string{"create", "patch", "update"}, "events")
 )
 
+// controller of OpenShift's, its account in infraNamespace, and what it may do.
+type controller struct {
+	name    string
+	account string
+	rules   []rbacv1.PolicyRule
+}
+
 // Controllers are the rights that OpenShift's controllers outside of the guest find in it, whatever payload it has: who brings such
 // a controller to a guest that had none must not wait for somebody to give them.
 func Controllers(*inside.Facts) []client.Object {
-	var out []client.Object
-	for _, controller := range []struct {
-		name    string
-		account string
-		rules   []rbacv1.PolicyRule
-	}{
+	return rightsOf([]controller{
 		{"system:openshift:controller:cluster-csr-approver-controller", "cluster-csr-approver-controller", []rbacv1.PolicyRule{
 			Rule("certificates.k8s.io", look, "certificatesigningrequests"),
 			Rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
@@ -58,40 +60,56 @@ func Controllers(*inside.Facts) []client.Object {
 			Rule("", append([]string{"create"}, look...), "pods"), Rule("", []string{"get"}, "pods/log"),
 			Rule("", []string{"create", "list"}, "events"),
 			Rule("image.openshift.io", []string{"create", "update"}, "imagestreamtags", "imagetags")}},
-	} {
-		subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: infraNamespace, Name: controller.account}
-		out = append(out, ClusterRole(controller.name, controller.rules...), Bind(controller.name, controller.name, subject))
+	})
+}
+
+func rightsOf(controllers []controller) []client.Object {
+	var out []client.Object
+	for _, c := range controllers {
+		out = append(out, ClusterRole(c.name, c.rules...), Bind(c.name, c.name, inInfra(c.account)))
 	}
 	return append(out,
 		// The template of pods that clean volumes of the controller manager runs under it.
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: infraNamespace, Name: "pv-recycler-controller"}})
 }
 
+// inInfra is an account of infraNamespace as a subject.
+func inInfra(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: infraNamespace, Name: name}
+}
+
 // Users are those of users and of programs that speak for them.
 func Users(*inside.Facts) []client.Object {
+	return users(group("system:authenticated"), rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: routeSpace, Name: "route-controller-manager-sa"},
+		user("system:kube-controller-manager"))
+}
+
+// routeSpace has the lease of the controller that makes Routes of Ingresses.
+const routeSpace = "openshift-route-controller-manager"
+
+// users are the rights of who has a token of the OAuth server, who makes Routes, and who shares the controller manager's lock.
+func users(owners, routing rbacv1.Subject, locking ...rbacv1.Subject) []client.Object {
 	const (
-		tokens     = "system:openshift:useroauthaccesstoken-manager"
-		lock       = "system:openshift:leader-election-lock-kube-controller-manager"
-		routes     = "openshift-route-controllers"
-		routeSpace = "openshift-route-controller-manager"
-		resources  = "hypershift-metrics-resources-reader"
+		tokens    = "system:openshift:useroauthaccesstoken-manager"
+		lock      = "system:openshift:leader-election-lock-kube-controller-manager"
+		routes    = "openshift-route-controllers"
+		resources = "hypershift-metrics-resources-reader"
 	)
-	everybody := group("system:authenticated")
 	leases := func(name string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{Rule("coordination.k8s.io", []string{"create"}, "leases"), Named(Rule("coordination.k8s.io", []string{"get", "update", "patch"}, "leases"), name)}
 	}
 	return []client.Object{
 		// People see and end their own sessions; the API shows nobody those of others.
 		ClusterRole(tokens, Rule("oauth.openshift.io", append([]string{"delete"}, look...), "useroauthaccesstokens")),
-		Bind(tokens, tokens, everybody),
+		Bind(tokens, tokens, owners),
 		// What a scheduler publishes of pods' requests and limits, beside its own metrics.
 		ClusterRole(resources, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics/resources"}, Verbs: []string{"get"}}),
 		Bind(resources, resources, user(metricsUser)),
 		Role(inside.KubeSystem, lock, leases(contract.ControllerManager)...),
-		BindRole(inside.KubeSystem, lock, lock, user("system:kube-controller-manager")),
+		BindRole(inside.KubeSystem, lock, lock, locking...),
 		Role(routeSpace, routes, leases(routes)...),
-		BindRole(routeSpace, routes, routes, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: routeSpace, Name: "route-controller-manager-sa"}),
+		BindRole(routeSpace, routes, routes, routing),
 		// Aggregated API servers of users learn from it whose certificates they are shown; there is no secret in it.
-		BindRole(inside.KubeSystem, "authentication-reader-for-authenticated-users", "extension-apiserver-authentication-reader", everybody),
+		BindRole(inside.KubeSystem, "authentication-reader-for-authenticated-users", "extension-apiserver-authentication-reader", group("system:authenticated")),
 	}
 }

@@ -10,7 +10,9 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Bindings that give programs of the control plane their rights in the guest; their pods wait for them.
@@ -88,7 +90,18 @@ func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []cl
 	return []client.Object{ClusterRole(name, append(rules, itself)...), Bind(name, name, user(identity.User()))}
 }
 
-// ConfigOperatorSecrets are the Secrets of the control-plane namespace that the config operator reads.
-func ConfigOperatorSecrets(hcp *hyperv1.HostedControlPlane) []string {
-	return append(inside.SecretsRead(hcp), contract.InPlaceUpdates)
+// ConfigOperatorSecrets are the Secrets of the control-plane namespace that the config operator reads, with a payload of the kind.
+func ConfigOperatorSecrets(hcp *hyperv1.HostedControlPlane, kind release.Kind) []string {
+	return append(inside.SecretsRead(hcp, kind), contract.InPlaceUpdates)
+}
+
+// ConfigOperatorRights are those in the control-plane namespace that the config operator has with a kind of payload alone.
+func ConfigOperatorRights(kind release.Kind) []rbacv1.PolicyRule {
+	return map[release.Kind][]rbacv1.PolicyRule{
+		release.KindOpenShift: {
+			// The guest's hash of a password is noted on the password, and what the guest has no more has no copy.
+			Named(Rule("", []string{"patch"}, "secrets"), contract.KubeadminPassword),
+			Named(Rule("", []string{"delete"}, "configmaps"), observed.Names(kind)...),
+		},
+	}[kind]
 }

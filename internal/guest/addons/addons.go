@@ -8,48 +8,56 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // addon is one part of the guest that exists when the payload has its images.
 type addon struct {
 	images  []string
 	objects func(*inside.Facts) []client.Object
+	// kind of payload with which it exists; each where empty.
+	kind release.Kind
 }
 
 var addons = []addon{
-	{nil, access.Nodes},
-	{nil, definitions},
-	{nil, access.ControlPlane},
-	{nil, access.Metrics},
-	{nil, namespaces},
-	{nil, access.Controllers},
-	{nil, access.Users},
-	{nil, installFacts},
-	{nil, installConfig},
-	{nil, reachability},
-	{nil, aggregation},
-	{nil, login},
-	{nil, serviceTrust},
-	{[]string{"apiserver-network-proxy"}, konnectivityAgent},
-	{[]string{checkerImage}, connectionChecker},
-	{[]string{checkerImage}, pullSecrets},
-	{[]string{"azure-cloud-node-manager"}, cloudNodeManager},
-	{[]string{webhookName}, workloadIdentityWebhook},
-	{nil, cloudCredentials},
-	{[]string{contract.DiskDriver, registrarImage, contract.CSILivenessProbe}, disks},
-	{[]string{contract.DiskDriver, contract.SnapshotController}, snapshots},
-	{[]string{inside.MetricsImage}, metricsServer},
-	{[]string{inside.RouterImage}, defaultIngress},
-	{[]string{"kube-proxy"}, kubeProxy},
-	{[]string{inside.FlannelName}, networkPlugin},
-	{[]string{"coredns"}, coreDNS},
+	{objects: access.Nodes},
+	{objects: definitions, kind: release.KindKubernetes},
+	{objects: requestCounts, kind: release.KindOpenShift},
+	{objects: access.ControlPlane},
+	{objects: access.Metrics},
+	{objects: namespaces},
+	{objects: access.Controllers, kind: release.KindKubernetes},
+	{objects: access.Users, kind: release.KindKubernetes},
+	{objects: access.OpenShiftControllers, kind: release.KindOpenShift},
+	{objects: access.OpenShiftUsers, kind: release.KindOpenShift},
+	{objects: installFacts},
+	{objects: installConfig},
+	{objects: reachability},
+	{objects: aggregation},
+	{objects: login, kind: release.KindOpenShift},
+	{objects: kubeadmin, kind: release.KindOpenShift},
+	{objects: serviceTrust, kind: release.KindOpenShift},
+	{images: []string{"apiserver-network-proxy"}, objects: konnectivityAgent},
+	{images: []string{checkerImage}, objects: connectionChecker},
+	{images: []string{checkerImage}, objects: pullSecrets},
+	{images: []string{"azure-cloud-node-manager"}, objects: cloudNodeManager},
+	{images: []string{webhookName}, objects: workloadIdentityWebhook},
+	{objects: cloudCredentials},
+	{images: []string{contract.DiskDriver, registrarImage, contract.CSILivenessProbe}, objects: disks},
+	{images: []string{contract.DiskDriver, contract.SnapshotController}, objects: snapshots},
+	{images: []string{inside.MetricsImage}, objects: metricsServer},
+	{images: []string{inside.RouterImage}, objects: defaultIngress},
+	{objects: ingressNeeds, kind: release.KindOpenShift},
+	{images: []string{"kube-proxy"}, objects: kubeProxy},
+	{images: []string{inside.FlannelName}, objects: networkPlugin},
+	{images: []string{"coredns"}, objects: coreDNS},
 }
 
 // Objects is everything the operator keeps in the guest.
 func Objects(facts *inside.Facts) []client.Object {
 	var out []client.Object
 	for _, part := range addons {
-		if !facts.Has(part.images...) {
+		if !facts.Of(part.kind) || !facts.Has(part.images...) {
 			continue
 		}
 		out = append(out, part.objects(facts)...)

@@ -11,20 +11,18 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// definitions are the kinds of OpenShift's configuration and versions, unless the payload brings them.
-func definitions(facts *inside.Facts) []client.Object {
-	if release.KindOf(facts.Images) == release.KindOpenShift {
-		return nil
-	}
-	return definitionsIn(configKinds)
-}
+// definitions are the kinds of OpenShift's configuration and versions, where no version operator brings them.
+func definitions(*inside.Facts) []client.Object { return definitionsIn(configKinds) }
+
+// requestCounts are kinds that the API server of OpenShift writes, from its first requests on, how often each API is used.
+func requestCounts(*inside.Facts) []client.Object { return definitionsIn(requestKinds) }
 
 // Definitions that this program carries.
 var (
 	configKinds   = sync.OnceValue(func() []*unstructured.Unstructured { return readDefinitions(config.Guest, "guest") })
+	requestKinds  = sync.OnceValue(func() []*unstructured.Unstructured { return readDefinitions(config.OpenShift, "openshift") })
 	snapshotKinds = sync.OnceValue(func() []*unstructured.Unstructured { return readDefinitions(config.Snapshots, "snapshots") })
 )
 

@@ -20,10 +20,9 @@ import (
 )
 
 const (
-	routerRole        = "openshift-ingress-router"
-	routerAccount     = "router"
-	routerCertificate = "default-ingress-cert"
-	ingressClass      = "openshift-default"
+	routerRole    = "openshift-ingress-router"
+	routerAccount = "router"
+	ingressClass  = "openshift-default"
 
 	routerHTTP, routerHTTPS, routerMetrics = 8080, 8443, 1936
 	// routerPoll is how often, in milliseconds, the router looks for changes.
@@ -39,9 +38,7 @@ func defaultIngress(facts *inside.Facts) []client.Object {
 		return nil
 	}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: component.RouterNamespace, Name: routerAccount}
-	return []client.Object{
-		namespace(component.RouterNamespace, map[string]string{
-			contract.PolicyGroupLabel: contract.PolicyGroupIngress, "openshift.io/cluster-monitoring": "true"}),
+	return append(ingressNeeds(facts),
 		&corev1.ServiceAccount{ObjectMeta: inRouter(routerAccount)},
 		// Ingresses name Secrets with certificates in any namespace.
 		access.ClusterRole(routerRole,
@@ -54,10 +51,21 @@ func defaultIngress(facts *inside.Facts) []client.Object {
 			ObjectMeta: metav1.ObjectMeta{Name: ingressClass, Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}},
 			Spec:       networkingv1.IngressClassSpec{Controller: "zalando.org/skipper"},
 		},
-		&corev1.Secret{ObjectMeta: inRouter(routerCertificate), Type: corev1.SecretTypeTLS, Data: map[string][]byte{
-			corev1.TLSCertKey: []byte(facts.IngressCert), corev1.TLSPrivateKeyKey: []byte(facts.IngressKey)}},
 		routerDeployment(facts),
 		routerService(facts),
+	)
+}
+
+// ingressNeeds are what any default router finds: its namespace and its certificate.
+func ingressNeeds(facts *inside.Facts) []client.Object {
+	if !inside.Capable(facts.HCP, inside.IngressCapability) {
+		return nil
+	}
+	return []client.Object{
+		namespace(component.RouterNamespace, map[string]string{
+			contract.PolicyGroupLabel: contract.PolicyGroupIngress, "openshift.io/cluster-monitoring": "true"}),
+		&corev1.Secret{ObjectMeta: inRouter(inside.IngressCertificate), Type: corev1.SecretTypeTLS, Data: map[string][]byte{
+			corev1.TLSCertKey: []byte(facts.IngressCert), corev1.TLSPrivateKeyKey: []byte(facts.IngressKey)}},
 	}
 }
 
@@ -111,7 +119,7 @@ func routerDeployment(facts *inside.Facts) *appsv1.Deployment {
 					TerminationGracePeriodSeconds: ptr.To[int64](60),
 					Containers:                    []corev1.Container{routerContainer(facts)},
 					Volumes: []corev1.Volume{{Name: "certificate", VolumeSource: corev1.VolumeSource{
-						Secret: &corev1.SecretVolumeSource{SecretName: routerCertificate, DefaultMode: ptr.To[int32](0o440)}}}},
+						Secret: &corev1.SecretVolumeSource{SecretName: inside.IngressCertificate, DefaultMode: ptr.To[int32](0o440)}}}},
 					TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 						MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 						LabelSelector: &metav1.LabelSelector{MatchLabels: routerLabels},

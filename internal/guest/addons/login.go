@@ -8,14 +8,10 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// ServiceTrust, of ControllersNamespace, is filled by OpenShift's operator of the authority of Services.
-const (
-	ControllersNamespace = "openshift-controller-manager"
-	ServiceTrust         = "openshift-service-ca"
-)
+// ServiceTrust is a ConfigMap of inside.BuildsNamespace that OpenShift's operator of the authority of Services fills.
+const ServiceTrust = "openshift-service-ca"
 
 // login tells everybody in the guest what the OAuth server's certificate is signed by.
 func login(facts *inside.Facts) []client.Object {
@@ -35,11 +31,17 @@ func login(facts *inside.Facts) []client.Object {
 	}
 }
 
-// serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
-func serviceTrust(facts *inside.Facts) []client.Object {
-	if release.KindOf(facts.Images) != release.KindOpenShift {
+// kubeadmin lets the first administrator in, until there is no password of theirs.
+func kubeadmin(facts *inside.Facts) []client.Object {
+	if facts.KubeadminHash == "" {
 		return nil
 	}
-	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ControllersNamespace, Name: ServiceTrust,
+	return []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: inside.Kubeadmin}, Type: corev1.SecretTypeOpaque,
+		Data: map[string][]byte{inside.Kubeadmin: []byte(facts.KubeadminHash)}}}
+}
+
+// serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
+func serviceTrust(*inside.Facts) []client.Object {
+	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.BuildsNamespace, Name: ServiceTrust,
 		Annotations: map[string]string{"service.beta.openshift.io/inject-cabundle": "true"}}}}
 }

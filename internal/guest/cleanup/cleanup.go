@@ -1,4 +1,5 @@
-// Package cleanup takes away what a guest has made in Azure, before its control plane goes: load balancers, disks, file shares, snapshots.
+// Package cleanup takes away what a guest has made in Azure, before its control plane goes: load balancers, disks, file shares, snapshots, the
+// image registry's storage.
 // It deletes the guest's objects; the controllers of the control plane, which still run, delete what belongs to them.
 package cleanup
 
@@ -144,18 +145,20 @@ func (r *reconciler) pass(ctx context.Context) (left, retained []string, err err
 	if err := r.block(ctx); err != nil {
 		return nil, nil, err
 	}
+	images, errImages := r.registry(ctx)
+	routers, errRouters := r.every(ctx, ingressControllers, client.InNamespace(ingressNamespace))
 	balancers, errBalancers := r.balancers(ctx)
 	volumes, retained, errVolumes := r.volumes(ctx)
-	copies, errCopies := r.snapshots(ctx)
+	copies, errCopies := r.every(ctx, snapshots)
 	for _, kind := range []struct {
 		name    string
 		objects []string
-	}{{"loadbalancers", balancers}, {"persistent-volumes", volumes}, {"volume-snapshots", copies}} {
+	}{{"image-registry", images}, {"ingress-controllers", routers}, {"loadbalancers", balancers}, {"persistent-volumes", volumes}, {"volume-snapshots", copies}} {
 		if len(kind.objects) > 0 {
 			left = append(left, kind.name+" ("+names(kind.objects)+")")
 		}
 	}
-	return left, retained, errors.Join(errBalancers, errVolumes, errCopies)
+	return left, retained, errors.Join(errImages, errRouters, errBalancers, errVolumes, errCopies)
 }
 
 func names(objects []string) string {
@@ -232,16 +235,16 @@ func describe(disk corev1.PersistentVolume) string {
 	return disk.Name
 }
 
-// snapshots deletes all of them; a guest that does not know the kind has none.
-func (r *reconciler) snapshots(ctx context.Context) ([]string, error) {
+// every deletes all objects of a kind, and names those that are left; a guest that does not know the kind has none.
+func (r *reconciler) every(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) ([]string, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(snapshots.GroupVersion().WithKind(snapshots.Kind + "List"))
-	err := r.live.List(ctx, list)
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := r.live.List(ctx, list, options...)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list VolumeSnapshots: %w", err)
+		return nil, fmt.Errorf("list objects of kind %s: %w", kind.Kind, err)
 	}
 	var left []string
 	var problems []error

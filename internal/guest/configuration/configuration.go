@@ -2,34 +2,57 @@
 package configuration
 
 import (
+	"slices"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // ClusterVersionName is the name of the one ClusterVersion.
 const ClusterVersionName = "version"
 
+// part of the configuration.
+type part struct {
+	objects func(*inside.Facts) []*unstructured.Unstructured
+	// kind of payload with which it exists; each where empty.
+	kind release.Kind
+}
+
 // configuration is what a hosted cluster says about itself in kinds that must be defined first.
-var configuration = []func(*inside.Facts) []*unstructured.Unstructured{
-	clusterVersion,
-	singletons,
-	guards,
-	policyNotices,
-	ownNodes,
-	snapshotClass,
-	metricsAPI,
-	aggregatedAPIs,
+var configuration = []part{
+	{objects: clusterVersion},
+	{objects: singletons},
+	{objects: guards},
+	{objects: policyNotices},
+	{objects: ownNodes},
+	{objects: snapshotClass},
+	{objects: metricsAPI},
+	{objects: aggregatedAPIs},
+	{objects: storage, kind: release.KindOpenShift},
+	{objects: operatorHub, kind: release.KindOpenShift},
+	{objects: catalogs, kind: release.KindOpenShift},
+	{objects: monitors, kind: release.KindOpenShift},
+}
+
+// OptionalKinds are those that may have no object.
+func OptionalKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{MirrorSetKind, CatalogKind}
 }
 
 // Objects is every object of OpenShift's configuration that the operator keeps in the guest; their statuses, where they have
 // one, are applied too.
 func Objects(facts *inside.Facts) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, objects := range configuration {
-		out = append(out, objects(facts)...)
+	for _, part := range configuration {
+		if facts.Of(part.kind) {
+			out = append(out, part.objects(facts)...)
+		}
 	}
 	for _, obj := range out {
 		obj.SetLabels(map[string]string{hyperv1.ManagedByLabel: inside.ManagedBy})
@@ -39,16 +62,23 @@ func Objects(facts *inside.Facts) []*unstructured.Unstructured {
 
 // configObject makes an object of config.openshift.io; a nil status is left to whoever writes it.
 func configObject(kind, name string, spec, status map[string]any) *unstructured.Unstructured {
-	obj := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	obj := object(configv1.GroupVersion.WithKind(kind), "", name, map[string]any{"spec": spec})
 	if status != nil {
 		obj.Object["status"] = status
 	}
-	obj.SetGroupVersionKind(configv1.GroupVersion.WithKind(kind))
+	return obj
+}
+
+func object(kind schema.GroupVersionKind, namespace, name string, content map[string]any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: content}
+	obj.SetGroupVersionKind(kind)
+	obj.SetNamespace(namespace)
 	obj.SetName(name)
 	return obj
 }
 
-// clusterVersion is the identity of the cluster; its status is the version controller's.
+// clusterVersion is the identity of the cluster, with the capabilities that its version operator knows; its status is the version controller's,
+// or that operator's.
 func clusterVersion(facts *inside.Facts) []*unstructured.Unstructured {
 	hcp := facts.HCP
 	spec := map[string]any{"clusterID": hcp.Spec.ClusterID}
@@ -57,6 +87,10 @@ func clusterVersion(facts *inside.Facts) []*unstructured.Unstructured {
 	}
 	if hcp.Spec.UpdateService != "" {
 		spec["upstream"] = hcp.Spec.UpdateService
+	}
+	if len(facts.KnownCapabilities) > 0 {
+		wanted := slices.DeleteFunc(clusterconfig.Capabilities(hcp.Spec.Capabilities), func(name string) bool { return !slices.Contains(facts.KnownCapabilities, name) })
+		spec["capabilities"] = map[string]any{"baselineCapabilitySet": string(configv1.ClusterVersionCapabilitySetNone), "additionalEnabledCapabilities": texts(wanted)}
 	}
 	return []*unstructured.Unstructured{configObject("ClusterVersion", ClusterVersionName, spec, nil)}
 }

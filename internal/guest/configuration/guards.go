@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -19,8 +18,6 @@ const (
 	bootstrapUser = "system:kas-bootstrap-container"
 	// networkOperatorUser is the account of OpenShift's network operator, which writes what it found out into the Infrastructure.
 	networkOperatorUser = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
-	// MirroredLabel marks ConfigMaps that the node tuning operator has from the control plane.
-	MirroredLabel = "hypershift.openshift.io/mirrored-config"
 
 	configGroup = "config.openshift.io"
 	// sameSpec and sameData let a change pass that changes nothing of what is guarded.
@@ -57,7 +54,7 @@ func guards(facts *inside.Facts) []*unstructured.Unstructured {
 	if inside.Capable(facts.HCP, inside.IngressCapability) {
 		config = append(config, "ingresses")
 	}
-	if facts.HCP.Spec.OLMCatalogPlacement != hyperv1.GuestOLMCatalogPlacement {
+	if !inside.CatalogsInGuest(facts.HCP) {
 		config = append(config, "operatorhubs")
 	}
 	var network []string
@@ -69,7 +66,7 @@ func guards(facts *inside.Facts) []*unstructured.Unstructured {
 		{name: "infra", operations: changes, group: configGroup, resources: []string{"infrastructures"}, users: network, unless: sameSpec, message: follows},
 		{name: "mirror", operations: writes, group: configGroup, resources: []string{"imagedigestmirrorsets", "imagetagmirrorsets", "operatorhubs"}, unless: sameSpec, message: sources},
 		{name: "icsp", operations: writes, group: "operator.openshift.io", resources: []string{"imagecontentsourcepolicies"}, unless: sameSpec, message: sources},
-		{name: "ntomirroredconfigmaps", operations: writes, resources: []string{"configmaps"}, labelled: MirroredLabel, unless: sameData,
+		{name: "ntomirroredconfigmaps", operations: writes, resources: []string{"configmaps"}, labelled: inside.MirroredLabel, unless: sameData,
 			message: "this ConfigMap follows the configuration of a NodePool of the management cluster; change it there"},
 	}
 	if facts.HCP.Spec.Platform.Azure != nil && inside.Capable(facts.HCP, inside.RegistryCapability) {

@@ -20,7 +20,7 @@ const (
 	Singleton = "cluster"
 )
 
-// MirrorSetKind is the one kind of the configuration that may have no object.
+// MirrorSetKind says where images are fetched from instead.
 var MirrorSetKind = configv1.GroupVersion.WithKind("ImageDigestMirrorSet")
 
 // singletons are the configuration objects `cluster`: facts of the hosted cluster, and what the user asked for in spec.configuration.
@@ -32,14 +32,10 @@ func singletons(facts *inside.Facts) []*unstructured.Unstructured {
 	}
 	authentication := userSpec(configuration.Authentication)
 	authentication["serviceAccountIssuer"] = hcp.Spec.IssuerURL
-	ingress := userSpec(configuration.Ingress)
-	if chosen, _ := ingress["domain"].(string); chosen == "" {
-		ingress["domain"] = "apps." + component.ClusterDomain(hcp)
-	}
 	out := []*unstructured.Unstructured{
 		infrastructure(hcp),
 		configObject("DNS", Singleton, dnsSpec(hcp), nil),
-		configObject("Ingress", Singleton, ingress, nil),
+		configObject("Ingress", Singleton, ingressSpec(hcp), nil),
 		networkObject(facts, userSpec(configuration.Network)),
 		proxy(hcp, configuration),
 		configObject("Authentication", Singleton, authentication, nil),
@@ -60,6 +56,19 @@ func userSpec(raw *runtime.RawExtension) map[string]any {
 	}
 	if err := json.Unmarshal(raw.Raw, &spec); err != nil || spec == nil {
 		return map[string]any{}
+	}
+	return spec
+}
+
+// ingressSpec always has a domain.
+func ingressSpec(hcp *hyperv1.HostedControlPlane) map[string]any {
+	var user *runtime.RawExtension
+	if c := hcp.Spec.Configuration; c != nil {
+		user = c.Ingress
+	}
+	spec := userSpec(user)
+	if chosen, _ := spec["domain"].(string); chosen == "" {
+		spec["domain"] = "apps." + component.ClusterDomain(hcp)
 	}
 	return spec
 }

@@ -2,7 +2,11 @@
 package guesttest
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -12,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
@@ -32,6 +37,54 @@ func PlainFacts() *inside.Facts {
 		APIAddress: "172.20.0.1", APIPort: 6443, KonnectivityHost: "konnectivity.example.com", KonnectivityPort: 443,
 		KonnectivityCA: "ca", KonnectivityCert: "cert", KonnectivityKey: "key", RootCA: "root", HighlyAvailable: true,
 	}
+}
+
+// OpenShiftImages are those of a payload of OpenShift's, as far as a guest is concerned.
+func OpenShiftImages() map[string]string {
+	images := map[string]string{}
+	for _, key := range []string{"apiserver-network-proxy", "azure-cloud-node-manager", "azure-workload-identity-webhook", "kube-proxy", "coredns", "cli",
+		"azure-disk-csi-driver", "csi-node-driver-registrar", "csi-livenessprobe", "csi-snapshot-controller", "haproxy-router", "cluster-version-operator",
+		"machine-config-operator", "cluster-network-operator", "cluster-dns-operator", "cluster-ingress-operator", "cluster-storage-operator",
+		"cluster-image-registry-operator", "cluster-monitoring-operator", "openshift-apiserver", "oauth-apiserver", "oauth-server", "operator-lifecycle-manager"} {
+		images[key] = "quay.io/x@sha256:" + key
+	}
+	return images
+}
+
+// definitionsBrought are the files, below the folder of OpenShift's API, of kinds that a guest has objects of.
+var definitionsBrought = map[string][]string{
+	"config/v1": {"clusteroperators", "clusterversions-Default", "proxies", "operatorhubs", "apiservers-Default", "authentications", "dnses", "imagedigestmirrorsets",
+		"images-Default", "infrastructures-Default", "ingresses", "networks", "builds", "projects"},
+	"operator/v1":      {"cloudcredentials", "clustercsidrivers-Default", "ingresscontrollers", "storages", "networks", "csisnapshotcontrollers"},
+	"imageregistry/v1": {"configs"},
+}
+
+// OpenShiftDefinitions are the kinds that the version operator of OpenShift brings, from the module of its API.
+func OpenShiftDefinitions(t *testing.T) []client.Object {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		t.Fatal("find the module of OpenShift's API: ", err)
+	}
+	var out []client.Object
+	for folder, kinds := range definitionsBrought {
+		for _, kind := range kinds {
+			files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), folder, "zz_generated.crd-manifests", "*_"+kind+".crd.yaml"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("definition of %s %s: %v, %v", folder, kind, files, err)
+			}
+			raw, err := os.ReadFile(files[0])
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err == nil {
+				err = yaml.Unmarshal(raw, crd)
+			}
+			if err != nil {
+				t.Fatal(files[0], err)
+			}
+			out = append(out, crd)
+		}
+	}
+	return out
 }
 
 // AzurePlane is a hosted control plane on Azure whose user configured nothing.

@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // copied is a ConfigMap or Secret of the control-plane namespace that the guest has a copy of, under another name or key perhaps. What
@@ -28,6 +29,8 @@ type copied struct {
 	whole bool
 	// asSecret makes a Secret of a ConfigMap.
 	asSecret bool
+	// kind of payload with which there is a copy; each where empty.
+	kind release.Kind
 }
 
 // copies lists them; the names that the user chose are those of his objects.
@@ -48,7 +51,9 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 		return out, nil
 	}
 	if proxy := configuration.Proxy; proxy != nil && proxy.TrustedCA != nil && proxy.TrustedCA.Name != "" {
-		out = append(out, bundle(proxy.TrustedCA.Name))
+		builds := bundle(proxy.TrustedCA.Name)
+		builds.to, builds.kind = client.ObjectKey{Namespace: BuildsNamespace, Name: "openshift-user-ca"}, release.KindOpenShift
+		out = append(out, bundle(proxy.TrustedCA.Name), builds)
 	}
 	image := configv1.ImageSpec{}
 	if raw := configuration.Image; raw != nil && json.Unmarshal(raw.Raw, &image) == nil && image.AdditionalTrustedCA.Name != "" {
@@ -72,10 +77,13 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 	return out, nil
 }
 
-// SecretsRead are the Secrets of the control-plane namespace that the facts of its guest are read from. One that the user's configuration
+// secretsOf are Secrets that facts are read from with a kind of payload alone.
+var secretsOf = map[release.Kind][]string{release.KindOpenShift: {contract.KubeadminPassword}}
+
+// SecretsRead are the Secrets of the control-plane namespace that the facts of its guest are read from, with a payload of the kind. One that the user's configuration
 // names cannot be told where that is malformed, and is not read then.
-func SecretsRead(hcp *hyperv1.HostedControlPlane) []string {
-	names := slices.Clone(SourceSecrets)
+func SecretsRead(hcp *hyperv1.HostedControlPlane, kind release.Kind) []string {
+	names := slices.Concat(SourceSecrets, secretsOf[kind])
 	list, err := copies(hcp)
 	if err != nil {
 		return names
@@ -88,14 +96,17 @@ func SecretsRead(hcp *hyperv1.HostedControlPlane) []string {
 	return names
 }
 
-// readCopies reads what the guest gets copies of.
-func (r *Reader) readCopies(ctx context.Context, hcp *hyperv1.HostedControlPlane) ([]client.Object, error) {
+// readCopies reads what the guest gets copies of, with a payload of the kind.
+func (r *Reader) readCopies(ctx context.Context, hcp *hyperv1.HostedControlPlane, kind release.Kind) ([]client.Object, error) {
 	list, err := copies(hcp)
 	if err != nil {
 		return nil, err
 	}
 	var out []client.Object
 	for _, c := range list {
+		if c.kind != "" && c.kind != kind {
+			continue
+		}
 		content, err := r.source(ctx, c)
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
@@ -25,9 +26,9 @@ const (
 
 // Facts is what the objects of a guest depend on.
 type Facts struct {
-	// HCP is the hosted control plane itself, Version that of its release.
-	HCP     *hyperv1.HostedControlPlane
-	Version string
+	// HCP is the hosted control plane itself, Version that of its release, KubernetesVersion that of the Kubernetes in it.
+	HCP                        *hyperv1.HostedControlPlane
+	Version, KubernetesVersion string
 	// PullSecret is the user's, as nodes have it; Copies are objects that the control plane has and the guest sees.
 	PullSecret []byte
 	Copies     []client.Object
@@ -54,8 +55,17 @@ type Facts struct {
 	MetricsCert, MetricsKey, KubeletCA string
 	// Aggregated are the addresses, in the management cluster, of the Services of OpenShift's aggregated API servers that the control plane has.
 	Aggregated map[string]string
-	// LoginCA signs what the OAuth server of an OpenShift payload shows, PEM; empty where there is none.
-	LoginCA string
+	// LoginURL is the OAuth server of an OpenShift payload, LoginCA signs what it shows, PEM; empty where there is none.
+	LoginURL, LoginCA string
+	// KubeadminHash is of the first administrator's password, KubeadminNoted the one noted on it; empty where others log in.
+	KubeadminHash, KubeadminNoted string
+	// CatalogImages are those of the default catalogs of operators where they are pods of the guest, NoDefaultCatalogs: the guest wants none.
+	CatalogImages     map[string]string
+	NoDefaultCatalogs bool
+	// KnownCapabilities are those that the payload's version operator says it knows; none where nothing chooses by capabilities.
+	KnownCapabilities []string
+	// LeftOut is what of the user's configuration has no effect here.
+	LeftOut error
 	// OwnNetwork: the user installs the network plugin.
 	OwnNetwork bool
 	// HighlyAvailable is the infrastructure's policy.
@@ -131,6 +141,16 @@ const (
 	ConfigNamespace  = "openshift-config"
 	ManagedNamespace = "openshift-config-managed"
 	SignerNamespace  = "openshift-kube-apiserver-operator"
+	BuildsNamespace  = "openshift-controller-manager"
+)
+
+// IngressCertificate is the Secret with what the default router shows, beside it.
+const IngressCertificate = "default-ingress-cert"
+
+// Labels of the configurations of kubelets that node pools have from their users, and of what follows the control plane in the guest.
+const (
+	KubeletConfigLabel = "hypershift.openshift.io/kubeletconfig-config"
+	MirroredLabel      = "hypershift.openshift.io/mirrored-config"
 )
 
 // ClientSecretKey is the key of a Secret with the secret of an OIDC client.
@@ -160,6 +180,12 @@ var operatorOf = map[string]string{
 	"kube-proxy": NetworkOperatorImage, FlannelName: NetworkOperatorImage, "coredns": "cluster-dns-operator",
 	RouterImage: "cluster-ingress-operator", contract.DiskDriver: contract.StorageOperator, MetricsImage: "cluster-monitoring-operator",
 }
+
+// Kind of the guest's payload.
+func (f *Facts) Kind() release.Kind { return release.KindOf(f.Images) }
+
+// Of tells whether something that exists with one kind of payload, or with each where it names none, exists here.
+func (f *Facts) Of(kind release.Kind) bool { return kind == "" || kind == f.Kind() }
 
 // Has tells whether the payload has all of the images, and no operator of OpenShift's that brings the same.
 func (f *Facts) Has(images ...string) bool {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 
+	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -42,6 +44,8 @@ type Reader struct {
 	// KonnectivityHost and KonnectivityPort are the published endpoint that agents dial.
 	KonnectivityHost string
 	KonnectivityPort int32
+
+	kubeadmin passwordHash
 }
 
 // Facts of the guest of a hosted control plane.
@@ -79,53 +83,57 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	if err != nil {
 		return nil, err
 	}
-	facts.HCP, facts.Version, facts.Images, facts.PullSecret = hcp, payload.Version, payload.Images, pull.Data[hyperv1.PullSecretKey]
+	facts.HCP, facts.Version, facts.KubernetesVersion = hcp, payload.Version, payload.KubernetesVersion
+	facts.Images, facts.PullSecret = payload.Images, pull.Data[hyperv1.PullSecretKey]
 	if facts.MergedPullSecret, err = r.mergedPullSecret(ctx, facts.PullSecret); err != nil {
 		return nil, err
 	}
 	if facts.OwnNetwork, err = r.OwnNetwork(ctx, hcp); err != nil {
 		return nil, err
 	}
-	if facts.Aggregated, err = r.aggregated(ctx, payload.Kind()); err != nil {
-		return nil, err
-	}
-	if facts.LoginCA, err = r.loginCA(ctx, payload.Kind()); err != nil {
-		return nil, err
-	}
-	if facts.Copies, err = r.readCopies(ctx, hcp); err != nil {
+	if facts.Copies, err = r.readCopies(ctx, hcp, payload.Kind()); err != nil {
 		return nil, err
 	}
 	facts.Images = withAgentImage(hcp, payload.Images)
+	for _, read := range readOf[payload.Kind()] {
+		if err := read(r, ctx, facts); err != nil {
+			return nil, err
+		}
+	}
 	return facts, nil
 }
 
+// readOf is what is read with a kind of payload alone.
+var readOf = map[release.Kind][]func(*Reader, context.Context, *Facts) error{
+	release.KindOpenShift: {(*Reader).aggregated, (*Reader).login, (*Reader).catalogs, (*Reader).kubeletConfigs, (*Reader).capabilities},
+}
+
 // aggregated are the addresses of the aggregated API servers; one whose Service is not there yet is left out.
-func (r *Reader) aggregated(ctx context.Context, kind release.Kind) (map[string]string, error) {
-	if kind != release.KindOpenShift {
-		return nil, nil
-	}
-	addresses := map[string]string{}
+func (r *Reader) aggregated(ctx context.Context, facts *Facts) error {
+	facts.Aggregated = map[string]string{}
 	for _, name := range SourceServices {
 		service := &corev1.Service{}
 		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, service); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("read Service %s of the control plane: %w", name, err)
+			return fmt.Errorf("read Service %s of the control plane: %w", name, err)
 		}
 		if address := service.Spec.ClusterIP; address != "" {
-			addresses[name] = address
+			facts.Aggregated[name] = address
 		}
 	}
-	return addresses, nil
+	return nil
 }
 
-func (r *Reader) loginCA(ctx context.Context, kind release.Kind) (string, error) {
-	bundle := &corev1.ConfigMap{}
-	if kind != release.KindOpenShift {
-		return "", nil
+// capabilities are told by the version operator: another version knows others, and its kind takes no other names.
+func (r *Reader) capabilities(ctx context.Context, facts *Facts) error {
+	version := &configv1.ClusterVersion{}
+	err := r.Live.Get(ctx, client.ObjectKey{Name: "version"}, version)
+	if err != nil && !apierrors.IsNotFound(err) && !apimeta.IsNoMatchError(err) {
+		return fmt.Errorf("read the ClusterVersion of the guest: %w", err)
 	}
-	if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: contract.LoginCABundle}, bundle); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read %s of the control plane: %w", contract.LoginCABundle, err)
+	for _, name := range version.Status.Capabilities.KnownCapabilities {
+		facts.KnownCapabilities = append(facts.KnownCapabilities, string(name))
 	}
-	return bundle.Data[contract.CAKey], nil
+	return nil
 }
 
 // withAgentImage puts the user's image of the tunnel's agents in place of the payload's.

@@ -48,7 +48,9 @@ func (r *reconciler) prune(ctx context.Context, facts *inside.Facts) error {
 		for _, obj := range configuration.Objects(facts) {
 			failed = append(failed, note(obj))
 		}
-		kinds[configuration.MirrorSetKind] = true
+		for _, kind := range configuration.OptionalKinds() {
+			kinds[kind] = true
+		}
 	}
 	for gvk := range kinds {
 		if !kept[gvk.Kind] {

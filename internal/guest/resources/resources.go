@@ -25,11 +25,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -40,6 +41,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/addons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -85,6 +87,7 @@ type reconciler struct {
 	guest, management client.Client
 	namespace         string
 	read              inside.ReadFacts
+	observed          observed.Copier
 	// applied is only touched by the one worker.
 	applied map[string]applied
 	// cache, controller and whenServed serve the kinds that a new guest does not have yet; watching: they are served, and watched.
@@ -92,6 +95,7 @@ type reconciler struct {
 	controller controller.Controller
 	whenServed func() error
 	watching   bool
+	watched    map[schema.GroupVersionKind]bool
 }
 
 // Setup registers the controller; namespace is the control plane's. whenServed runs once, when the guest serves the kinds
@@ -99,13 +103,17 @@ type reconciler struct {
 func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, facts inside.ReadFacts, whenServed func() error) error {
 	r := &reconciler{
 		guest: manager.GetClient(), management: management.GetClient(), namespace: namespace, read: facts, whenServed: whenServed, applied: map[string]applied{},
+		watched:  map[schema.GroupVersionKind]bool{},
+		observed: observed.Copier{Guest: manager.GetAPIReader(), Management: management.GetClient(), Namespace: namespace},
 	}
 	once := plane.Once()
 	secrets, err := plane.Secrets(manager, management, namespace, inside.SourceSecrets)
 	if err != nil {
 		return err
 	}
-	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool { return inside.SourceConfigMaps[obj.GetName()] })
+	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		return inside.SourceConfigMaps[obj.GetName()] || obj.GetLabels()[inside.KubeletConfigLabel] != ""
+	})
 	isAggregated := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(inside.SourceServices, obj.GetName()) })
 	build := ctrl.NewControllerManagedBy(manager).Named("resources").
 		WatchesRawSource(source.Kind[client.Object](management.GetCache(), &hyperv1.HostedControlPlane{}, once,
@@ -162,15 +170,34 @@ func (r *reconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPla
 			failed = append(failed, err)
 		}
 	}
+	failed = append(failed, r.noteHash(ctx, facts), r.observed.Copy(ctx, facts))
 	served, err := r.configure(ctx, facts)
 	if err = errors.Join(append(failed, err)...); err == nil {
 		err = r.prune(ctx, facts)
 	}
-	return served, err
+	return served, errors.Join(err, facts.LeftOut)
 }
 
 // ensure applies an object unless it is as this process left it. After a restart every object is applied once, which changes nothing.
 func (r *reconciler) ensure(ctx context.Context, obj client.Object) error {
+	gvk, err := apiutil.GVKForObject(obj, r.guest.Scheme())
+	if err != nil {
+		return fmt.Errorf("find the kind of %T: %w", obj, err)
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(gvk)
+	err = r.guest.Get(ctx, client.ObjectKeyFromObject(obj), live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read %s: %w", kube.Describe(obj), err)
+	}
+	if err != nil {
+		return r.ensureFrom(ctx, obj, nil)
+	}
+	return r.ensureFrom(ctx, obj, live)
+}
+
+// ensureFrom is ensure with the object as it is, nil where there is none.
+func (r *reconciler) ensureFrom(ctx context.Context, obj, live client.Object) error {
 	desired, err := kube.ToApply(r.guest.Scheme(), obj)
 	if err != nil {
 		return err
@@ -183,14 +210,7 @@ func (r *reconciler) ensure(ctx context.Context, obj client.Object) error {
 		return fmt.Errorf("encode %s: %w", kube.Describe(desired), err)
 	}
 	key := desired.GroupVersionKind().String() + "/" + desired.GetNamespace() + "/" + desired.GetName()
-
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(desired.GroupVersionKind())
-	err = r.guest.Get(ctx, types.NamespacedName{Namespace: desired.GetNamespace(), Name: desired.GetName()}, live)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read %s: %w", kube.Describe(desired), err)
-	}
-	if err == nil && r.applied[key] == (applied{hash, fingerprint(live)}) {
+	if live != nil && r.applied[key] == (applied{hash, fingerprint(live)}) {
 		return nil
 	}
 	if err := r.apply(ctx, desired); err != nil {
@@ -208,7 +228,7 @@ func hashOf(content any) (string, error) {
 
 // writtenByOthers are objects, by namespace and name, that the operator makes and others write into.
 var writtenByOthers = map[client.ObjectKey]bool{
-	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: addons.ControllersNamespace, Name: addons.ServiceTrust}: true,
+	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: inside.BuildsNamespace, Name: addons.ServiceTrust}: true,
 }
 
 // notWrittenByOthers: what others write into their objects starts no pass.

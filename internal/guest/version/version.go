@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,7 +37,7 @@ import (
 //  2. the ClusterVersion, from the ClusterOperators and the components
 //  3. the status of the HostedControlPlane, from the ClusterVersion
 //
-// The first two are the version operator's where the payload has one.
+// With a payload of OpenShift's the second is the version operator's, and the first are those of operators that a hosted control plane lacks.
 type reconciler struct {
 	guest, management client.Client
 	facts             inside.ReadFacts
@@ -110,11 +109,15 @@ func (r *reconciler) clearDesiredUpdate(ctx context.Context, version *configv1.C
 	return nil
 }
 
-// observe brings ClusterOperators and ClusterVersion up to date, unless the payload's version operator does.
+// observe brings ClusterOperators and ClusterVersion up to date: those that stand for the control plane alone where the payload's version
+// operator and the others write theirs.
 func (r *reconciler) observe(ctx context.Context, hcp *hyperv1.HostedControlPlane, version *configv1.ClusterVersion) error {
 	facts, err := r.facts(ctx, hcp)
-	if err != nil || release.KindOf(facts.Images) == release.KindOpenShift {
+	if err != nil {
 		return err
+	}
+	if facts.Kind() == release.KindOpenShift {
+		return r.writeHosted(ctx, facts)
 	}
 	states, waiting, err := r.look(ctx, hcp, facts)
 	if err != nil {
@@ -265,12 +268,8 @@ func (r *reconciler) writeOperators(ctx context.Context, states []operatorState)
 	var out []configv1.ClusterOperator
 	var failed []error
 	for _, state := range states {
-		i := slices.IndexFunc(list.Items, func(o configv1.ClusterOperator) bool { return o.Name == state.name })
-		operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: state.name, Labels: map[string]string{hyperv1.ManagedByLabel: inside.ManagedBy}}}
-		if i >= 0 {
-			operator = &list.Items[i]
-		}
-		failed = append(failed, r.writeOperator(ctx, operator, state))
+		operator := operatorNamed(&list, state.name)
+		failed = append(failed, r.writeOperator(ctx, operator, state.status(operator.Status, r.now())))
 		out = append(out, *operator)
 	}
 	for i := range list.Items {
@@ -282,19 +281,19 @@ func (r *reconciler) writeOperators(ctx context.Context, states []operatorState)
 	return out, errors.Join(failed...)
 }
 
-func (r *reconciler) writeOperator(ctx context.Context, operator *configv1.ClusterOperator, state operatorState) error {
+// writeOperator makes an operator that does not exist yet, and gives it the status.
+func (r *reconciler) writeOperator(ctx context.Context, operator *configv1.ClusterOperator, status configv1.ClusterOperatorStatus) error {
 	if operator.ResourceVersion == "" {
 		if err := r.guest.Create(ctx, operator); err != nil {
-			return fmt.Errorf("make ClusterOperator %s: %w", state.name, err)
+			return fmt.Errorf("make ClusterOperator %s: %w", operator.Name, err)
 		}
 	}
-	status := state.status(operator.Status, r.now())
 	if apiequality.Semantic.DeepEqual(status, operator.Status) {
 		return nil
 	}
 	operator.Status = status
 	if err := r.guest.Status().Update(ctx, operator); err != nil {
-		return fmt.Errorf("write the status of ClusterOperator %s: %w", state.name, err)
+		return fmt.Errorf("write the status of ClusterOperator %s: %w", operator.Name, err)
 	}
 	return nil
 }

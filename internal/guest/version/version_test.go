@@ -305,11 +305,12 @@ func TestVersionSurvivesItsGuest(t *testing.T) {
 	}
 }
 
-// An OpenShift payload's version operator writes these objects: they are read and nothing else.
+// An OpenShift payload's version operator writes these objects: they are read, and nothing else is written than the operators that a hosted
+// control plane stands for, which follow the version and keep the times of their conditions.
 func TestVersionOperatorKeepsItsObjects(t *testing.T) {
 	w := newWorld(t, 2)
 	defined := func() bool {
-		return slices.ContainsFunc(addons.Objects(w.facts), func(obj client.Object) bool { return guesttest.TypeName(obj) == "CustomResourceDefinition" })
+		return slices.ContainsFunc(addons.Objects(w.facts), func(obj client.Object) bool { return strings.HasSuffix(obj.GetName(), ".config.openshift.io") })
 	}
 	if !defined() {
 		t.Fatal("without a version operator nobody defines its kinds")
@@ -323,10 +324,24 @@ func TestVersionOperatorKeepsItsObjects(t *testing.T) {
 		{Type: "Failing", Status: configv1.ConditionTrue, Message: "no"}, {Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue},
 		{Type: configv1.OperatorProgressing, Status: configv1.ConditionTrue}}
 	w.must(w.r.guest.Status().Update(t.Context(), version))
-	if writes := w.pass(); writes != 1 {
-		t.Errorf("%d writes, want one: the report", writes)
+	if writes := w.pass(); writes != 1+2*len(hostedOperators) {
+		t.Errorf("%d writes, want one, the report, and two for each operator", writes)
 	}
 	w.version("4.20.9 Partial", "True", "True", "False")
+	if writes := w.pass(); writes != 0 {
+		t.Errorf("%d writes without a change", writes)
+	}
+	began := w.now
+	w.now, w.facts.Version = w.now.Add(time.Hour), "4.22.0"
+	if writes := w.pass(); writes != len(hostedOperators) {
+		t.Errorf("%d writes for another version, want one for each operator", writes)
+	}
+	operator := &configv1.ClusterOperator{}
+	w.must(w.r.guest.Get(t.Context(), client.ObjectKey{Name: "openshift-apiserver"}, operator))
+	available := findClusterCondition(operator.Status.Conditions, configv1.OperatorAvailable)
+	if operatorVersion(operator.Status) != "4.22.0" || available == nil || !available.LastTransitionTime.Time.Equal(began) {
+		t.Errorf("status %+v", operator.Status)
+	}
 	if defined() {
 		t.Error("the payload's own definitions are overwritten")
 	}

@@ -25,7 +25,7 @@ var (
 		contract.UserCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, contract.KonnectivityCABundle,
 		contract.AggregatorClientCA, contract.ClientCA, contract.KubeletClientCA, "kube-root-ca.crt", "openshift-service-ca.crt", "kas-config", "auth-config",
 		"kas-audit-config", "kas-egress-selector-config", "kcm-config", "kube-scheduler", contract.CloudConfig, "feature-gate", "oauth-metadata",
-		"oauth-master-ca-bundle", "service-serving-ca", "image-registry-controller-config", "openshift-controller-manager-config",
+		"oauth-master-ca-bundle", contract.ServiceAuthority, contract.ObservedIngressAuthority, "image-registry-controller-config", "openshift-controller-manager-config",
 		"openshift-route-controller-manager-config", "cluster-policy-controller-config", "openshift-apiserver", "openshift-apiserver-audit",
 		"openshift-oauth-apiserver-audit", "oauth-openshift", "oauth-openshift-audit", contract.TotalClientCA, "customer-system-admin-signer-ca",
 		"sre-system-admin-signer-ca",
