@@ -154,5 +154,9 @@ const CloudTokenAudience = "api://AzureADTokenExchange"
 // what they are to be, under InPlaceUpdateKey.
 const InPlaceUpdates = "in-place-updates"
 
+// StartedWithLabel of a Node whose pool is updated in place is the hash of the configuration that its machine started with. The Machine does
+// not tell: Cluster API gives all Machines of a set the name of the user data that new ones get.
+const StartedWithLabel = "hypershift.openshift.io/started-with-config"
+
 // InPlaceUpdateKey is the key of a node pool and the hash of its target configuration. The name of such a pool has no dot.
 func InPlaceUpdateKey(pool, target string) string { return pool + "." + target }

@@ -33,7 +33,8 @@ func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*I
 	}
 	_, pool, _ := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/")
 	inPlace := secret.Annotations[hyperv1.NodePoolUpgradeTypeAnnotation] == string(hyperv1.UpgradeTypeInPlace)
-	input := &Input{Manifests: manifests, NodePool: pool, InPlace: inPlace}
+	// The name of the Secret ends with the hash.
+	input := &Input{Manifests: manifests, NodePool: pool, InPlace: inPlace, ConfigVersion: secret.Name[strings.LastIndex(secret.Name, "-")+1:]}
 	for _, step := range []func(context.Context, *Input) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
 		if err := step(ctx, input); err != nil {
 			return nil, err

@@ -229,6 +229,22 @@ func TestNodeUpdate(t *testing.T) {
 	})
 }
 
+// A node says with which configuration its machine started, where that may become another: nothing else knows.
+func TestNodeSaysWhatItStartedWith(t *testing.T) {
+	in := input()
+	in.ConfigVersion = "abcd"
+	for inPlace, want := range map[bool]string{true: ",hypershift.openshift.io/started-with-config=abcd", false: ""} {
+		in.InPlace = inPlace
+		rendered, err := Render(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(rendered), "NODE_LABELS=hypershift.openshift.io/nodePool="+in.NodePool+want+"\\n") {
+			t.Errorf("in place %v: the kubelet's unit lacks %q", inPlace, want)
+		}
+	}
+}
+
 func TestNodeUpdateRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		next  string

@@ -115,7 +115,7 @@ func plainUnits(in Input) []types.Unit {
 			"StartLimitIntervalSec=0",
 			"[Service]",
 			"Type=simple",
-			"Environment=NODE_LABELS=hypershift.openshift.io/nodePool="+in.NodePool,
+			"Environment=NODE_LABELS="+in.labels(),
 			"ExecStart="+programs+"kubelet-start",
 			"Restart=always",
 			"RestartSec=2",

@@ -3,6 +3,8 @@ package ignition
 import (
 	"github.com/coreos/ignition/v2/config/v3_4"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -45,6 +47,17 @@ type Input struct {
 	Proxy    Proxy
 	// InPlace: machines of the pool are changed where they are, see NodeUpdate.
 	InPlace bool
+	// ConfigVersion is the hash of the pool's configuration.
+	ConfigVersion string
+}
+
+// labels are those that the kubelet registers the node with.
+func (in *Input) labels() string {
+	labels := hyperv1.NodePoolLabel + "=" + in.NodePool
+	if in.InPlace && in.ConfigVersion != "" {
+		labels += "," + contract.StartedWithLabel + "=" + in.ConfigVersion
+	}
+	return labels
 }
 
 // Render makes the configuration a node asks for. Errors are the user's to mend: the input is complete but unusable.

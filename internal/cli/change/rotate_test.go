@@ -132,7 +132,9 @@ func kubeconfig(t *testing.T, made time.Time) *corev1.Secret {
 func TestRotateCertificates(t *testing.T) {
 	now := surveytest.Now
 	component := &hyperv1.ControlPlaneComponent{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "kube-apiserver"}}
-	published := func(hc *hyperv1.HostedCluster) { hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "demo-admin-kubeconfig"} }
+	published := func(hc *hyperv1.HostedCluster) {
+		hc.Status.KubeConfig = &corev1.LocalObjectReference{Name: "demo-admin-kubeconfig"}
+	}
 	c := surveytest.Client(surveytest.Cluster("demo", published), kubeconfig(t, now.Add(-time.Hour)), component).Build()
 	to := of(t, c, false, "demo")
 	var out bytes.Buffer

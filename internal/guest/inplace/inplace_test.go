@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -66,7 +67,7 @@ func newWorld(t *testing.T) *world {
 		machine := clusterapi.NewWithSpec(clusterapi.Machine, namespace, "np-"+name, map[string]any{"bootstrap": map[string]any{"dataSecretName": "user-data-np-aaaa"}})
 		machine.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: "clusters/np"})
 		w.create(management, machine)
-		w.create(guest, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "np-" + name},
+		w.create(guest, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "np-" + name, Labels: map[string]string{contract.StartedWithLabel: "aaaa"}},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
 	}
 	return w
@@ -103,6 +104,13 @@ func (w *world) wants(target string, limit int) {
 	all[hyperv1.NodePoolReleaseVersionAnnotation] = "4.21." + target
 	set.SetAnnotations(all)
 	w.must(w.management.Update(w.t.Context(), set))
+	// As Cluster API does: the template's user data are those of all Machines.
+	machines := clusterapi.NewList(clusterapi.Machine)
+	w.must(w.management.List(w.t.Context(), machines))
+	for i := range machines.Items {
+		w.must(unstructured.SetNestedField(machines.Items[i].Object, "user-data-np-"+target, "spec", "bootstrap", "dataSecretName"))
+		w.must(w.management.Update(w.t.Context(), &machines.Items[i]))
+	}
 }
 
 func (w *world) pass() {

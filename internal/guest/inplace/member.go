@@ -1,6 +1,7 @@
 package inplace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Annotations of a Node, which OpenShift's machine-config-daemon has, too.
@@ -37,10 +39,13 @@ type member struct {
 	node    *corev1.Node
 }
 
-// current is the hash of the configuration that the node has: what it became here, else what its Machine started with.
+// current is the hash of the configuration that the node has: what it became here, else what it says that its machine started with. A node
+// of a former release does not say it: then it is what its Machine would be started with.
 func (m *member) current() string {
-	if m.node != nil && m.node.Annotations[currentConfig] != "" {
-		return m.node.Annotations[currentConfig]
+	if m.node != nil {
+		if hash := cmp.Or(m.node.Annotations[currentConfig], m.node.Labels[contract.StartedWithLabel]); hash != "" {
+			return hash
+		}
 	}
 	data, _, _ := unstructured.NestedString(m.machine.Object, "spec", "bootstrap", "dataSecretName")
 	return data[strings.LastIndex(data, "-")+1:]

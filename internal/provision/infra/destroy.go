@@ -264,10 +264,9 @@ func (d *demolition) goesWhole(ctx context.Context, name string, tags map[string
 	isMain := strings.EqualFold(name, d.main)
 	// A group of another name was the user's choice; one of the default name was made for this cluster by some tool.
 	chosen := isMain && !strings.EqualFold(name, node.MainGroup(d.Name, d.InfraID))
-	tagged, theirs, unsure := tags[ownerTag(d.InfraID)] == "owned", d.anothersTag(tags), chosen && d.GroupUnproven
+	tagged, unsure := tags[ownerTag(d.InfraID)] == "owned", chosen && d.GroupUnproven
 	proven := d.recorded[strings.ToLower(d.s.GroupID(name))] || tagged && !unsure
-	if !proven && theirs != "" && !(isMain && d.typed()) {
-		d.warn("resource group " + name + " has the tag " + theirs + "=owned, by which it is another hosted cluster's; it stays")
+	if !proven && !(isMain && d.typed()) && d.isAnothers(name, tags) {
 		return false, nil
 	}
 	if stays, err := d.holdsKept(ctx, name); err != nil || stays {
@@ -305,14 +304,15 @@ func (d *demolition) holdsKept(ctx context.Context, name string) (bool, error) {
 // typed tells whether the user himself has named the main group as one that goes.
 func (d *demolition) typed() bool { return d.DeleteResourceGroup && !d.GroupUnproven }
 
-// anothersTag is the tag by which a group is another cluster's, the first by name; empty when it has none.
-func (d *demolition) anothersTag(tags map[string]string) string {
+// isAnothers tells whether a group is another cluster's by its tags, and says so.
+func (d *demolition) isAnothers(name string, tags map[string]string) bool {
 	for _, tag := range slices.Sorted(maps.Keys(tags)) {
 		if tags[tag] == "owned" && strings.HasPrefix(tag, ownerTag("")) && tag != ownerTag(d.InfraID) {
-			return tag
+			d.warn("resource group " + name + " has the tag " + tag + "=owned, by which it is another hosted cluster's; it stays")
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // confirmed decides on a group that has not the name which we give, and whose name comes from what a tenant can write.
