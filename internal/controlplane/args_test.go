@@ -81,7 +81,7 @@ func TestCloudConfig(t *testing.T) {
 		"securityGroupName": "nsg", "securityGroupResourceGroup": "nsgs", "routeTableName": "", "loadBalancerSku": "standard", "loadBalancerName": "demo-x1",
 		"useFederatedWorkloadIdentityExtension": true, "aadFederatedTokenFile": "/var/run/secrets/openshift/serviceaccount/token",
 		"aadClientId": "11111111-2222-4333-8444-555555555555", "aadClientSecret": "", "useManagedIdentityExtension": false,
-		"cloudProviderBackoffDuration": float64(6), "clusterServiceLoadBalancerHealthProbeMode": "shared",
+		"cloudProviderBackoffDuration": float64(6), "clusterServiceLoadBalancerHealthProbeMode": "shared", "vmType": "standard",
 	} {
 		if got, ok := config[key]; !ok || got != want {
 			t.Errorf("%s = %v, want %v", key, got, want)

@@ -13,9 +13,11 @@ import (
 const (
 	probeShared   = "shared"
 	probeNodePort = "servicenodeport"
+
+	vmTypeStandard = "standard"
 )
 
-// cloudConfig is cloud.conf; every key is written, also when it is empty, save the last four.
+// cloudConfig is cloud.conf; every key is written, also when it is empty, save the last five.
 type cloudConfig struct {
 	Cloud                        string `json:"cloud"`
 	TenantID                     string `json:"tenantId"`
@@ -43,6 +45,9 @@ type cloudConfig struct {
 	AADFederatedTokenFile        string `json:"aadFederatedTokenFile"`
 	HealthProbeMode              string `json:"clusterServiceLoadBalancerHealthProbeMode"`
 
+	// VMType is standard for who makes something in Azure: machines are virtual machines of no scale set. Without it the cloud provider lists
+	// scale sets when it takes a balancer away, which its role does not allow, and leaves the balancer.
+	VMType                 string            `json:"vmType,omitempty"`
 	UserAssignedIdentityID string            `json:"userAssignedIdentityID,omitempty"`
 	SharedProbePath        string            `json:"clusterServiceSharedLoadBalancerHealthProbePath,omitempty"`
 	SharedProbePort        int32             `json:"clusterServiceSharedLoadBalancerHealthProbePort,omitempty"`
@@ -86,6 +91,7 @@ func Config(hcp *hyperv1.HostedControlPlane, forNodes bool) (string, error) {
 		return "", err
 	}
 	if !forNodes { // nothing on a node makes anything in Azure
+		config.VMType = vmTypeStandard
 		if config.TagsMap, err = azure.ParseTags(hcp.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
 			return "", fmt.Errorf("annotation %s: %w", hyperv1.AzureTagsAnnotation, err)
 		}
@@ -103,6 +109,7 @@ func DriverConfig(platform *hyperv1.AzurePlatformSpec, identity hyperv1.Workload
 		Cloud: platform.Cloud, TenantID: platform.TenantID, SubscriptionID: platform.SubscriptionID,
 		ResourceGroup: platform.ResourceGroupName, Location: platform.Location, VnetName: vnet.Name, VnetResourceGroup: vnet.ResourceGroup,
 		UseFederatedWorkloadIdentity: true, AADClientID: string(identity.ClientID), AADFederatedTokenFile: component.CloudTokenFile,
+		VMType: vmTypeStandard,
 	}.render()
 }
 
