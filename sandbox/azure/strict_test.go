@@ -42,7 +42,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	const code, sentence = "NotServedBySandbox", "is not served by the embedded Azure of the sandbox"
 	s.refusals([]refusal{
 		{"PUT", computeRP + "virtualMachineScaleSets/ss", `{"location":"eastus"}`, 501, code, sentence},
-		{"GET", computeRP + "virtualMachineScaleSets", "", 200, "", `"value":[]`},
+		{"GET", computeRP + "virtualMachineScaleSets", "", 501, code, sentence},
 		{"PUT", inRG + "/providers/Microsoft.ContainerService/managedClusters/aks", `{"location":"eastus"}`, 501, code, sentence},
 		{"GET", inSub + "/providers/Microsoft.ContainerService/managedClusters", "", 501, code, sentence},
 		{"POST", "/providers/Microsoft.ResourceGraph/resources", `{"query":"Resources"}`, 501, code, sentence},

@@ -44,14 +44,6 @@ var kinds = []*provider.Kind{
 	{Type: typeImageVersion, Async: true},
 	{Type: "Microsoft.Compute/diskEncryptionSets", Async: true, CreateOK: true},
 	{Type: "Microsoft.Compute/availabilitySets", CreateOK: true, NoState: true},
-	{Type: typeScaleSet, Async: true, Put: noScaleSet},
-}
-
-// typeScaleSet is listed by the cloud provider when it takes a balancer away. There are none, since none can be made.
-const typeScaleSet = "Microsoft.Compute/virtualMachineScaleSets"
-
-func noScaleSet(*provider.Call, *provider.Resource, wire.Doc) error {
-	return provider.Failf(wire.NotServedStatus, wire.NotServedCode, "%s", wire.NotServed("'"+typeScaleSet+"'"))
 }
 
 const readEncryptionSet = "Microsoft.Compute/diskEncryptionSets/read"
