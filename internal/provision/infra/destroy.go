@@ -265,23 +265,34 @@ func (d *demolition) goesWhole(ctx context.Context, name string, tags map[string
 	// A group of another name was the user's choice; one of the default name was made for this cluster by some tool.
 	chosen := isMain && !strings.EqualFold(name, node.MainGroup(d.Name, d.InfraID))
 	tagged, unsure := tags[ownerTag(d.InfraID)] == "owned", chosen && d.GroupUnproven
-	proven := d.recorded[strings.ToLower(d.s.GroupID(name))] || tagged && !unsure
+	proven := d.isRecorded(name) || tagged && !unsure
 	if !proven && !(isMain && d.typed()) && d.isAnothers(name, tags) {
 		return false, nil
 	}
-	if stays, err := d.holdsKept(ctx, name); err != nil || stays {
+	switch stays, err := d.holdsKept(ctx, name); {
+	case err != nil || stays:
 		return false, err
-	}
-	switch {
 	case proven:
 		return true, nil
 	case unsure:
 		return d.confirmed(name, tagged), nil
-	case isMain && d.DeleteResourceGroup:
-		return true, nil
 	case chosen:
-		return false, nil
-	case !d.Adopt:
+		return d.DeleteResourceGroup, nil
+	}
+	return d.adopts(ctx, name, isMain)
+}
+
+// isRecorded tells whether the user vouches for a group.
+func (d *demolition) isRecorded(name string) bool {
+	return d.recorded[strings.ToLower(d.s.GroupID(name))]
+}
+
+// adopts tells whether a group that has nothing of ours but its name goes all the same, as the user may ask.
+func (d *demolition) adopts(ctx context.Context, name string, isMain bool) (bool, error) {
+	if isMain && d.DeleteResourceGroup {
+		return true, nil
+	}
+	if !d.Adopt {
 		d.left = append(d.left, name)
 		return false, nil
 	}
