@@ -16,14 +16,14 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
+	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
 const (
 	// keyBytes is the length of a local key.
 	keyBytes = 32
-	// keyInfix stands between the name of the cluster and the date in the name of a local key's Secret.
-	keyInfix = "-etcd-encryption-key-"
-	keyDate  = "20060102150405"
+	// keyDate ends the name of the Secret of a local key that took another's place.
+	keyDate = "20060102150405"
 )
 
 // NewRotateEncryptionKeyCommand is rotate encryption-key.
@@ -86,7 +86,7 @@ func (t *target) rotateLocalKey(ctx context.Context, hc *hyperv1.HostedCluster, 
 		return fmt.Errorf("make a key: %w", err)
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: hc.Namespace, Name: hc.Name + keyInfix + now.UTC().Format(keyDate),
+		ObjectMeta: metav1.ObjectMeta{Namespace: hc.Namespace, Name: manifest.NamesOf(hc.Name).EtcdEncryption + "-" + now.UTC().Format(keyDate),
 			Labels: map[string]string{hyperv1.AutoInfraLabel: hc.Spec.InfraID, hyperv1.DeleteWithClusterLabel: "true"}}, // goes with the cluster
 		Type: corev1.SecretTypeOpaque, Data: map[string][]byte{hyperv1.AESCBCKeySecretKey: fresh},
 	}
