@@ -22,6 +22,8 @@ import (
 //	steady DURATION COMMAND          repeats the command until it prints the same for that long; stdout is what it printed
 //	condition DURATION NAMESPACE RESOURCE TYPE REGEXP  waits until "STATUS REASON MESSAGE" of the condition matches
 //	anew DURATION SELECTOR KUBECTL   deletes the pods of the selector and waits until as many others are Ready
+//	clock                            begins to measure
+//	figure SECONDS TEXT              prints how long it is since clock, as a figure that may take so many seconds; hack/bench.sh reads it
 //	finally COMMAND                  runs the command when the script is over, whatever came of it; the last one first
 //	setenv NAME COMMAND              sets a variable to what the command prints
 //	fills FILE NAME=VALUE...         replaces ${NAME} in the file
@@ -48,6 +50,8 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 		"steady":    steady,
 		"condition": condition,
 		"anew":      anew,
+		"clock":     clock,
+		"figure":    figure,
 		"finally":   finally,
 		"setenv":    setenv,
 		"fills":     fills,

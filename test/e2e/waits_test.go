@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -164,4 +165,29 @@ func readyOthers(lines string, former []string) (ready int) {
 		}
 	}
 	return ready
+}
+
+// clocked is the variable in which a script keeps when its clock began.
+const clocked = "CLOCK"
+
+// clock is the script command: clock.
+func clock(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: clock")
+	}
+	set(ts, clocked, time.Now().Format(time.RFC3339Nano))
+}
+
+// figure is the script command: figure SECONDS TEXT. A miss fails hack/bench.sh and not the script, which may run beside other work.
+func figure(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: figure SECONDS TEXT")
+	}
+	limit, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	began, err := time.Parse(time.RFC3339Nano, ts.Getenv(clocked))
+	if err != nil {
+		ts.Fatalf("no clock before figure: %v", err)
+	}
+	ts.Logf("figure: %s: %.1f s, may take %d s", args[1], time.Since(began).Seconds(), limit)
 }
