@@ -71,8 +71,7 @@ func (r *router) connect() error {
 			return err
 		}
 	}
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: routerBridge}}
-	if err := nl.LinkAdd(bridge); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := ensureBridge(nl); err != nil {
 		return fmt.Errorf("bridge: %w", err)
 	}
 	if err := r.ensureUplink(nl); err != nil {
@@ -87,6 +86,27 @@ func (r *router) connect() error {
 		return err
 	}
 	return nl.RouteReplace(&netlink.Route{Gw: r.cfg.hostEnd(r.number).AsSlice()})
+}
+
+// gatewayMAC is what machines see in Azure as the hardware address of every other address.
+const gatewayMAC = "12:34:56:78:9a:bc"
+
+// ensureBridge makes the bridge with an address of its own: else it has that of one of its ports, another one when machines come and go, and
+// machines go on sending to the former.
+func ensureBridge(nl *netlink.Handle) error {
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: routerBridge}}
+	if err := nl.LinkAdd(bridge); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	found, err := nl.LinkByName(routerBridge)
+	if err != nil {
+		return err
+	}
+	mac, err := net.ParseMAC(gatewayMAC)
+	if err != nil {
+		return err
+	}
+	return nl.LinkSetHardwareAddr(found, mac)
 }
 
 func routerSysctls() error {
