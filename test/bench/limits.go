@@ -14,6 +14,7 @@ const (
 	mostMebibytes      = 800 // anonymous memory of one hosted cluster
 	mostFleetAvailable = 360 // seconds until twelve hosted clusters are Available
 	mostFleetCores     = 1   // of twelve hosted clusters at rest
+	mostTenNodes       = 90  // seconds from three nodes to ten that are Ready
 	mostManyNodes      = 180 // seconds to a hundred hollow nodes that are Ready
 	mostSeen           = 5   // seconds until a change of a node pool among them is seen
 	mostOfDirectExec   = 2   // exec through the tunnel, against exec in the management cluster

@@ -92,6 +92,9 @@ func run(ctx context.Context, rounds, clusters int, work string) error {
 	if err := compare(ctx, c, l, rounds, work); err != nil {
 		return err
 	}
+	if err := fewMore(ctx, c, l); err != nil {
+		return fmt.Errorf("3 -> 10 nodes: %w", err)
+	}
 	if err := nodes(ctx, c, l); err != nil {
 		return fmt.Errorf("%d hollow nodes: %w", manyNodes, err)
 	}

@@ -29,14 +29,44 @@ const (
 // control plane's memory with them.
 func nodes(ctx context.Context, c client.Client, l *limits) error {
 	b := &bench{Client: c, name: "hollow"}
+	return b.withPool(ctx, 0, func() error { return b.grow(ctx, l) }, "--instance-type", "Standard_D2s_v5", "--additional-tags", hollowTag)
+}
+
+// fewMore measures a pool of three machines that becomes one of ten.
+func fewMore(ctx context.Context, c client.Client, l *limits) error {
+	b := &bench{Client: c, name: "more"}
+	ready := func(want int) error {
+		return until(ctx, func(ctx context.Context) (bool, error) {
+			got, err := b.readyNodes(ctx)
+			return got == want, err
+		})
+	}
+	return b.withPool(ctx, 3, func() error {
+		if err := ready(3); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if err := b.change(ctx, `{"spec":{"replicas":10}}`); err != nil {
+			return err
+		}
+		if err := ready(10); err != nil {
+			return err
+		}
+		l.hold("3 -> 10 nodes, all Ready, s", time.Since(begin).Seconds(), mostTenNodes, "")
+		return nil
+	})
+}
+
+// withPool makes a pool of the demo's hosted cluster for the time of a measurement.
+func (b *bench) withPool(ctx context.Context, replicas int, measure func() error, flags ...string) error {
 	var problem bytes.Buffer
-	cmd := exec.CommandContext(ctx, "hypershift", "create", "nodepool", "azure", "--cluster-name", demo, "--namespace", namespace, "--name", b.name,
-		"--replicas", "0", "--release-image", os.Getenv("RELEASE_IMAGE"), "--instance-type", "Standard_D2s_v5", "--additional-tags", hollowTag)
+	cmd := exec.CommandContext(ctx, "hypershift", append([]string{"create", "nodepool", "azure", "--cluster-name", demo, "--namespace", namespace, "--name", b.name,
+		"--replicas", fmt.Sprint(replicas), "--release-image", os.Getenv("RELEASE_IMAGE")}, flags...)...)
 	cmd.Stderr = &problem
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w: %s", err, problem.Bytes())
 	}
-	measured := b.grow(ctx, l)
+	measured := measure()
 	pool := &hyperv1.NodePool{}
 	pool.Namespace, pool.Name = namespace, b.name
 	return errors.Join(measured, b.Delete(ctx, pool), until(ctx, func(ctx context.Context) (bool, error) {
