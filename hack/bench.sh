@@ -68,6 +68,7 @@ figures() { # SCRIPT|SCRIPT...
 }
 part "Four nodes replaced and changed in place; a disk and its move" figures '43-inplace|43-replace|47-disk'
 part "A backup of 200 MB and its restore in place; the management cluster lost" figures '39-restore-large|75-management-lost'
+part "A highly available control plane is upgraded, and loses a node" figures '72-zone-lost|74-upgrade'
 part "The operator with 12 and with 200 hosted clusters on a real API server, their control planes simulated" \
   bash -o pipefail -c "go test -count=1 -v -timeout 60m -run '^TestOperator$' ./test/scale -args -figures | grep -E '^ *(---|ok|FAIL)|hosted clusters,|may '"
 

@@ -35,9 +35,11 @@ type clients struct {
 	maps  typedv1.ConfigMapInterface
 	keys  []string
 	began time.Time
+	retry bool // a call that fails is made once more
 
-	lock       sync.Mutex
-	operations []history.Operation
+	lock        sync.Mutex
+	operations  []history.Operation
+	failedTwice int
 }
 
 func newClients(ctx context.Context, guest kubernetes.Interface, keys int) (*clients, error) {
@@ -97,16 +99,28 @@ func (c *clients) work(ctx context.Context, client int, write bool, perSecond fl
 			return
 		case <-ticker.C:
 		}
-		o := history.Operation{Client: client, Key: c.keys[random.IntN(len(c.keys))], Write: write, Call: time.Since(c.began)}
-		if write {
-			o.Value = fmt.Sprintf("%d.%d", client, n)
+		o := history.Operation{Client: client, Key: c.keys[random.IntN(len(c.keys))], Write: write}
+		if c.do(o, fmt.Sprintf("%d.%d", client, n)) || !c.retry || c.do(o, fmt.Sprintf("%d.%d again", client, n)) {
+			continue
 		}
-		c.call(&o)
-		o.Return = time.Since(c.began)
 		c.lock.Lock()
-		c.operations = append(c.operations, o)
+		c.failedTwice++
 		c.lock.Unlock()
 	}
+}
+
+// do makes a call and notes it. What a write writes is nobody else's: one that failed may have been done all the same.
+func (c *clients) do(o history.Operation, value string) bool {
+	if o.Write {
+		o.Value = value
+	}
+	o.Call = time.Since(c.began)
+	c.call(&o)
+	o.Return = time.Since(c.began)
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.operations = append(c.operations, o)
+	return o.Acknowledged
 }
 
 // call makes one call, never twice, and notes the answer.

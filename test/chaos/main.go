@@ -1,5 +1,8 @@
 // Command chaos lets things go wrong around a hosted cluster of the sandbox while clients write, read and watch in it, judges afterwards
 // whether what they were told is true, and prints a page about it. It fails when something is not.
+//
+// With -while it makes no faults and works as long as a file is there, for who upgrades the hosted cluster meanwhile: every call that fails is
+// made once more, and one that fails again fails the run.
 package main
 
 import (
@@ -29,19 +32,23 @@ import (
 
 const (
 	writers, readers, watchers  = 4, 4, 2
-	writesASecond, readsASecond = 2, 4 // of each client
+	writesASecond, readsASecond = 1.25, 5 // of each client: together five writes and twenty reads
 	keys                        = 8
 	// recovery is how long after the last fault everything may take to be as it should be.
 	recovery = 5 * time.Minute
+	// longestWhile is how long a file may be there.
+	longestWhile = time.Hour
+	// mostGap is how many seconds nobody may be answered while a file is there; see docs/benchmarks.md.
+	mostGap = 2
 )
 
 // errFailed is how a run ends whose page tells of a failure.
 var errFailed = errors.New("the page says what went wrong")
 
 type options struct {
-	guest, management, cluster, report, hypershift string
-	duration, hold, pause                          time.Duration
-	seed                                           uint64
+	guest, management, cluster, report, hypershift, while string
+	duration, hold, pause                                 time.Duration
+	seed                                                  uint64
 }
 
 func main() {
@@ -51,6 +58,7 @@ func main() {
 	flag.StringVar(&o.cluster, "cluster", "clusters/demo", "namespace and name of the hosted cluster")
 	flag.StringVar(&o.report, "report", "", "file of the page; standard output when empty")
 	flag.StringVar(&o.hypershift, "hypershift", "hypershift", "the program, which makes faults in the sandbox")
+	flag.StringVar(&o.while, "while", "", "make no faults, and work as long as this file is there")
 	flag.DurationVar(&o.duration, "duration", 10*time.Minute, "how long things go wrong")
 	flag.DurationVar(&o.hold, "hold", 20*time.Second, "how long a fault lasts")
 	flag.DurationVar(&o.pause, "pause", 10*time.Second, "time between two faults")
@@ -76,15 +84,20 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	place := &world{management: management, plane: namespace + "-" + strings.ReplaceAll(name, ".", "-"), hypershift: o.hypershift}
-	all, err := place.faults(ctx)
-	if err != nil {
-		return err
+	var all []fault
+	if o.while == "" {
+		if all, err = place.faults(ctx); err != nil {
+			return err
+		}
+	} else {
+		o.duration = longestWhile
 	}
 	c, err := newClients(ctx, guest, keys)
 	if err != nil {
 		return err
 	}
-	found := result{Cluster: o.cluster, Seed: o.seed}
+	c.retry = o.while != ""
+	found := result{Cluster: o.cluster, Seed: o.seed, Calm: o.while != ""}
 	if err := found.live(ctx, c, all, o); err != nil {
 		return err
 	}
@@ -116,7 +129,11 @@ func (r *result) live(ctx context.Context, c *clients, all []fault, o options) e
 		}
 		busy.Go(func() { c.work(working, i, i < writers, rate, random) })
 	}
-	r.Faults, failures[watchers] = harm(working, all, o.hold, o.pause, rand.New(rand.NewPCG(o.seed, 0)), c.began)
+	if r.Calm {
+		failures[watchers] = awaitGone(working, o.while)
+	} else {
+		r.Faults, failures[watchers] = harm(working, all, o.hold, o.pause, rand.New(rand.NewPCG(o.seed, 0)), c.began)
+	}
 	stop()
 	busy.Wait()
 	r.Lasted = time.Since(c.began)
@@ -125,8 +142,25 @@ func (r *result) live(ctx context.Context, c *clients, all []fault, o options) e
 		return err
 	}
 	watching.Wait()
+	r.FailedTwice = c.failedTwice
 	r.Operations, r.Violations = c.operations, history.Check(c.operations, r.Watches, final)
 	return errors.Join(failures...)
+}
+
+// awaitGone returns when the file is gone.
+func awaitGone(ctx context.Context, file string) error {
+	for {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is still there after %s", file, longestWhile)
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // tell writes the page.

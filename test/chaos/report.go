@@ -17,23 +17,26 @@ type result struct {
 	Lasted     time.Duration
 	Operations []history.Operation
 	Watches    []history.Watch
-	Faults     []made
-	Violations []history.Violation
+	// Calm is a run without faults, in which a call that fails is made once more. FailedTwice counts those that then failed again.
+	Calm        bool
+	FailedTwice int
+	Faults      []made
+	Violations  []history.Violation
 	// Recovered is how long after the last fault the hosted cluster was available with all its nodes; Broken says why it is not.
 	Recovered time.Duration
 	Broken    string
 }
 
-func (r result) failed() bool { return len(r.Violations) > 0 || r.Broken != "" }
+func (r result) failed() bool { return len(r.Violations) > 0 || r.Broken != "" || r.FailedTwice > 0 }
 
 // write prints the page.
 func (r result) write(w io.Writer) error {
 	var b strings.Builder
 	verdict := "nothing that was acknowledged was lost, and nobody was told anything wrong."
 	if r.failed() {
-		verdict = fmt.Sprintf("FAILED: %d violations; %s", len(r.Violations), r.Broken)
+		verdict = fmt.Sprintf("FAILED: %d violations; %d calls failed twice; %s", len(r.Violations), r.FailedTwice, r.Broken)
 	}
-	fmt.Fprintf(&b, "# Chaos against %s\n\n%s\n\nIt lasted %s, with seed %d.\n\n", r.Cluster, verdict, r.Lasted.Round(time.Second), r.Seed)
+	fmt.Fprintf(&b, "# Clients of %s\n\n%s\n\nIt lasted %s, with seed %d.\n\n", r.Cluster, verdict, r.Lasted.Round(time.Second), r.Seed)
 	b.WriteString("| Clients | Calls | Answered | Not answered | Longest time without an answer | Slowest answer |\n|---|---|---|---|---|---|\n")
 	for _, write := range []bool{true, false} {
 		total, answered, gap, slowest := r.sums(write)
@@ -44,7 +47,7 @@ func (r result) write(w io.Writer) error {
 	for _, one := range r.Watches {
 		fmt.Fprintf(&b, "| %s | %d | %d times |\n", one.Name, len(one.Events), len(one.Gaps))
 	}
-	if r.Broken == "" {
+	if r.Broken == "" && !r.Calm {
 		fmt.Fprintf(&b, "\nThe hosted cluster was available with all its nodes %s after the last fault.\n", round(r.Recovered))
 	}
 	if len(r.Violations) > 0 {
@@ -53,12 +56,21 @@ func (r result) write(w io.Writer) error {
 			fmt.Fprintf(&b, "- %s: %s\n", v.Key, v.What)
 		}
 	}
-	b.WriteString("\n## What was done\n\n| After | For | Fault | Hit |\n|---|---|---|---|\n")
-	for _, f := range r.Faults {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.At.Round(time.Second), round(f.For), f.Name, f.Hit)
+	if r.Calm {
+		_, _, gap, _ := r.sums(false)
+		fmt.Fprintf(&b, "\nfigure: longest time in which no reader was answered: %.1f s, may take %d s\n", gap.Seconds(), mostGap)
+	} else {
+		r.writeFaults(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (r result) writeFaults(b *strings.Builder) {
+	b.WriteString("\n## What was done\n\n| After | For | Fault | Hit |\n|---|---|---|---|\n")
+	for _, f := range r.Faults {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", f.At.Round(time.Second), round(f.For), f.Name, f.Hit)
+	}
 }
 
 // sums of one kind of call: how many, how many were answered, the longest time between two answers, and the slowest.

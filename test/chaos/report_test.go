@@ -22,7 +22,7 @@ func TestReport(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, part := range []string{"# Chaos against clusters/demo", "nothing that was acknowledged was lost", "seed 7", "| writers | 3 | 2 | 1 | 7.5s | 1s |", "| readers | 1 | 1 | 0 |",
+	for _, part := range []string{"# Clients of clusters/demo", "nothing that was acknowledged was lost", "seed 7", "| writers | 3 | 2 | 1 | 7.5s | 1s |", "| readers | 1 | 1 | 0 |",
 		"| first | 2 | 1 times |", "3s after the last fault", "| 5s | 1s | a node dies | management-1 |"} {
 		if !strings.Contains(page(), part) {
 			t.Errorf("the page lacks %q:\n%s", part, page())
@@ -35,5 +35,9 @@ func TestReport(t *testing.T) {
 	r.Violations, r.Broken = nil, "a node is not Ready"
 	if text := page(); !r.failed() || !strings.Contains(text, "a node is not Ready") || strings.Contains(text, "after the last fault") {
 		t.Errorf("a cluster that stays broken is not told:\n%s", text)
+	}
+	r.Broken, r.Calm, r.FailedTwice = "", true, 2
+	if text := page(); !r.failed() || !strings.Contains(text, "2 calls failed twice") || !strings.Contains(text, "figure: longest time in which no reader was answered: 0.0 s, may take 2 s") {
+		t.Errorf("calls that failed twice are not told:\n%s", text)
 	}
 }
