@@ -123,6 +123,27 @@ func Unset(variables []Variable, environ []string) string {
 	return script.String()
 }
 
+// wayOut is what of the variables leads programs to the sandbox's Internet instead of the machine's.
+var wayOut = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}
+
+// LeaveInternet gives this process the machine's way to the Internet again where it was started in a shell that points at the sandbox: what is
+// compiled needs modules, which the sandbox's Internet does not have.
+func LeaveInternet() error {
+	present := parse(os.Environ())
+	if present["HTTPS_PROXY"] != cluster.LocalProxyURL {
+		return nil
+	}
+	var errs []error
+	for _, name := range wayOut {
+		if old, saved := present[savedPrefix+name]; saved {
+			errs = append(errs, os.Setenv(name, old))
+		} else {
+			errs = append(errs, os.Unsetenv(name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func parse(environ []string) map[string]string {
 	values := map[string]string{}
 	for _, entry := range environ {

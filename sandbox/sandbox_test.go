@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -40,6 +42,29 @@ func TestExportsAndUnset(t *testing.T) {
 	} {
 		if got := shell(t, environ, name, set, again, undo); got != want {
 			t.Errorf("after --unset %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestLeaveInternet: in a shell that points at the sandbox a process compiles by the machine's way out; elsewhere nothing changes.
+func TestLeaveInternet(t *testing.T) {
+	look := func() string {
+		bundle, set := os.LookupEnv("SSL_CERT_FILE")
+		return fmt.Sprint(os.Getenv("HTTPS_PROXY"), " ", bundle, " ", set)
+	}
+	t.Setenv("HTTPS_PROXY", "http://corp:3128")
+	t.Setenv("SSL_CERT_FILE", "/corp.pem")
+	for _, step := range []struct{ proxy, saved, want string }{
+		{"http://corp:3128", "", "http://corp:3128 /corp.pem true"},
+		{cluster.LocalProxyURL, "http://corp:3128", "http://corp:3128  false"},
+	} {
+		t.Setenv("HTTPS_PROXY", step.proxy)
+		t.Setenv(savedPrefix+"HTTPS_PROXY", step.saved)
+		if err := LeaveInternet(); err != nil {
+			t.Fatal(err)
+		}
+		if got := look(); got != step.want {
+			t.Errorf("with the proxy %s the way out is %q, want %q", step.proxy, got, step.want)
 		}
 	}
 }

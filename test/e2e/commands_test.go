@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ import (
 //	clock                            begins to measure
 //	figure SECONDS TEXT              prints how long it is since clock, as a figure that may take so many seconds; hack/bench.sh reads it
 //	finally COMMAND                  runs the command when the script is over, whatever came of it; the last one first
-//	setenv NAME COMMAND              sets a variable to what the command prints
+//	setenv NAME COMMAND              sets a variable to what the command prints on stdout
 //	fills FILE NAME=VALUE...         replaces ${NAME} in the file
 //	prober NAMESPACE                 a pod of the management cluster with a shell, nc and wget
 //	guestapi, tunnelled              see guestapi_test.go
@@ -187,10 +188,12 @@ func setenv(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: setenv NAME COMMAND [ARGUMENTS]")
 	}
-	out, err := run(ts, args[1], args[2:]...)
-	if err != nil {
-		ts.Fatalf("%s: %v\n%s", strings.Join(args[1:], " "), err, out)
+	out, err := output(ts, args[1], args[2:]...)
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		ts.Fatalf("%s: %v\n%s%s", strings.Join(args[1:], " "), err, out, failed.Stderr)
 	}
+	ts.Check(err)
 	set(ts, args[0], strings.TrimSpace(out))
 }
 

@@ -32,6 +32,9 @@ The reference for --release-image is printed. Another Kubernetes than the sandbo
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			if err := sandbox.LeaveInternet(); err != nil {
+				return err
+			}
 			o.Dir, o.Version, o.Step = *dir, version.Version, stepPrinter(cmd.ErrOrStderr())
 			reference, err := sandbox.PublishPayload(ctx, o, args[0])
 			if err != nil {

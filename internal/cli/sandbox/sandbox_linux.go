@@ -51,6 +51,9 @@ func sandboxUp(dir *string) *cobra.Command {
 			defer stop()
 			ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not ready after %s (--timeout)", timeout))
 			defer cancel()
+			if err := sandbox.LeaveInternet(); err != nil {
+				return err
+			}
 			o.Dir, o.Version = *dir, version.Version
 			o.Step, o.Changes = stepPrinter(cmd.ErrOrStderr()), changesPrinter(cmd.ErrOrStderr())
 			began := time.Now()
@@ -230,6 +233,9 @@ func sandboxParts() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			if err := sandbox.LeaveInternet(); err != nil {
+				return err
+			}
 			return sandbox.BuildParts(ctx, cache, stepPrinter(cmd.ErrOrStderr()))
 		},
 	}
