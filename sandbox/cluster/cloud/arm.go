@@ -1,4 +1,4 @@
-package cluster
+package cloud
 
 import (
 	"bytes"
@@ -11,8 +11,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // credentials is the service principal's file, in the form of the product.
@@ -25,24 +30,28 @@ type credentials struct {
 
 // EnsureCredentials makes the service principal's file.
 func EnsureCredentials(dir string) error {
-	c := Config{Dir: dir}
-	if err := os.MkdirAll(c.path("files"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o700); err != nil {
 		return err
 	}
-	secret, err := ensureSecret(c.path("files", "client-secret"))
+	secret, err := wholefile.EnsureSecret(secretFile(dir))
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(credentials{SubscriptionID, TenantID, ClientID, secret}, "", "  ")
+	text, err := json.MarshalIndent(credentials{names.SubscriptionID, names.TenantID, names.ClientID, secret}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.CredentialsFile(), append(text, '\n'), 0o600)
+	return wholefile.WriteIfChanged(CredentialsFile(dir), append(text, '\n'), 0o600)
 }
+
+// CredentialsFile is the service principal's, in the form the product reads.
+func CredentialsFile(dir string) string { return filepath.Join(dir, "files", "azure-credentials.json") }
+
+func secretFile(dir string) string { return filepath.Join(dir, "files", "client-secret") }
 
 // ClientSecret is the service principal's secret.
 func ClientSecret(dir string) (string, error) {
-	text, err := os.ReadFile(Config{Dir: dir}.path("files", "client-secret"))
+	text, err := os.ReadFile(secretFile(dir))
 	return string(text), err
 }
 
@@ -56,14 +65,14 @@ type arm struct {
 // armScope is what a token for the resource manager is asked for with.
 const armScope = "https://management.azure.com/.default"
 
-func newARM(ctx context.Context, c Config, scope string) (*arm, error) {
-	pem, err := os.ReadFile(c.CA())
+func newARM(ctx context.Context, dir, scope string) (*arm, error) {
+	pem, err := os.ReadFile(pki.CA(dir))
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	proxy, err := url.Parse(LocalProxyURL)
+	proxy, err := url.Parse(names.LocalProxyURL)
 	if err != nil {
 		return nil, err
 	}
@@ -71,20 +80,20 @@ func newARM(ctx context.Context, c Config, scope string) (*arm, error) {
 		Timeout:   30 * time.Second,
 		Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}},
 	}}
-	return a, a.login(ctx, c, scope)
+	return a, a.login(ctx, dir, scope)
 }
 
-func (a *arm) login(ctx context.Context, c Config, scope string) error {
-	secret, err := ClientSecret(c.Dir)
+func (a *arm) login(ctx context.Context, dir, scope string) error {
+	secret, err := ClientSecret(dir)
 	if err != nil {
 		return err
 	}
 	form := url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {ClientID}, "client_secret": {secret},
+		"grant_type": {"client_credentials"}, "client_id": {names.ClientID}, "client_secret": {secret},
 		"scope": {scope},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
-		"https://login.microsoftonline.com/"+TenantID+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))
+		"https://login.microsoftonline.com/"+names.TenantID+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
 	}

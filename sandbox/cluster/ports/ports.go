@@ -1,4 +1,5 @@
-package cluster
+// Package ports finds who listens where a part of the sandbox wants to.
+package ports
 
 import (
 	"context"
@@ -18,42 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port that a part listens on.
-type port struct{ part, network, address string }
-
-var (
-	localPorts = []port{{Azure, "tcp", "127.0.0.1:" + ProxyPort}}
-	edgePorts  = []port{
-		{Azure, "tcp", EdgeIP + ":" + ProxyPort}, {Azure, "tcp", EdgeIP + ":443"}, {Azure, "tcp", EdgeIP + ":53"}, {Azure, "udp", EdgeIP + ":53"},
-	}
-	clusterPorts = []port{
-		{Registry, "tcp", RegistryAddr}, {OwnRegistry, "tcp", OwnRegistryAddr}, {etcd, "tcp", "127.0.0.1:2379"}, {etcd, "tcp", "127.0.0.1:2380"}, {etcd, "tcp", "127.0.0.1:2381"},
-		{controllerManager, "tcp", "127.0.0.1:10257"}, {scheduler, "tcp", "127.0.0.1:10259"}, {cloudController, "tcp", "127.0.0.1:10258"},
-		{Router, "tcp", RouterIP + ":443"}, {APIServer, "tcp", EdgeIP + ":" + apiPort}, {Kubelet, "tcp", EdgeIP + ":10250"},
-		{Kubelet, "tcp", "127.0.0.1:10248"}, {kubeProxy, "tcp", "127.0.0.1:10249"}, {kubeProxy, "tcp", "127.0.0.1:10256"},
-	}
-)
-
-// BusyPorts returns a finding for each port that somebody else listens on.
-// Ports of parts in running, by process number, are their own.
-func BusyPorts(azureOnly bool, running map[string]int) []string {
-	ports := localPorts
-	if !azureOnly {
-		ports = slices.Concat(localPorts, edgePorts, clusterPorts)
-	}
-	var findings []string
-	for _, p := range ports {
-		if running[p.part] == 0 && p.busy() {
-			findings = append(findings, fmt.Sprintf("%s (%s), which the part %s needs, is taken by %s: stop that program", p.address, p.network, p.part, p.holder()))
-		}
-	}
-	return findings
-}
-
-// EdgeIsFree tells whether Azure, or the process that is Azure already, can listen on the edge.
-func EdgeIsFree(azure int) bool {
-	return !slices.ContainsFunc(edgePorts, func(p port) bool { return p.busy() && (azure == 0 || p.holder().pid != azure) })
-}
+// Port that a part listens on.
+type Port struct{ Part, Network, Address string }
 
 // anyway listens on addresses that the machine does not have yet: somebody who
 // listens on all addresses takes those too.
@@ -61,14 +28,14 @@ var anyway = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) erro
 	return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1) })
 }}
 
-// busy is false also where listening fails for another reason: the part's own message is better.
-func (p port) busy() bool {
+// Busy is false also where listening fails for another reason: the part's own message is better.
+func (p Port) Busy() bool {
 	var socket io.Closer
 	var err error
-	if p.network == "udp" {
-		socket, err = anyway.ListenPacket(context.Background(), p.network, p.address)
+	if p.Network == "udp" {
+		socket, err = anyway.ListenPacket(context.Background(), p.Network, p.Address)
 	} else {
-		socket, err = anyway.Listen(context.Background(), p.network, p.address)
+		socket, err = anyway.Listen(context.Background(), p.Network, p.Address)
 	}
 	if err == nil {
 		_ = socket.Close()
@@ -76,39 +43,39 @@ func (p port) busy() bool {
 	return errors.Is(err, syscall.EADDRINUSE)
 }
 
-// holder is a process; number 0 is one that this user may not see.
-type holder struct {
-	pid  int
-	name string
+// Process is a process; number 0 is one that this user may not see.
+type Process struct {
+	PID  int
+	Name string
 }
 
-func (h holder) String() string {
-	if h.pid == 0 {
+func (h Process) String() string {
+	if h.PID == 0 {
 		return "a program of another user (sudo ss -lntup shows it)"
 	}
-	return fmt.Sprintf("%s, process %d", h.name, h.pid)
+	return fmt.Sprintf("%s, process %d", h.Name, h.PID)
 }
 
-// holder finds the process that listens on a port.
-func (p port) holder() holder {
-	address, err := netip.ParseAddrPort(p.address)
+// Holder finds the process that listens on a port.
+func (p Port) Holder() Process {
+	address, err := netip.ParseAddrPort(p.Address)
 	if err != nil {
-		return holder{}
+		return Process{}
 	}
-	for _, table := range []string{p.network, p.network + "6"} {
+	for _, table := range []string{p.Network, p.Network + "6"} {
 		// Of this thread: the first one of the process, whose view /proc/net is, may have gone into another network namespace.
 		text, err := os.ReadFile("/proc/thread-self/net/" + table)
 		if err != nil {
 			continue
 		}
-		for _, inode := range listeners(string(text), p.network, address) {
+		for _, inode := range listeners(string(text), p.Network, address) {
 			if pid := socketOwner(inode); pid != 0 {
 				name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-				return holder{pid: pid, name: strings.TrimSpace(string(name))}
+				return Process{PID: pid, Name: strings.TrimSpace(string(name))}
 			}
 		}
 	}
-	return holder{}
+	return Process{}
 }
 
 // listeners reads the sockets that take what comes for an address from a table of /proc/net.

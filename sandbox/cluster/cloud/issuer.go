@@ -1,4 +1,4 @@
-package cluster
+package cloud
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // The management cluster's service accounts are known to Azure: its issuer's documents are public blobs.
@@ -20,8 +22,8 @@ const (
 	// IssuerURL is the issuer of the management cluster's tokens.
 	IssuerURL  = "https://" + issuerAccount + ".blob.core.windows.net/" + issuerContainer
 	issuerKeys = "/openid/v1/jwks"
-	// oldIssuer is Kubernetes' own; tokens of sandboxes that knew no other stay valid.
-	oldIssuer = "https://kubernetes.default.svc"
+	// IssuerKeysURL is where its keys are.
+	IssuerKeysURL = IssuerURL + issuerKeys
 
 	apiStorage = "2023-05-01"
 	apiRoles   = "2022-04-01"
@@ -31,20 +33,20 @@ const (
 
 // issuerObjects hold the documents, and let the service principal write them.
 func issuerObjects() []armObject {
-	account := groupID(ManagementGroup) + "/providers/Microsoft.Storage/storageAccounts/" + issuerAccount
+	account := groupID(names.ManagementGroup) + "/providers/Microsoft.Storage/storageAccounts/" + issuerAccount
 	return []armObject{
-		{account, apiStorage, object{"location": Location, "kind": "StorageV2", "sku": object{"name": "Standard_LRS"},
+		{account, apiStorage, object{"location": names.Location, "kind": "StorageV2", "sku": object{"name": "Standard_LRS"},
 			"properties": object{"allowBlobPublicAccess": true}}},
 		{account + "/blobServices/default/containers/" + issuerContainer, apiStorage, object{"properties": object{"publicAccess": "Blob"}}},
 		{account + "/providers/Microsoft.Authorization/roleAssignments/5e41ce00-0000-4000-8000-000000000010", apiRoles, object{"properties": object{
-			"principalId": ClientID, "principalType": "ServicePrincipal",
-			"roleDefinitionId": "/subscriptions/" + SubscriptionID + "/providers/Microsoft.Authorization/roleDefinitions/" + blobContributor}}},
+			"principalId": names.ClientID, "principalType": "ServicePrincipal",
+			"roleDefinitionId": "/subscriptions/" + names.SubscriptionID + "/providers/Microsoft.Authorization/roleDefinitions/" + blobContributor}}},
 	}
 }
 
-// PublishIssuer writes what the API server says about its tokens to where Azure looks for it.
-func PublishIssuer(ctx context.Context, c Config) error {
-	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+// PublishIssuer writes what the API server of the kubeconfig says about its tokens to where Azure looks for it.
+func PublishIssuer(ctx context.Context, dir, kubeconfig string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func PublishIssuer(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	storage, err := newARM(ctx, c, "https://storage.azure.com/.default")
+	storage, err := newARM(ctx, dir, "https://storage.azure.com/.default")
 	if err != nil {
 		return err
 	}

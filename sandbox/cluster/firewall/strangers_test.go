@@ -1,4 +1,4 @@
-package cluster
+package firewall
 
 import (
 	"fmt"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // host is a network namespace that plays a machine.
@@ -162,14 +164,14 @@ func TestStrangersStayOut(t *testing.T) {
 	other.route("198.18.0.0/15", "192.0.2.2")
 	other.route("203.0.113.0/24", "192.0.2.2")
 	machine.enter()
-	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: EdgeBridge}}); err != nil {
+	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: names.EdgeBridge}}); err != nil {
 		t.Fatal(err)
 	}
-	machine.address(EdgeBridge, EdgeIP+EdgePrefix)
+	machine.address(names.EdgeBridge, names.EdgeIP+names.EdgePrefix)
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	edge, inPod, front, local := EdgeIP+":443", "10.200.0.2:8080", "192.0.2.2:22", "127.0.0.1:"+ProxyPort
+	edge, inPod, front, local := names.EdgeIP+":443", "10.200.0.2:8080", "192.0.2.2:22", "127.0.0.1:"+names.ProxyPort
 	machine.serve(edge)
 	machine.serve(front)
 	machine.serve(local)
@@ -203,7 +205,7 @@ func TestStrangersStayOut(t *testing.T) {
 		before[a.title] = a.from.reaches(a.to, a.user)
 	}
 	machine.enter()
-	if err := keepStrangersOut(t.Context(), false); err != nil {
+	if err := KeepStrangersOut(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range attempts {
@@ -215,7 +217,7 @@ func TestStrangersStayOut(t *testing.T) {
 		}
 	}
 	machine.enter()
-	if err := keepStrangersOut(t.Context(), true); err != nil {
+	if err := KeepStrangersOut(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	if !other.reaches("203.0.113.3:80", root) {
@@ -223,11 +225,11 @@ func TestStrangersStayOut(t *testing.T) {
 	}
 	machine.enter()
 	for range 2 {
-		if err := letStrangersIn(t.Context()); err != nil {
+		if err := LetStrangersIn(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if tables := firewallTables(t.Context()); slices.Contains(tables, strangersTable) {
+	if tables := Tables(t.Context()); slices.Contains(tables, strangersTable) {
 		t.Error(fmt.Sprint("left: ", tables))
 	}
 }

@@ -1,31 +1,31 @@
-package cluster
+package routes
 
 import (
 	"crypto/tls"
 	"io"
 	"net"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
 )
 
 // TestRouterServes: a connection goes to the Service of the Route that has the name it asks for, with all that the client has said, and
 // nowhere else; the TLS is the application's own.
 func TestRouterServes(t *testing.T) {
-	c := Config{Dir: t.TempDir()}
-	if err := c.ensureClusterPKI(); err != nil {
-		t.Fatal(err)
-	}
-	ca, err := loadCA(c.pki("ca"))
+	base := filepath.Join(t.TempDir(), "web")
+	ca, err := pki.EnsureCA(base+"-ca", "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ca.issue(c.pki("web"), identity{name: "web.example", hosts: []string{"web.example"}}); err != nil {
+	if err := ca.Issue(base, pki.Identity{Name: "web.example", Hosts: []string{"web.example"}}); err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := tls.LoadX509KeyPair(c.pki("web.crt"), c.pki("web.key"))
+	certificate, err := tls.LoadX509KeyPair(base+".crt", base+".key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func serviceAt(t *testing.T, name, ip string, at net.Addr) *unstructured.Unstruc
 }
 
 // askRouter is what a client that asks for the name gets, "" where the connection ends without an answer.
-func askRouter(t *testing.T, table *routeTable, name string) string {
+func askRouter(t *testing.T, table *table, name string) string {
 	t.Helper()
 	here, there := net.Pipe()
 	done := make(chan struct{})

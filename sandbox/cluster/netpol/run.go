@@ -1,10 +1,9 @@
-package cluster
+package netpol
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +17,13 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/netpol"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/firewall"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
 )
 
 var (
 	namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	podsResource       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	policiesResource   = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 )
 
@@ -31,10 +32,10 @@ const (
 	policyRetry = time.Second
 )
 
-// RunPolicies enforces the NetworkPolicies of the management cluster. A pod is isolated a moment after it got its address;
+// Run enforces the NetworkPolicies of the management cluster. A pod is isolated a moment after it got its address;
 // the rules stay in force while this process does not run.
-func RunPolicies(ctx context.Context, c Config) error {
-	k, err := newClient(c.clientKubeconfig("policies"))
+func Run(ctx context.Context, kubeconfig string) error {
+	k, err := kubeclient.New(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -47,9 +48,9 @@ func RunPolicies(ctx context.Context, c Config) error {
 		}
 	}
 	listers := map[schema.GroupVersionResource]cache.GenericLister{}
-	for _, resource := range []schema.GroupVersionResource{namespacesResource, pods, policiesResource} {
+	for _, resource := range []schema.GroupVersionResource{namespacesResource, podsResource, policiesResource} {
 		informer := factory.ForResource(resource)
-		if _, err := informer.Informer().AddEventHandler(handler(notify, notify)); err != nil {
+		if _, err := informer.Informer().AddEventHandler(kubeclient.Handler(notify, notify)); err != nil {
 			return err
 		}
 		listers[resource] = informer.Lister()
@@ -71,7 +72,7 @@ func enforce(ctx context.Context, changed <-chan struct{}, rules func() (string,
 	for {
 		text, err := rules()
 		if err == nil && text != loaded {
-			if err = load(ctx, text); err == nil {
+			if err = firewall.Load(ctx, text); err == nil {
 				loaded = text
 			}
 		}
@@ -90,19 +91,9 @@ func enforce(ctx context.Context, changed <-chan struct{}, rules func() (string,
 	}
 }
 
-// load replaces the table in one transaction.
-func load(ctx context.Context, rules string) error {
-	command := exec.CommandContext(ctx, "nft", "-f", "-")
-	command.Stdin = strings.NewReader(rules)
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("nft does not take the rules: %w: %s", err, output)
-	}
-	return nil
-}
-
 // policyState reads what the rules are made of, in an order that does not change by itself.
-func policyState(listers map[schema.GroupVersionResource]cache.GenericLister) (netpol.State, error) {
-	state := netpol.State{Namespaces: map[string]labels.Set{}}
+func policyState(listers map[schema.GroupVersionResource]cache.GenericLister) (State, error) {
+	state := State{Namespaces: map[string]labels.Set{}}
 	objects := map[schema.GroupVersionResource][]*unstructured.Unstructured{}
 	for resource, lister := range listers {
 		list, err := lister.List(labels.Everything())
@@ -119,7 +110,7 @@ func policyState(listers map[schema.GroupVersionResource]cache.GenericLister) (n
 	for _, o := range objects[namespacesResource] {
 		state.Namespaces[o.GetName()] = o.GetLabels()
 	}
-	for _, o := range objects[pods] {
+	for _, o := range objects[podsResource] {
 		var pod corev1.Pod
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &pod); err != nil {
 			return state, fmt.Errorf("pod %s/%s: %w", o.GetNamespace(), o.GetName(), err)
@@ -139,12 +130,12 @@ func policyState(listers map[schema.GroupVersionResource]cache.GenericLister) (n
 }
 
 // policyPod is false for pods without an address of their own; that of a pod that is done may be another's already.
-func policyPod(pod corev1.Pod) (netpol.Pod, bool) {
+func policyPod(pod corev1.Pod) (Pod, bool) {
 	done := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if pod.Spec.HostNetwork || done || pod.Status.PodIP == "" {
-		return netpol.Pod{}, false
+		return Pod{}, false
 	}
-	p := netpol.Pod{Namespace: pod.Namespace, Labels: pod.Labels, IP: pod.Status.PodIP}
+	p := Pod{Namespace: pod.Namespace, Labels: pod.Labels, IP: pod.Status.PodIP}
 	for _, container := range pod.Spec.Containers {
 		p.Ports = append(p.Ports, container.Ports...)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package routes
 
 import (
 	"context"
@@ -11,8 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 const (
@@ -23,11 +27,11 @@ const (
 
 // admit gives a route its host name and writes what the router made of it,
 // unless that is there already.
-func (k client) admit(ctx context.Context, route *unstructured.Unstructured, host string, admitted bool) error {
+func admit(ctx context.Context, k dynamic.Interface, route *unstructured.Unstructured, host string, admitted bool) error {
 	routes := k.Resource(routesResource).Namespace(route.GetNamespace())
 	if specHost, _, _ := unstructured.NestedString(route.Object, "spec", "host"); specHost == "" {
 		// The status follows when the change comes back.
-		_, err := routes.Patch(ctx, route.GetName(), types.MergePatchType, mustJSON(object{"spec": object{"host": host}}), metav1.PatchOptions{FieldManager: fieldOwner})
+		_, err := routes.Patch(ctx, route.GetName(), types.MergePatchType, mustJSON(object{"spec": object{"host": host}}), metav1.PatchOptions{FieldManager: kubeclient.FieldOwner})
 		return err
 	}
 	status, reason := "True", ""
@@ -42,11 +46,11 @@ func (k client) admit(ctx context.Context, route *unstructured.Unstructured, hos
 		condition["reason"], condition["message"] = reason, "another route has this host name"
 	}
 	ingress := object{
-		"host": host, "routerName": routerName, "routerCanonicalHostname": "router-" + routerName + "." + AppsDomain,
+		"host": host, "routerName": routerName, "routerCanonicalHostname": "router-" + routerName + "." + names.AppsDomain,
 		"wildcardPolicy": "None", "conditions": []any{condition},
 	}
 	patch := mustJSON(object{"status": object{"ingress": []any{ingress}}})
-	_, err := routes.Patch(ctx, route.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner}, "status")
+	_, err := routes.Patch(ctx, route.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kubeclient.FieldOwner}, "status")
 	return err
 }
 
@@ -69,8 +73,8 @@ func isAdmitted(route *unstructured.Unstructured, host, status string) bool {
 }
 
 // startInjector fills the ConfigMaps that ask for the trusted bundle.
-func startInjector(ctx context.Context, c Config, k client) (cache.InformerSynced, error) {
-	bundle, err := os.ReadFile(c.Bundle())
+func startInjector(ctx context.Context, bundleFile string, k dynamic.Interface) (cache.InformerSynced, error) {
+	bundle, err := os.ReadFile(bundleFile)
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +86,12 @@ func startInjector(ctx context.Context, c Config, k client) (cache.InformerSynce
 			return
 		}
 		patch := mustJSON(object{"data": object{bundleKey: string(bundle)}})
-		_, err := k.Resource(configMapsResource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
+		_, err := k.Resource(configMapsResource).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kubeclient.FieldOwner})
 		if err != nil {
 			slog.Error("trusted bundle", "configmap", o.GetNamespace()+"/"+o.GetName(), "error", err)
 		}
 	}
-	registration, err := informer.AddEventHandler(handler(inject, nil))
+	registration, err := informer.AddEventHandler(kubeclient.Handler(inject, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -102,3 +106,5 @@ func mustJSON(value any) []byte {
 	}
 	return text
 }
+
+type object = map[string]any

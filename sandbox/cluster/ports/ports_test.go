@@ -1,4 +1,4 @@
-package cluster
+package ports
 
 import (
 	"net"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 func TestListeners(t *testing.T) {
@@ -39,14 +41,14 @@ func TestBusyPortNamesItsHolder(t *testing.T) {
 	}
 	defer udp.Close()
 	_, number, _ := net.SplitHostPort(tcp.Addr().String())
-	for _, p := range []port{{"a", "tcp", "127.0.0.1:" + number}, {"a", "tcp", EdgeIP + ":" + number}, {"a", "udp", udp.LocalAddr().String()}} {
-		if !p.busy() || p.holder().pid != os.Getpid() || p.holder().name == "" {
-			t.Errorf("%v: busy %v, held by %v", p, p.busy(), p.holder())
+	for _, p := range []Port{{"a", "tcp", "127.0.0.1:" + number}, {"a", "tcp", names.EdgeIP + ":" + number}, {"a", "udp", udp.LocalAddr().String()}} {
+		if !p.Busy() || p.Holder().PID != os.Getpid() || p.Holder().Name == "" {
+			t.Errorf("%v: busy %v, held by %v", p, p.Busy(), p.Holder())
 		}
 	}
 	address := tcp.Addr().String()
 	tcp.Close()
-	if free := (port{"a", "tcp", address}); free.busy() || free.holder().pid != 0 {
-		t.Errorf("a closed port is held by %v", free.holder())
+	if free := (Port{"a", "tcp", address}); free.Busy() || free.Holder().PID != 0 {
+		t.Errorf("a closed port is held by %v", free.Holder())
 	}
 }

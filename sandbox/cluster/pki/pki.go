@@ -1,4 +1,5 @@
-package cluster
+// Package pki makes the sandbox's authorities and certificates.
+package pki
 
 import (
 	"crypto"
@@ -33,20 +34,26 @@ var systemBundles = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// authority signs certificates.
-type authority struct {
+// Authority signs certificates.
+type Authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 	pem  []byte
 }
 
-// EnsurePKI makes the sandbox's CA and the bundle, unless they are there.
-func EnsurePKI(dir string) error {
+// CA is the file of the certificate that everything in the sandbox trusts.
+func CA(dir string) string { return filepath.Join(dir, "pki", "ca.crt") }
+
+// Load loads the authority of that certificate.
+func Load(dir string) (Authority, error) { return LoadCA(filepath.Join(dir, "pki", "ca")) }
+
+// Ensure makes the sandbox's CA and the bundle, unless they are there.
+func Ensure(dir string) error {
 	pki := filepath.Join(dir, "pki")
 	if err := os.MkdirAll(pki, 0o755); err != nil {
 		return err
 	}
-	ca, err := ensureCA(filepath.Join(pki, "ca"), "hypershift sandbox CA")
+	ca, err := EnsureCA(filepath.Join(pki, "ca"), "hypershift sandbox CA")
 	if err != nil {
 		return err
 	}
@@ -66,15 +73,15 @@ func EnsurePKI(dir string) error {
 	return os.WriteFile(bundle, append(roots, ca.pem...), 0o644)
 }
 
-// ensureCA loads or makes <base>.crt and <base>.key.
-func ensureCA(base, name string) (authority, error) {
-	ca, err := loadCA(base)
+// EnsureCA loads or makes <base>.crt and <base>.key.
+func EnsureCA(base, name string) (Authority, error) {
+	ca, err := LoadCA(base)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return ca, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return authority{}, err
+		return Authority{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber:          serial(),
@@ -87,59 +94,60 @@ func ensureCA(base, name string) (authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return authority{}, err
+		return Authority{}, err
 	}
 	// The key first: a certificate without a key would be taken for complete.
 	if err := writeKey(base+".key", key); err != nil {
-		return authority{}, err
+		return Authority{}, err
 	}
 	if err := writePEM(base+".crt", "CERTIFICATE", der, 0o644); err != nil {
-		return authority{}, err
+		return Authority{}, err
 	}
-	return loadCA(base)
+	return LoadCA(base)
 }
 
-func loadCA(base string) (authority, error) {
+// LoadCA loads <base>.crt and <base>.key.
+func LoadCA(base string) (Authority, error) {
 	text, err := os.ReadFile(base + ".crt")
 	if err != nil {
-		return authority{}, err
+		return Authority{}, err
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return authority{}, fmt.Errorf("%s.crt holds no certificate: remove it and its key to have them made again", base)
+		return Authority{}, fmt.Errorf("%s.crt holds no certificate: remove it and its key to have them made again", base)
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return authority{}, fmt.Errorf("%s.crt: %w", base, err)
+		return Authority{}, fmt.Errorf("%s.crt: %w", base, err)
 	}
 	keyText, err := os.ReadFile(base + ".key")
 	if err != nil {
-		return authority{}, fmt.Errorf("the key of %s.crt: %w", base, err)
+		return Authority{}, fmt.Errorf("the key of %s.crt: %w", base, err)
 	}
 	keyBlock, _ := pem.Decode(keyText)
 	if keyBlock == nil {
-		return authority{}, fmt.Errorf("%s.key holds no key", base)
+		return Authority{}, fmt.Errorf("%s.key holds no key", base)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(keyBlock.Bytes)
 	if err != nil {
-		return authority{}, fmt.Errorf("%s.key: %w", base, err)
+		return Authority{}, fmt.Errorf("%s.key: %w", base, err)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return authority{}, fmt.Errorf("%s.key cannot sign", base)
+		return Authority{}, fmt.Errorf("%s.key cannot sign", base)
 	}
-	return authority{cert: cert, key: signer, pem: text}, nil
+	return Authority{cert: cert, key: signer, pem: text}, nil
 }
 
-// identity is what a certificate is made for.
-type identity struct {
-	name  string // CommonName
-	group string // Organization
-	hosts []string
+// Identity is what a certificate is made for.
+type Identity struct {
+	Name  string // CommonName
+	Group string // Organization
+	Hosts []string
 }
 
-// issue makes <base>.crt and <base>.key unless they are there and still valid.
-func (a authority) issue(base string, id identity) error {
+// Issue makes <base>.crt and <base>.key unless they are there and still valid.
+func (a Authority) Issue(base string, id Identity) error {
 	if text, err := os.ReadFile(base + ".crt"); err == nil {
 		if block, _ := pem.Decode(text); block != nil {
 			cert, err := x509.ParseCertificate(block.Bytes)
@@ -154,16 +162,16 @@ func (a authority) issue(base string, id identity) error {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(),
-		Subject:      pkix.Name{CommonName: id.name},
+		Subject:      pkix.Name{CommonName: id.Name},
 		NotBefore:    time.Now().Add(-clockSkew),
 		NotAfter:     time.Now().Add(certLifetime),
 		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
-	if id.group != "" {
-		template.Subject.Organization = []string{id.group}
+	if id.Group != "" {
+		template.Subject.Organization = []string{id.Group}
 	}
-	for _, host := range id.hosts {
+	for _, host := range id.Hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
 		} else {
@@ -172,7 +180,7 @@ func (a authority) issue(base string, id identity) error {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return fmt.Errorf("certificate for %s: %w", id.name, err)
+		return fmt.Errorf("certificate for %s: %w", id.Name, err)
 	}
 	if err := writeKey(base+".key", key); err != nil {
 		return err
@@ -180,8 +188,8 @@ func (a authority) issue(base string, id identity) error {
 	return writePEM(base+".crt", "CERTIFICATE", der, 0o644)
 }
 
-// ensureServiceAccountKey makes the pair that signs service account tokens.
-func ensureServiceAccountKey(base string) error {
+// EnsureServiceAccountKey makes the pair that signs service account tokens.
+func EnsureServiceAccountKey(base string) error {
 	if _, err := os.Stat(base + ".pub"); err == nil {
 		return nil
 	}

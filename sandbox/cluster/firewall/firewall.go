@@ -1,4 +1,5 @@
-package cluster
+// Package firewall is what the sandbox and its management cluster have in the machine's packet filter.
+package firewall
 
 import (
 	"bytes"
@@ -8,8 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-
-	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/netpol"
 )
 
 // ourTables are the nftables tables that programs of the cluster make. Those
@@ -24,8 +23,8 @@ var ourTables = func() []string {
 	return tables
 }()
 
-// firewallTables lists the tables of nftables, as "family name".
-func firewallTables(ctx context.Context) []string {
+// Tables lists the tables of nftables, as "family name".
+func Tables(ctx context.Context) []string {
 	output, err := exec.CommandContext(ctx, "nft", "list", "tables").Output()
 	if err != nil {
 		return nil // no nft: nothing was made with it
@@ -39,14 +38,14 @@ func firewallTables(ctx context.Context) []string {
 	return tables
 }
 
-// cleanFirewall removes the chains of kubelet, kube-proxy, network plugins and network policies.
-func cleanFirewall(ctx context.Context) error {
+// Clean removes the chains of kubelet, kube-proxy and network plugins, the table that keeps strangers out, and other tables.
+func Clean(ctx context.Context, others ...string) error {
 	var problems []error
 	for _, command := range []string{"iptables", "ip6tables"} {
 		problems = append(problems, cleanIPTables(ctx, command))
 	}
-	for _, table := range firewallTables(ctx) {
-		if table != netpol.Table && table != strangersTable && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
+	for _, table := range Tables(ctx) {
+		if !slices.Contains(others, table) && table != strangersTable && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
 			continue
 		}
 		if err := nft(ctx, "delete", table); err != nil {
@@ -56,11 +55,11 @@ func cleanFirewall(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// dropNewTables deletes the tables that were not there before, if they hold no
+// DropNew deletes the tables that were not there before, if they hold no
 // rule.
-func dropNewTables(ctx context.Context, before []string) error {
+func DropNew(ctx context.Context, before []string) error {
 	var problems []error
-	for _, table := range firewallTables(ctx) {
+	for _, table := range Tables(ctx) {
 		if slices.Contains(before, table) || !slices.Contains(ourTables, table) {
 			continue
 		}
@@ -155,4 +154,14 @@ func cleanupScript(saved string) string {
 		}
 	}
 	return script.String()
+}
+
+// Load replaces tables in one transaction.
+func Load(ctx context.Context, rules string) error {
+	command := exec.CommandContext(ctx, "nft", "-f", "-")
+	command.Stdin = strings.NewReader(rules)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("nft does not take the rules: %w: %s", err, output)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package cluster
+package cloud
 
 import (
 	"errors"
@@ -80,11 +80,11 @@ func TestARMErrors(t *testing.T) {
 
 // TestLoginKeepsTheSecret: a refused sign-in says so without the secret that it was tried with.
 func TestLoginKeepsTheSecret(t *testing.T) {
-	c := Config{Dir: t.TempDir()}
-	if err := EnsureCredentials(c.Dir); err != nil {
+	dir := t.TempDir()
+	if err := EnsureCredentials(dir); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := ClientSecret(c.Dir)
+	secret, err := ClientSecret(dir)
 	if err != nil || len(secret) < 40 {
 		t.Fatalf("the secret has %d characters, %v", len(secret), err)
 	}
@@ -95,11 +95,11 @@ func TestLoginKeepsTheSecret(t *testing.T) {
 		return http.StatusUnauthorized, "AADSTS7000215"
 	})
 	a.token = ""
-	if err := a.login(t.Context(), c, armScope); err == nil || !strings.Contains(err.Error(), "AADSTS7000215") || strings.Contains(err.Error(), secret) {
+	if err := a.login(t.Context(), dir, armScope); err == nil || !strings.Contains(err.Error(), "AADSTS7000215") || strings.Contains(err.Error(), secret) {
 		t.Errorf("sign-in that is refused: %v", err)
 	}
 	a = armOver(func(*http.Request) (int, string) { return http.StatusOK, `{"access_token": "fresh"}` })
-	if err := a.login(t.Context(), c, armScope); err != nil || a.token != "fresh" {
+	if err := a.login(t.Context(), dir, armScope); err != nil || a.token != "fresh" {
 		t.Errorf("%q, %v", a.token, err)
 	}
 }

@@ -1,9 +1,11 @@
-package cluster
+package firewall
 
 import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // strangersTable is the nftables table that keeps out who is not of this sandbox, as "family name".
@@ -40,20 +42,20 @@ table %[1]s {
     ip daddr 127.0.0.0/8 tcp dport %[5]s meta skuid != 0 reject with tcp reset
   }%[6]s
 }
-`, strangersTable, allPrefix, podCIDR, serviceCIDR, ProxyPort, router)
+`, strangersTable, names.AllPrefix, names.PodCIDR, names.ServiceCIDR, names.ProxyPort, router)
 }
 
-// keepStrangersOut is done before anything listens at the sandbox's addresses.
-func keepStrangersOut(ctx context.Context, forwards bool) error {
-	if err := load(ctx, strangersRules(forwards)); err != nil {
+// KeepStrangersOut is done before anything listens at the sandbox's addresses.
+func KeepStrangersOut(ctx context.Context, forwards bool) error {
+	if err := Load(ctx, strangersRules(forwards)); err != nil {
 		return fmt.Errorf("keep other hosts from the sandbox's addresses: %w", err)
 	}
 	return nil
 }
 
-// letStrangersIn undoes keepStrangersOut.
-func letStrangersIn(ctx context.Context) error {
-	if !slices.Contains(firewallTables(ctx), strangersTable) {
+// LetStrangersIn undoes KeepStrangersOut.
+func LetStrangersIn(ctx context.Context) error {
+	if !slices.Contains(Tables(ctx), strangersTable) {
 		return nil
 	}
 	return nft(ctx, "delete", strangersTable)

@@ -1,4 +1,5 @@
-package cluster
+// Package objects is what the management cluster has of the sandbox: its own objects, and the wait for what they bring.
+package objects
 
 import (
 	"bytes"
@@ -20,7 +21,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 //go:embed manifests/*.yaml
@@ -28,8 +31,6 @@ var manifests embed.FS
 
 // openShiftManifests are those that a plain Kubernetes does not have.
 var openShiftManifests = []string{"manifests/10-crds.yaml", "manifests/20-openshift.yaml"}
-
-const fieldOwner = "hypershift-sandbox"
 
 // configKind is a kind of config.openshift.io that the cluster shows.
 type configKind struct{ Kind, Plural, Singular string }
@@ -65,60 +66,50 @@ var resources = func() map[schema.GroupKind]schema.GroupVersionResource {
 	return table
 }()
 
-// client talks to the management cluster.
-type client struct{ dynamic.Interface }
-
-func newClient(kubeconfig string) (client, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return client{}, err
-	}
-	// The shell's proxy settings are for Azure.
-	config.Proxy = nil
-	config.QPS, config.Burst = 200, 400
-	d, err := dynamic.NewForConfig(config)
-	return client{d}, err
+// Options are what the objects follow from.
+type Options struct {
+	Images         map[string]string // what to run as coredns and as local-path-provisioner
+	PullSecretFile string
+	CA             string // file of the certificate that components trust
+	Volumes        string // directory of the volumes
+	SeveralNodes   bool
+	Plain          bool // without what only OpenShift has
 }
 
-// Apply brings the cluster's own objects in. images maps coredns and
-// local-path-provisioner to what to run.
-func (c Config) Apply(ctx context.Context, images map[string]string) error {
-	k, err := newClient(c.Kubeconfig())
+// Apply brings the cluster's own objects in.
+func Apply(ctx context.Context, kubeconfig string, from Options) error {
+	k, err := kubeclient.New(kubeconfig)
 	if err != nil {
 		return err
 	}
-	objects, err := c.render(images)
+	objects, err := render(from)
 	if err != nil {
 		return err
 	}
 	for _, o := range objects {
-		if err := k.apply(ctx, o); err != nil {
+		if err := apply(ctx, k, o); err != nil {
 			return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
-	return os.WriteFile(c.appliedMarker(), nil, 0o644)
+	return nil
 }
 
-// appliedMarker exists when the cluster has the roles of the parts that need
-// one.
-func (c Config) appliedMarker() string { return c.cluster("applied") }
-
-func (c Config) render(images map[string]string) ([]*unstructured.Unstructured, error) {
+func render(from Options) ([]*unstructured.Unstructured, error) {
 	values := map[string]any{
-		"ConfigKinds": configKinds, "AppsDomain": AppsDomain, "ManagementDomain": ManagementDomain,
-		"ManagementGroup": ManagementGroup, "ProxyURL": ProxyURL, "NoProxy": noProxy, "APIURL": APIURL,
-		"EdgeIP": EdgeIP, "DNSServiceIP": dnsServiceIP, "PodCIDR": podCIDR, "ServiceCIDR": serviceCIDR, "Images": images, "Volumes": c.cluster("volumes"), "Several": c.Nodes > 1, "FirstNode": NodeName,
+		"ConfigKinds": configKinds, "AppsDomain": names.AppsDomain, "ManagementDomain": names.ManagementDomain,
+		"ManagementGroup": names.ManagementGroup, "ProxyURL": names.ProxyURL, "NoProxy": names.NoProxy, "APIURL": names.APIURL,
+		"EdgeIP": names.EdgeIP, "DNSServiceIP": names.DNSServiceIP, "PodCIDR": names.PodCIDR, "ServiceCIDR": names.ServiceCIDR, "Images": from.Images, "Volumes": from.Volumes, "Several": from.SeveralNodes, "FirstNode": names.NodeName,
 	}
-	objects, err := c.fileObjects()
+	objects, err := fileObjects(from)
 	if err != nil {
 		return nil, err
 	}
-	names, err := fs.Glob(manifests, "manifests/*.yaml")
+	files, err := fs.Glob(manifests, "manifests/*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if c.Plain && slices.Contains(openShiftManifests, name) {
+	for _, name := range files {
+		if from.Plain && slices.Contains(openShiftManifests, name) {
 			continue
 		}
 		t, err := template.ParseFS(manifests, name)
@@ -156,8 +147,8 @@ func ordered(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 
 // fileObjects are made of files of the sandbox: the pull secret for the
 // system's own pods, and the bundle that components trust.
-func (c Config) fileObjects() ([]*unstructured.Unstructured, error) {
-	pullSecret, err := os.ReadFile(c.PullSecretFile())
+func fileObjects(from Options) ([]*unstructured.Unstructured, error) {
+	pullSecret, err := os.ReadFile(from.PullSecretFile)
 	if err != nil {
 		return nil, err
 	}
@@ -165,10 +156,10 @@ func (c Config) fileObjects() ([]*unstructured.Unstructured, error) {
 		{Object: object{"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": "pull-secret", "namespace": "kube-system"},
 			"type": "kubernetes.io/dockerconfigjson", "stringData": object{".dockerconfigjson": string(pullSecret)}}},
 	}
-	if c.Plain {
+	if from.Plain {
 		return objects, nil
 	}
-	ca, err := os.ReadFile(c.CA())
+	ca, err := os.ReadFile(from.CA)
 	if err != nil {
 		return nil, err
 	}
@@ -196,12 +187,12 @@ func decode(text io.Reader) ([]*unstructured.Unstructured, error) {
 }
 
 // apply applies an object and, where there is one, its status.
-func (k client) apply(ctx context.Context, o *unstructured.Unstructured) error {
+func apply(ctx context.Context, k dynamic.Interface, o *unstructured.Unstructured) error {
 	resource, ok := resources[o.GroupVersionKind().GroupKind()]
 	if !ok {
 		return fmt.Errorf("no resource is known for this kind")
 	}
-	options := metav1.ApplyOptions{FieldManager: fieldOwner, Force: true}
+	options := metav1.ApplyOptions{FieldManager: kubeclient.FieldOwner, Force: true}
 	target := k.Resource(resource).Namespace(o.GetNamespace())
 	status, hasStatus := o.Object["status"]
 	body := o.DeepCopy()
@@ -232,3 +223,5 @@ func transient(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServerTimeout(err) || errors.Is(err, syscall.ECONNREFUSED)
 }
+
+type object = map[string]any

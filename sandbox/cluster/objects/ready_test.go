@@ -1,4 +1,4 @@
-package cluster
+package objects
 
 import (
 	"testing"
@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // TestUnready: the first thing is named that is not ready since the cluster was started; what it was before does not count.
@@ -15,7 +17,7 @@ func TestUnready(t *testing.T) {
 	since := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	before, after := since.Add(-time.Minute).Format(time.RFC3339), since.Add(time.Second).Format(time.RFC3339)
 	node := func(heartbeat string) runtime.Object {
-		return &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": NodeName},
+		return &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "Node", "metadata": object{"name": names.NodeName},
 			"status": object{"conditions": []any{object{"type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat}}}}}
 	}
 	pod := func(name, label, value, started string) runtime.Object {
@@ -29,8 +31,8 @@ func TestUnready(t *testing.T) {
 		want    string
 		objects []runtime.Object
 	}{
-		{"node " + NodeName, nil},
-		{"node " + NodeName, []runtime.Object{node(before), dns, disks}},
+		{"node " + names.NodeName, nil},
+		{"node " + names.NodeName, []runtime.Object{node(before), dns, disks}},
 		{"pod kube-system/coredns", []runtime.Object{node(after), disks}},
 		{"pod kube-system/coredns", []runtime.Object{node(after), pod("dns", "k8s-app", "kube-dns", before), disks}},
 		{"pod kube-system/local-path-provisioner", []runtime.Object{node(after), dns}},
@@ -38,8 +40,8 @@ func TestUnready(t *testing.T) {
 		{"", []runtime.Object{node(after), pod("old", "k8s-app", "kube-dns", before), dns, disks}},
 	} {
 		kinds := map[schema.GroupVersionResource]string{nodes: "NodeList", pods: "PodList"}
-		k := client{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, test.objects...)}
-		if got := k.unready(t.Context(), since, Config{}.allNodes()); got != test.want {
+		k := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, test.objects...)
+		if got := unready(t.Context(), k, since, []string{names.NodeName}); got != test.want {
 			t.Errorf("%q is not ready, want %q", got, test.want)
 		}
 	}

@@ -1,4 +1,6 @@
-package cluster
+// Package routes is the router of the management cluster, as OpenShift has one: TLS connections by the name of a Route, the status of
+// Routes, and the injected trust bundle.
+package routes
 
 import (
 	"context"
@@ -6,16 +8,18 @@ import (
 	"io"
 	"log/slog"
 	"net"
-
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 )
@@ -33,31 +37,31 @@ const (
 	hostedLabel = "hypershift.openshift.io/hosted-control-plane"
 )
 
-// RunRouter is the default router of the management cluster: it passes TLS
+// Run is the default router of the management cluster: it passes TLS
 // connections through to the Service of the Route that has their name, and
 // keeps the status of Routes. It also fills the ConfigMaps that ask for the
-// trusted CA.
-func RunRouter(ctx context.Context, c Config) error {
-	k, err := newClient(c.clientKubeconfig("router"))
+// trusted CA with the bundle, a file.
+func Run(ctx context.Context, kubeconfig, bundle string) error {
+	k, err := kubeclient.New(kubeconfig)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", RouterIP+":443")
+	listener, err := net.Listen("tcp", names.RouterIP+":443")
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(k, 0)
 	services := factory.ForResource(servicesResource)
-	r := &routeTable{client: k, hosts: map[string]target{}, services: services.Lister()}
+	r := &table{client: k, hosts: map[string]target{}, services: services.Lister()}
 	routes := factory.ForResource(routesResource).Informer()
 	r.routes = routes.GetIndexer()
 	set, gone := func(o *unstructured.Unstructured) { r.changed(ctx, o) }, func(o *unstructured.Unstructured) { r.deleted(ctx, o) }
-	if _, err := routes.AddEventHandler(handler(set, gone)); err != nil {
+	if _, err := routes.AddEventHandler(kubeclient.Handler(set, gone)); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
-	injected, err := startInjector(ctx, c, k)
+	injected, err := startInjector(ctx, bundle, k)
 	if err != nil {
 		return err
 	}
@@ -79,22 +83,6 @@ func RunRouter(ctx context.Context, c Config) error {
 	}
 }
 
-// handler calls set for what is there and gone for what is not any more.
-func handler(set, gone func(*unstructured.Unstructured)) cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { set(o.(*unstructured.Unstructured)) },
-		UpdateFunc: func(_, o any) { set(o.(*unstructured.Unstructured)) },
-		DeleteFunc: func(o any) {
-			if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = tombstone.Obj
-			}
-			if object, ok := o.(*unstructured.Unstructured); ok && gone != nil {
-				gone(object)
-			}
-		},
-	}
-}
-
 // target is where a Route's connections go.
 type target struct {
 	route              string // namespace/name, the owner of the host name
@@ -103,9 +91,9 @@ type target struct {
 	created            time.Time
 }
 
-// routeTable knows the Routes by host name.
-type routeTable struct {
-	client   client
+// table knows the Routes by host name.
+type table struct {
+	client   dynamic.Interface
 	services cache.GenericLister
 	routes   cache.Indexer
 
@@ -113,7 +101,7 @@ type routeTable struct {
 	hosts map[string]target
 }
 
-func (r *routeTable) changed(ctx context.Context, route *unstructured.Unstructured) {
+func (r *table) changed(ctx context.Context, route *unstructured.Unstructured) {
 	if _, hosted := route.GetLabels()[hostedLabel]; hosted {
 		r.removed(route)
 		return
@@ -128,17 +116,17 @@ func (r *routeTable) changed(ctx context.Context, route *unstructured.Unstructur
 		r.hosts[host] = t
 	}
 	r.mu.Unlock()
-	if err := r.client.admit(ctx, route, host, admitted); err != nil {
+	if err := admit(ctx, r.client, route, host, admitted); err != nil {
 		slog.Error("status of a route", "route", t.route, "error", err)
 	}
 }
 
-func (r *routeTable) removed(route *unstructured.Unstructured) {
+func (r *table) removed(route *unstructured.Unstructured) {
 	r.forget(route.GetNamespace()+"/"+route.GetName(), "")
 }
 
 // deleted gives the host name of a deleted route to another that asked for it.
-func (r *routeTable) deleted(ctx context.Context, route *unstructured.Unstructured) {
+func (r *table) deleted(ctx context.Context, route *unstructured.Unstructured) {
 	r.removed(route)
 	for _, o := range r.routes.List() {
 		other, ok := o.(*unstructured.Unstructured)
@@ -149,7 +137,7 @@ func (r *routeTable) deleted(ctx context.Context, route *unstructured.Unstructur
 }
 
 // forget removes the host names of a route but one.
-func (r *routeTable) forget(route, but string) {
+func (r *table) forget(route, but string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for host, t := range r.hosts {
@@ -178,13 +166,13 @@ func targetOf(route *unstructured.Unstructured) target {
 func hostOf(route *unstructured.Unstructured) string {
 	host, _, _ := unstructured.NestedString(route.Object, "spec", "host")
 	if host == "" {
-		host = route.GetName() + "-" + route.GetNamespace() + "." + AppsDomain
+		host = route.GetName() + "-" + route.GetNamespace() + "." + names.AppsDomain
 	}
 	return strings.ToLower(host)
 }
 
 // serve passes one connection through.
-func (r *routeTable) serve(ctx context.Context, conn net.Conn) {
+func (r *table) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	name, hello, err := sni.Read(conn)
@@ -230,7 +218,7 @@ func splice(a, b net.Conn) {
 }
 
 // address is where the Service of a route answers.
-func (r *routeTable) address(t target) (string, error) {
+func (r *table) address(t target) (string, error) {
 	o, err := r.services.ByNamespace(t.namespace).Get(t.service)
 	if err != nil {
 		return "", err

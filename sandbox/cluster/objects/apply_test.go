@@ -1,4 +1,4 @@
-package cluster
+package objects
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -79,7 +80,7 @@ func TestApplyEndsWithItsContext(t *testing.T) {
 		cancel()
 		return apierrors.NewServiceUnavailable("never")
 	})
-	err := k.apply(ctx, &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"namespace": "ns", "name": "c"}}})
+	err := apply(ctx, k, &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"namespace": "ns", "name": "c"}}})
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code != http.StatusServiceUnavailable {
 		t.Error(err)
@@ -88,14 +89,14 @@ func TestApplyEndsWithItsContext(t *testing.T) {
 
 func applyAnd(t *testing.T, o *unstructured.Unstructured, answer func(subresource string) error) error {
 	t.Helper()
-	return scripted(answer).apply(t.Context(), o)
+	return apply(t.Context(), scripted(answer), o)
 }
 
 // scripted answers every write itself.
-func scripted(answer func(subresource string) error) client {
-	dynamic := fake.NewSimpleDynamicClient(runtime.NewScheme())
-	dynamic.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+func scripted(answer func(subresource string) error) dynamic.Interface {
+	k := fake.NewSimpleDynamicClient(runtime.NewScheme())
+	k.PrependReactor("patch", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "c"}}}, answer(action.GetSubresource())
 	})
-	return client{dynamic}
+	return k
 }

@@ -1,4 +1,4 @@
-package cluster
+package objects
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
 )
 
 var (
@@ -22,33 +25,33 @@ var systemPods = []struct{ name, selector string }{
 	{"local-path-provisioner", "app=local-path-provisioner"},
 }
 
-// WaitReady blocks until the node and the system's pods are ready. What was
-// written before since is the state before the last stop and does not count.
-func (c Config) WaitReady(ctx context.Context, since time.Time) error {
-	k, err := newClient(c.Kubeconfig())
+// WaitReady blocks until the nodes and the system's pods are ready. What was
+// written before since is the state before the last stop and does not count. The error names what is not ready.
+func WaitReady(ctx context.Context, kubeconfig string, nodeNames []string, since time.Time) error {
+	k, err := kubeclient.New(kubeconfig)
 	if err != nil {
 		return err
 	}
 	since = since.Truncate(time.Second) // as exact as the API's times
 	for {
-		waiting := k.unready(ctx, since, c.allNodes())
+		waiting := unready(ctx, k, since, nodeNames)
 		if waiting == "" {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: see kubectl describe, and %s: %w", waiting, c.path("logs", Kubelet+".log"), context.Cause(ctx))
+			return fmt.Errorf("%s is not ready: %w", waiting, context.Cause(ctx))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
 // unready names the first thing that is not ready yet.
-func (k client) unready(ctx context.Context, since time.Time, all []node) string {
-	for _, n := range all {
-		found, err := k.Resource(nodes).Get(ctx, n.name(), metav1.GetOptions{})
+func unready(ctx context.Context, k dynamic.Interface, since time.Time, nodeNames []string) string {
+	for _, name := range nodeNames {
+		found, err := k.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
 		if err != nil || !hasCondition(found.Object, "Ready", since) {
-			return "node " + n.name()
+			return "node " + name
 		}
 	}
 	for _, system := range systemPods {

@@ -1,4 +1,4 @@
-package cluster
+package mounts
 
 import (
 	"os"
@@ -15,7 +15,7 @@ func TestUnshared(t *testing.T) {
 24 21 0:7 / /both rw shared:2 master:1 - tmpfs tmpfs rw
 `
 	want := map[string]string{"/proc": "private", "/with space": "slave"}
-	if got := unshared(mountinfo); !reflect.DeepEqual(got, want) {
+	if got := parse(mountinfo); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -37,18 +37,18 @@ func TestMountsAreAsBefore(t *testing.T) {
 		}
 		return
 	}
-	before, err := readUnshared()
+	before, err := Unshared()
 	if err != nil || before["/"] != "private" {
 		t.Fatalf("before: %v %v", before["/"], err)
 	}
-	if err := shareMounts(); err != nil {
+	if err := Share(); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := readUnshared(); err != nil || now["/"] != "" {
+	if now, err := Unshared(); err != nil || now["/"] != "" {
 		t.Fatalf("shared: %v %v", now["/"], err)
 	}
-	unshareMounts(before)
-	after, err := readUnshared()
+	Unshare(before)
+	after, err := Unshared()
 	if err != nil || !reflect.DeepEqual(after, before) {
 		t.Errorf("after: %s\nbefore: %s %v", strings.TrimSpace(after["/"]), before["/"], err)
 	}
