@@ -1,4 +1,4 @@
-package arm
+package resources
 
 import (
 	"net/http"
@@ -25,7 +25,8 @@ var regions = map[string]string{
 	"westindia": "West India", "canadaeast": "Canada East", "ukwest": "UK West", "brazilsoutheast": "Brazil Southeast",
 }
 
-func (c *call) regionNames() []string {
+// RegionNames are the regions that exist, that of the sandbox first.
+func RegionNames(c *provider.Call) []string {
 	out := []string{c.Location}
 	for name := range regions {
 		if name != c.Location {
@@ -43,9 +44,9 @@ func displayName(region string) string {
 	return region
 }
 
-func (c *call) locations() (*provider.Reply, error) {
+func locations(c *provider.Call) (*provider.Reply, error) {
 	var out []any
-	for _, name := range c.regionNames() {
+	for _, name := range RegionNames(c) {
 		out = append(out, wire.Doc{"id": "/subscriptions/" + c.Subscription + "/locations/" + name, "name": name, "type": "Region",
 			"displayName": displayName(name), "regionalDisplayName": "(Sandbox) " + displayName(name),
 			"metadata":                 wire.Doc{"regionType": "Physical", "regionCategory": "Recommended", "geographyGroup": "Sandbox", "pairedRegion": []any{}},
@@ -54,8 +55,8 @@ func (c *call) locations() (*provider.Reply, error) {
 	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
 }
 
-// checkLocation wants a region for what lives in one.
-func (c *call) checkLocation(k *provider.Kind) error {
+// CheckLocation wants a region for what lives in one.
+func CheckLocation(c *provider.Call, k *provider.Kind) error {
 	at := wire.Text(c.Body, "location")
 	group := k.Type == provider.TypeResourceGroup
 	switch {
@@ -66,16 +67,16 @@ func (c *call) checkLocation(k *provider.Kind) error {
 	case at == "global" && !group, at == c.Location, regions[at] != "":
 		return nil
 	case group:
-		return provider.BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of available regions is '%s'.", at, strings.Join(c.regionNames(), ","))
+		return provider.BadRequest("LocationNotAvailableForResourceGroup", "The provided location '%s' is not available for resource group. List of available regions is '%s'.", at, strings.Join(RegionNames(c), ","))
 	}
-	return provider.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.", at, k.Type, strings.Join(c.regionNames(), ","))
+	return provider.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.", at, k.Type, strings.Join(RegionNames(c), ","))
 }
 
 // zonesOfRegions are those of each region.
 var zonesOfRegions = []string{"1", "2", "3"}
 
-// checkZones wants zones that the region has.
-func (c *call) checkZones(k *provider.Kind) error {
+// CheckZones wants zones that the region has.
+func CheckZones(c *provider.Call, k *provider.Kind) error {
 	for _, zone := range wire.Texts(c.Body, "zones") {
 		if !slices.Contains(zonesOfRegions, zone) {
 			return provider.BadRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource '%s/%s' is not supported. The supported zones for location '%s' are '%s'", zone, k.TypeName(c.Path.Type), c.Path.Name(),

@@ -1,4 +1,4 @@
-package arm
+package resources
 
 import (
 	"net/http"
@@ -39,13 +39,14 @@ func sameFold(name string) func(string) bool {
 	return func(ns string) bool { return strings.EqualFold(ns, name) }
 }
 
-func foreignNamespace(name string) bool {
+// Foreign tells whether a namespace is Azure's and not served here.
+func Foreign(name string) bool {
 	return slices.ContainsFunc(foreignNamespaces, sameFold(name))
 }
 
-// namespace spells a namespace as Azure does, "" when Azure has none of the name.
-func (r *registry) namespace(name string) string {
-	for _, list := range [][]string{r.namespaces, foreignNamespaces} {
+// Find spells a namespace as Azure does, "" when Azure has none of the name.
+func (served Namespaces) Find(name string) string {
+	for _, list := range [][]string{served, foreignNamespaces} {
 		if i := slices.IndexFunc(list, sameFold(name)); i >= 0 {
 			return list[i]
 		}
@@ -54,10 +55,10 @@ func (r *registry) namespace(name string) string {
 }
 
 // registration is the state of a namespace, which changes a while after it was asked to.
-func (c *call) registration(ns string) string {
+func (served Namespaces) registration(c *provider.Call, ns string) string {
 	d := c.Tx.Get(store.Providers, strings.ToLower(ns))
 	switch {
-	case d == nil && (slices.Contains(c.namespaces, ns) || slices.Contains(registrationFree, ns)):
+	case d == nil && (slices.Contains(served, ns) || slices.Contains(registrationFree, ns)):
 		return stateRegistered
 	case d == nil:
 		return stateNotRegistered
@@ -69,12 +70,12 @@ func (c *call) registration(ns string) string {
 	return "Unregistering"
 }
 
-// registered refuses what would be made, or done, in a namespace that the subscription has not registered. What is there can be read and deleted.
-func (c *call) registered() error {
+// Registered refuses what would be made, or done, in a namespace that the subscription has not registered. What is there can be read and deleted.
+func (served Namespaces) Registered(c *provider.Call) error {
 	first, _, _ := strings.Cut(c.Path.Type, "/")
-	ns := c.namespace(first)
-	reads := verbs[c.Req.Method] == "read" || c.Req.Method == http.MethodDelete
-	if ns == "" || c.Path.Scope == "" || reads || slices.Contains(registrationFree, ns) || c.registration(ns) == stateRegistered || c.aboutRegistration() {
+	ns := served.Find(first)
+	reads := provider.Verbs[c.Req.Method] == "read" || c.Req.Method == http.MethodDelete
+	if ns == "" || c.Path.Scope == "" || reads || slices.Contains(registrationFree, ns) || served.registration(c, ns) == stateRegistered || aboutRegistration(c) {
 		return nil
 	}
 	err := provider.Conflict("MissingSubscriptionRegistration", "The subscription is not registered to use namespace '%s'. See https://aka.ms/rps-not-found for how to register subscriptions.", ns)
@@ -82,26 +83,26 @@ func (c *call) registered() error {
 	return err
 }
 
-func (c *call) aboutRegistration() bool {
+func aboutRegistration(c *provider.Call) bool {
 	name := strings.ToLower(c.Path.Name())
 	return c.Path.Depth() == 1 && c.Path.Collection && (name == "register" || name == "unregister")
 }
 
-func (c *call) registerProvider() (*provider.Reply, error) {
-	return c.changeRegistration(stateRegistered)
+func (served Namespaces) registerProvider(c *provider.Call) (*provider.Reply, error) {
+	return served.changeRegistration(c, stateRegistered)
 }
-func (c *call) unregisterProvider() (*provider.Reply, error) {
-	return c.changeRegistration(stateUnregistered)
+func (served Namespaces) unregisterProvider(c *provider.Call) (*provider.Reply, error) {
+	return served.changeRegistration(c, stateUnregistered)
 }
 
-func (c *call) changeRegistration(to string) (*provider.Reply, error) {
+func (served Namespaces) changeRegistration(c *provider.Call, to string) (*provider.Reply, error) {
 	name := provider.LastSegment(c.Path.Up())
-	ns := c.namespace(name)
+	ns := served.Find(name)
 	if ns == "" {
-		return nil, namespaceInvalid(name)
+		return nil, NamespaceInvalid(name)
 	}
-	if slices.Contains(registrationFree, ns) || c.registration(ns) == to || to == stateUnregistered && c.registration(ns) == stateNotRegistered {
-		return provider.Answer(http.StatusOK, c.providerDoc(ns)), nil
+	if slices.Contains(registrationFree, ns) || served.registration(c, ns) == to || to == stateUnregistered && served.registration(c, ns) == stateNotRegistered {
+		return provider.Answer(http.StatusOK, served.providerDoc(c, ns)), nil
 	}
 	if to == stateUnregistered {
 		for _, r := range c.Within("/subscriptions/"+c.Subscription, "") {
@@ -111,35 +112,36 @@ func (c *call) changeRegistration(to string) (*provider.Reply, error) {
 		}
 	}
 	c.Tx.Put(store.Providers, strings.ToLower(ns), wire.Doc{"state": to, "done": time.Now().Add(c.Pace.Operation("action", "")).UTC().Format(time.RFC3339Nano)})
-	return provider.Answer(http.StatusOK, c.providerDoc(ns)), nil
+	return provider.Answer(http.StatusOK, served.providerDoc(c, ns)), nil
 }
 
-func namespaceInvalid(name string) *provider.Error {
+// NamespaceInvalid is the answer for a namespace that Azure does not have.
+func NamespaceInvalid(name string) *provider.Error {
 	return provider.Failf(http.StatusNotFound, "InvalidResourceNamespace", "The resource namespace '%s' is invalid.", name)
 }
 
-func (c *call) providers() (*provider.Reply, error) {
+func (served Namespaces) providers(c *provider.Call) (*provider.Reply, error) {
 	var out []any
-	for _, list := range [][]string{c.namespaces, foreignNamespaces} {
+	for _, list := range [][]string{served, foreignNamespaces} {
 		for _, ns := range list {
-			out = append(out, c.providerDoc(ns))
+			out = append(out, served.providerDoc(c, ns))
 		}
 	}
 	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
 }
 
-func (c *call) showProvider() (*provider.Reply, error) {
-	ns := c.namespace(c.Path.Name())
+func (served Namespaces) showProvider(c *provider.Call) (*provider.Reply, error) {
+	ns := served.Find(c.Path.Name())
 	if ns == "" {
-		return nil, namespaceInvalid(c.Path.Name())
+		return nil, NamespaceInvalid(c.Path.Name())
 	}
-	return provider.Answer(http.StatusOK, c.providerDoc(ns)), nil
+	return provider.Answer(http.StatusOK, served.providerDoc(c, ns)), nil
 }
 
 // providerDoc describes a namespace: a foreign one has no resource types here.
-func (c *call) providerDoc(ns string) wire.Doc {
+func (served Namespaces) providerDoc(c *provider.Call, ns string) wire.Doc {
 	var at []any
-	for _, name := range c.regionNames() {
+	for _, name := range RegionNames(c) {
 		at = append(at, displayName(name))
 	}
 	at = append(at, "global")
@@ -151,7 +153,7 @@ func (c *call) providerDoc(ns string) wire.Doc {
 	}
 	sort.Strings(names)
 	var zones []any
-	for _, name := range c.regionNames() {
+	for _, name := range RegionNames(c) {
 		zones = append(zones, wire.Doc{"location": displayName(name), "zones": []any{"1", "2", "3"}})
 	}
 	types := []any{}
@@ -166,5 +168,5 @@ func (c *call) providerDoc(ns string) wire.Doc {
 	if slices.Contains(registrationFree, ns) {
 		policy = "RegistrationFree"
 	}
-	return wire.Doc{"id": "/subscriptions/" + c.Subscription + "/providers/" + ns, "namespace": ns, "registrationState": c.registration(ns), "registrationPolicy": policy, "resourceTypes": types}
+	return wire.Doc{"id": "/subscriptions/" + c.Subscription + "/providers/" + ns, "namespace": ns, "registrationState": served.registration(c, ns), "registrationPolicy": policy, "resourceTypes": types}
 }

@@ -1,4 +1,4 @@
-package arm
+package resources
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 )
 
 // tags is the tags resource of any resource.
-func (c *call) tags() (*provider.Reply, error) {
+func tags(c *provider.Call) (*provider.Reply, error) {
 	r := c.Get(c.Path.Scope)
 	if c.Req.Method != http.MethodGet {
 		r = c.Edit(c.Path.Scope)
