@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
@@ -172,13 +173,13 @@ func (r *Reconciler) azuresCause(ctx context.Context, p *pass) (*problem, error)
 	switch {
 	case said.err == nil:
 		return nil, nil
-	case azure.CodeOf(said.err) == "":
+	case failure.CodeOf(said.err) == "":
 		// Azure itself said nothing; that this operator does not reach it may be its own matter.
 		ctrl.LoggerFrom(ctx).Info("cannot ask Azure about a machine", "machine", first.machine.Name, "error", said.err.Error())
 		return nil, nil
-	case azure.IsSignIn(said.err):
+	case failure.IsSignIn(said.err):
 		return &problem{"", hyperv1.InvalidAzureCredentialsReason, fmt.Sprintf("identity nodePoolManagement cannot sign in: %v", said.err)}, nil
-	case azure.CodeOf(said.err) == codeNoSuchResource:
+	case failure.CodeOf(said.err) == codeNoSuchResource:
 		return &problem{first.machine.Name, hyperv1.AzureErrorReason, fmt.Sprintf("its virtual machine is gone, and nobody here deleted it: %v", said.err)}, nil
 	}
 	return &problem{"", hyperv1.AzureErrorReason, fmt.Sprintf("Azure refuses identity nodePoolManagement: %v", said.err)}, nil
@@ -246,7 +247,7 @@ func (q question) ask(ctx context.Context, through *http.Client) error {
 		return err
 	}
 	_, err = session.Get(ctx, session.ResourceID(q.platform.ResourceGroupName, typeVirtualMachine, q.machine), apiVirtualMachine)
-	if !q.made && azure.CodeOf(err) == codeNoSuchResource {
+	if !q.made && failure.CodeOf(err) == codeNoSuchResource {
 		return nil
 	}
 	return err

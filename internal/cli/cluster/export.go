@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clusterfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
@@ -166,7 +166,7 @@ func (e *exported) annotations(hc *hyperv1.HostedCluster) {
 	own := ownOf(hc.Annotations)
 	e.set("control-plane-operator-image", own[hyperv1.ControlPlaneOperatorImageAnnotation])
 	delete(own, hyperv1.ControlPlaneOperatorImageAnnotation)
-	if tags, err := azure.ParseTags(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
+	if tags, err := tags.Parse(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
 		e.note("annotation %s: %v", hyperv1.AzureTagsAnnotation, err)
 	} else {
 		e.set("additional-tags", tags)

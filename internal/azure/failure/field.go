@@ -1,4 +1,4 @@
-package azure
+package failure
 
 import (
 	"encoding/json"

@@ -1,4 +1,5 @@
-package azure
+// Package failure says of what Azure refuses what happened, why, and what to do: a dictionary of its codes.
+package failure
 
 import (
 	"cmp"
@@ -230,4 +231,29 @@ func CodeOf(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// IsUnresolved tells whether DNS does not know the host. The name of a storage account is there some time after the account.
+func IsUnresolved(err error) bool {
+	var unknown *net.DNSError
+	return errors.As(err, &unknown) && unknown.IsNotFound
+}
+
+// Spreading is the refusal as one that passes, with its reason.
+func Spreading(err error, cause string) error {
+	var refused *Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	passing := *refused
+	passing.Cause, passing.Field, passing.Kind = cause, "", Waiting
+	passing.Remedy = "it is tried again by itself; a role is known everywhere within ten minutes"
+	passing.err = err
+	return &passing
+}
+
+// IsSignIn tells whether the identity got no token, so that the service itself was not even asked.
+func IsSignIn(err error) bool {
+	var failed *azidentity.AuthenticationFailedError
+	return errors.As(err, &failed)
 }

@@ -1,4 +1,4 @@
-package azure
+package tags
 
 import (
 	"fmt"
@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-func TestParseTags(t *testing.T) {
+func TestParse(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"": nil, " ": nil,
 		"team=blue":                       {"team": "blue"},
 		"team=blue, cost centre=12 ,env=": {"team": "blue", "cost centre": "12", "env": ""},
 		"owner=a@example.com:x/y":         {"owner": "a@example.com:x/y"},
 	} {
-		got, err := ParseTags(text)
+		got, err := Parse(text)
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%q: %v, %v", text, got, err)
 			continue
 		}
-		if again, err := ParseTags(FormatTags(got)); err != nil || !maps.Equal(again, got) {
+		if again, err := Parse(Format(got)); err != nil || !maps.Equal(again, got) {
 			t.Errorf("%q written again: %v, %v", text, again, err)
 		}
 	}
@@ -37,11 +37,11 @@ func TestTagsThatAreRefused(t *testing.T) {
 		"sigs.k8s.io_cluster-api-provider-azure_role=x": "begin with sigs.k8s.io", "kubernetes.io/x=y": "has none of", "kubernetes.io-x=y": "begin with kubernetes.io",
 		strings.Join(many, ","): "too many",
 	} {
-		if _, err := ParseTags(text); err == nil || !strings.Contains(err.Error(), reason) {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%.60q: %v, want %q", text, err, reason)
 		}
 	}
-	if err := CheckTags(map[string]string{"team": "a", "Team": "b"}); err == nil || !strings.Contains(err.Error(), "one to Azure") {
+	if err := Check(map[string]string{"team": "a", "Team": "b"}); err == nil || !strings.Contains(err.Error(), "one to Azure") {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package azure
+package failure
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ func Markdown() (string, error) {
 	var out strings.Builder
 	out.WriteString(`# Errors of Azure
 
-<!-- Written by hack/apidocs from internal/azure/dictionary.go. -->
+<!-- Written by hack/apidocs from internal/azure/failure/dictionary.go. -->
 
 A command that Azure refuses says what happened, which field does not match, and what to do; conditions of a HostedCluster say the same. These are the codes that it
 knows. Where no cause stands here, Azure's own sentence is told. Waiting: Azure has not caught up, and it is tried again; transient: it is tried again at once;

@@ -1,4 +1,5 @@
-package azure
+// Package vault encrypts and decrypts with keys of Azure's key vaults.
+package vault
 
 import (
 	"context"
@@ -10,10 +11,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azkeys"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/clouds"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
-// VaultKey is one version of an RSA key in a key vault, and who uses it.
-type VaultKey struct {
+// Key is one version of an RSA key in a key vault, and who uses it.
+type Key struct {
 	Vault, Name, Version string
 	// ManagedHSM: the vault is a managed HSM.
 	ManagedHSM bool
@@ -24,7 +28,7 @@ type VaultKey struct {
 }
 
 // ID is the key's address.
-func (k VaultKey) ID() (string, error) {
+func (k Key) ID() (string, error) {
 	suffix, err := k.suffix()
 	if err != nil {
 		return "", err
@@ -32,7 +36,7 @@ func (k VaultKey) ID() (string, error) {
 	return "https://" + k.Vault + "." + suffix + "/keys/" + k.Name + "/" + k.Version, nil
 }
 
-func (k VaultKey) suffix() (string, error) {
+func (k Key) suffix() (string, error) {
 	suffixes := map[string]string{"": "azure.net", "AzurePublicCloud": "azure.net", "AzureUSGovernmentCloud": "usgovcloudapi.net", "AzureChinaCloud": "azure.cn",
 		"AzureGermanCloud": "microsoftazure.de", "AzureBleuCloud": "sovcloud-api.fr"}
 	suffix, known := suffixes[k.Cloud]
@@ -47,32 +51,32 @@ func (k VaultKey) suffix() (string, error) {
 
 // Vault encrypts and decrypts small values with a key that never leaves its vault: each call goes there.
 type Vault struct {
-	key    VaultKey
+	key    Key
 	id     string
 	client *azkeys.Client
 }
 
-// NewVaultWithTokenFile signs in with the federated token in a file, which is read again whenever it is needed.
-func NewVaultWithTokenFile(key VaultKey, tokenFile string) (*Vault, error) {
-	return newVault(key, http.DefaultClient, func(options policy.ClientOptions) (azcore.TokenCredential, error) {
+// WithTokenFile signs in with the federated token in a file, which is read again whenever it is needed.
+func WithTokenFile(key Key, tokenFile string) (*Vault, error) {
+	return open(key, http.DefaultClient, func(options policy.ClientOptions) (azcore.TokenCredential, error) {
 		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 			ClientOptions: options, ClientID: key.ClientID, TenantID: key.TenantID, TokenFilePath: tokenFile, DisableInstanceDiscovery: true})
 	})
 }
 
-// NewVaultWithAssertion signs in with federated tokens that the function makes. A nil client reaches Azure as the environment says.
-func NewVaultWithAssertion(key VaultKey, client *http.Client, assertion func(context.Context) (string, error)) (*Vault, error) {
+// WithAssertion signs in with federated tokens that the function makes. A nil client reaches Azure as the environment says.
+func WithAssertion(key Key, client *http.Client, assertion func(context.Context) (string, error)) (*Vault, error) {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return newVault(key, client, func(options policy.ClientOptions) (azcore.TokenCredential, error) {
+	return open(key, client, func(options policy.ClientOptions) (azcore.TokenCredential, error) {
 		return azidentity.NewClientAssertionCredential(key.TenantID, key.ClientID, assertion,
 			&azidentity.ClientAssertionCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	})
 }
 
-func newVault(key VaultKey, client *http.Client, signIn func(policy.ClientOptions) (azcore.TokenCredential, error)) (*Vault, error) {
-	configuration, _, err := cloudByName(key.Cloud)
+func open(key Key, client *http.Client, signIn func(policy.ClientOptions) (azcore.TokenCredential, error)) (*Vault, error) {
+	configuration, _, err := clouds.Named(key.Cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +123,8 @@ func (v *Vault) Decrypt(ctx context.Context, sealed []byte) ([]byte, error) {
 
 // wrap says what to do about the refusals of a vault, which shares its codes with the resource manager.
 func (v *Vault) wrap(op string, err error) error {
-	wrapped := Wrap(op, v.id, err)
-	var e *Error
+	wrapped := failure.Wrap(op, v.id, err)
+	var e *failure.Error
 	var answer *azcore.ResponseError
 	if !errors.As(wrapped, &e) || !errors.As(err, &answer) {
 		return wrapped
@@ -132,10 +136,4 @@ func (v *Vault) wrap(op string, err error) error {
 		e.Remedy = "check the names of the vault and the key, and the key's version"
 	}
 	return wrapped
-}
-
-// IsSignIn tells whether the identity got no token, so that the service itself was not even asked.
-func IsSignIn(err error) bool {
-	var failed *azidentity.AuthenticationFailedError
-	return errors.As(err, &failed)
 }

@@ -1,4 +1,5 @@
-package azure
+// Package tags reads and checks the tags that a user gives to what a cluster makes in Azure.
+package tags
 
 import (
 	"fmt"
@@ -22,8 +23,8 @@ const (
 // their own resources by.
 var reservedTags = []string{"azure", "microsoft", "windows", "kubernetes.io", "k8s-azure", "sigs.k8s.io", "openshift"}
 
-// ParseTags reads tags written as NAME=VALUE,NAME=VALUE; an empty text has none. It refuses what CheckTags refuses.
-func ParseTags(text string) (map[string]string, error) {
+// Parse reads tags written as NAME=VALUE,NAME=VALUE; an empty text has none. It refuses what Check refuses.
+func Parse(text string) (map[string]string, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -39,11 +40,11 @@ func ParseTags(text string) (map[string]string, error) {
 		}
 		seen[strings.ToLower(name)], out[name] = true, strings.TrimSpace(value)
 	}
-	return out, CheckTags(out)
+	return out, Check(out)
 }
 
-// FormatTags writes tags as ParseTags reads them, by name.
-func FormatTags(tags map[string]string) string {
+// Format writes tags as Parse reads them, by name.
+func Format(tags map[string]string) string {
 	pairs := make([]string, 0, len(tags))
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		pairs = append(pairs, name+"="+tags[name])
@@ -51,9 +52,9 @@ func FormatTags(tags map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-// CheckTags refuses tags that Azure does not take, that programs need for themselves, or that cannot be handed to all of them: their
+// Check refuses tags that Azure does not take, that programs need for themselves, or that cannot be handed to all of them: their
 // settings separate tags by commas and equals signs.
-func CheckTags(tags map[string]string) error {
+func Check(tags map[string]string) error {
 	if len(tags) > maxUserTags {
 		return fmt.Errorf("%d tags are too many: Azure takes 50 of a resource, and ten are for those of Cluster API, the cloud provider and the drivers of volumes", len(tags))
 	}
