@@ -1,4 +1,4 @@
-package ignition
+package server
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -22,6 +23,8 @@ const tokenLifetime = 11 * time.Hour
 
 // problemPeriod is how long a payload that cannot be built waits for another look: a registry tells nobody when it has the image.
 const problemPeriod = time.Minute
+
+const payloadGeneratedMessage = "Payload generated successfully"
 
 // errCloudConfigPending: the control-plane-operator has not written the nodes' cloud configuration yet.
 var errCloudConfigPending = errors.New("the ConfigMap azure-cloud-config is not there yet")
@@ -123,8 +126,8 @@ func (r *tokenReconciler) untilRotation(secret *corev1.Secret) time.Duration {
 // rotate uses an update: two servers must not replace the same token, the loser's conflict brings it back to read the winner's.
 func (r *tokenReconciler) rotate(ctx context.Context, secret *corev1.Secret) error {
 	changed := secret.DeepCopy()
-	changed.Data[TokenOldKey] = changed.Data[TokenKey]
-	changed.Data[TokenKey] = []byte(uuid.NewString())
+	changed.Data[ignition.TokenOldKey] = changed.Data[ignition.TokenKey]
+	changed.Data[ignition.TokenKey] = []byte(uuid.NewString())
 	changed.Annotations[hyperv1.IgnitionLastTokenGenerationTimeAnnotation] = r.now().UTC().Format(time.RFC3339Nano)
 	err := r.client.Update(ctx, changed)
 	if apierrors.IsConflict(err) {
@@ -139,7 +142,7 @@ func (r *tokenReconciler) rotate(ctx context.Context, secret *corev1.Secret) err
 
 func (r *tokenReconciler) build(ctx context.Context, secret *corev1.Secret) error {
 	started := r.now()
-	tokens := []string{string(secret.Data[TokenKey]), string(secret.Data[TokenOldKey])}
+	tokens := []string{string(secret.Data[ignition.TokenKey]), string(secret.Data[ignition.TokenOldKey])}
 	payload, err := r.payload(ctx, secret)
 	var invalid *invalidError
 	switch {
@@ -161,7 +164,7 @@ func (r *tokenReconciler) payload(ctx context.Context, secret *corev1.Secret) ([
 	if err != nil {
 		return nil, err
 	}
-	payload, err := Render(*input)
+	payload, err := ignition.Render(*input)
 	if err != nil {
 		return nil, &invalidError{cause: err}
 	}
@@ -182,12 +185,12 @@ func (r *tokenReconciler) report(ctx context.Context, secret *corev1.Secret, bui
 	default:
 		return nil
 	}
-	if string(secret.Data[TokenReasonKey]) == reason && string(secret.Data[TokenMessageKey]) == message {
+	if string(secret.Data[ignition.TokenReasonKey]) == reason && string(secret.Data[ignition.TokenMessageKey]) == message {
 		return nil
 	}
 	changed := secret.DeepCopy()
-	changed.Data[TokenReasonKey] = []byte(reason)
-	changed.Data[TokenMessageKey] = []byte(message)
+	changed.Data[ignition.TokenReasonKey] = []byte(reason)
+	changed.Data[ignition.TokenMessageKey] = []byte(message)
 	if err := r.client.Patch(ctx, changed, client.MergeFrom(secret)); err != nil {
 		return fmt.Errorf("record the outcome in %s: %w", secret.Name, err)
 	}

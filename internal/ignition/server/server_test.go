@@ -1,6 +1,7 @@
-package ignition
+package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -23,8 +24,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
+
+// input is of a small pool.
+func input() ignition.Input {
+	return ignition.Input{
+		NodePool: "np", ServiceCIDR: "172.31.0.0/16",
+		Images: map[string]string{
+			"hyperkube": "quay.io/art@sha256:1", "pod": "quay.io/art@sha256:2", "haproxy-router": "quay.io/art@sha256:3", "container-networking-plugins": "quay.io/art@sha256:4",
+			"azure-cloud-node-manager": "quay.io/art@sha256:5", "flannel": "quay.io/art@sha256:6",
+		},
+		BootstrapKubeconfig: []byte("bootstrap"), KubeletClientCA: []byte("ca"), CloudConfig: []byte("{}"),
+		PullSecret: []byte(`{"auths":{"quay.io":{"auth":"dXNlcjpwYXNz"}}}`),
+	}
+}
 
 func bearerOf(token string) string {
 	return "Bearer " + base64.StdEncoding.EncodeToString([]byte(token))
@@ -32,7 +47,7 @@ func bearerOf(token string) string {
 
 func TestProtocol(t *testing.T) {
 	tokens := newStore()
-	valid, err := Render(input())
+	valid, err := ignition.Render(input())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +118,12 @@ func world(t *testing.T) []client.Object {
 	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "demo"}}
 	hcp.Spec.Networking.ServiceNetwork = []hyperv1.NetworkEntry{{CIDR: "172.31.0.0/16"}}
 	name := func(n string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: testNamespace, Name: n} }
-	packed, err := Compress("")
+	packed, err := ignition.Compress("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := &corev1.Secret{ObjectMeta: name("token-np"), Data: map[string][]byte{
-		TokenKey: []byte("one"), TokenReleaseKey: []byte("quay.io/release:4.21.0"), TokenConfigKey: packed,
+		ignition.TokenKey: []byte("one"), ignition.TokenReleaseKey: []byte("quay.io/release:4.21.0"), ignition.TokenConfigKey: packed,
 	}}
 	token.Annotations = map[string]string{
 		hyperv1.IgnitionConfigAnnotation: "true", hyperv1.NodePoolAnnotation: "clusters/np",
@@ -341,5 +356,24 @@ func TestServedPayloadMarksTheSecret(t *testing.T) {
 	}
 	if event := <-traces.Events; !strings.Contains(event, "GetPayload") {
 		t.Errorf("event = %q", event)
+	}
+}
+
+// A machine that is updated in place gets the files of what a new one would get.
+func TestFilesAreServed(t *testing.T) {
+	valid, err := ignition.Render(input())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := newStore()
+	tokens.set(entry{secret: "s", nodePool: "clusters/np", payload: valid}, "good")
+	handler := &protocol{store: tokens, metrics: newMetrics(prometheus.NewRegistry(), tokens), served: func(context.Context, entry, error) {}}
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodGet, ignition.FilesPath, nil)
+	request.Header.Set("Authorization", bearerOf("good"))
+	handler.ServeHTTP(answer, request)
+	want, err := ignition.Archive(valid)
+	if err != nil || answer.Code != http.StatusOK || !bytes.Equal(answer.Body.Bytes(), want) || answer.Header().Get("Content-Type") != "application/x-tar" {
+		t.Errorf("%d, %d bytes, want %d: %v", answer.Code, answer.Body.Len(), len(want), err)
 	}
 }

@@ -1,4 +1,6 @@
-package ignition
+// Package server serves machines their configuration over HTTPS when they show their pool's token, keeps these tokens, and takes what
+// machines say of themselves.
+package server
 
 import (
 	"context"
@@ -37,10 +39,10 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// ServerOptions configure the ignition server. It runs in a control-plane namespace with its service account's rights there: of
+// Options configure the ignition server. It runs in a control-plane namespace with its service account's rights there: of
 // Secrets it reads those that payloads are made of, and keeps those that Role contract.IgnitionTokens names; ConfigMaps and
 // HostedControlPlanes list, watch; events create, patch.
-type ServerOptions struct {
+type Options struct {
 	// Namespace is the control-plane namespace.
 	Namespace string
 	// Addr is the HTTPS listener, MetricsAddr the plain one for metrics ("0": none).
@@ -50,7 +52,7 @@ type ServerOptions struct {
 }
 
 // AddFlags registers the flags of the subcommand.
-func (o *ServerOptions) AddFlags(flags *pflag.FlagSet) {
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "namespace", "", "control-plane namespace")
 	flags.StringVar(&o.Addr, "addr", ":9090", "address of the HTTPS listener")
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of the metrics listener, 0 for none")
@@ -58,8 +60,8 @@ func (o *ServerOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeyFile, "key-file", "/var/run/secrets/ignition/serving-cert/tls.key", "key of the serving certificate")
 }
 
-// RunServer serves until ctx ends.
-func RunServer(ctx context.Context, options ServerOptions) error {
+// Run serves until ctx ends.
+func Run(ctx context.Context, options Options) error {
 	if options.Namespace == "" {
 		return errors.New("ignition server: --namespace is missing; pass the control-plane namespace")
 	}
@@ -85,7 +87,7 @@ func RunServer(ctx context.Context, options ServerOptions) error {
 	return manager.Start(ctx)
 }
 
-func newServerManager(config *rest.Config, options ServerOptions) (ctrl.Manager, error) {
+func newServerManager(config *rest.Config, options Options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, hyperv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -167,7 +169,7 @@ func (r *tokenReconciler) allTokens(context.Context, client.Object) []reconcile.
 
 // listener serves TLS; as a runnable of the manager it starts once the caches are filled.
 type listener struct {
-	options ServerOptions
+	options Options
 	handler http.Handler
 }
 

@@ -1,13 +1,13 @@
-package ignition
+package server
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
 var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
@@ -27,13 +27,13 @@ func (h *protocol) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	reporting := r.URL.Path == reportPath && r.Method == http.MethodPost
+	reporting := r.URL.Path == ignition.ReportPath && r.Method == http.MethodPost
 	if !reporting && !ignitionPath.MatchString(r.URL.Path) {
 		http.NotFound(w, r)
 		return
 	}
-	authorization := r.Header.Get(headerAuthorization)
-	token, ok := bearer(authorization)
+	authorization := r.Header.Get("Authorization")
+	token, ok := ignition.TokenOf(authorization)
 	if !ok {
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
 		return
@@ -50,14 +50,14 @@ func (h *protocol) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.metrics.requests.WithLabelValues(found.nodePool).Inc()
-	if err := Check(found.payload); err != nil {
+	if err := ignition.Check(found.payload); err != nil {
 		http.Error(w, "Invalid configuration", http.StatusInternalServerError)
 		h.served(r.Context(), found, err)
 		return
 	}
-	answer, contentType := personal(found.payload, r.Host, authorization), "application/json; charset=utf-8"
-	if r.URL.Path == filesPath {
-		files, err := archive(answer)
+	answer, contentType := ignition.Personal(found.payload, r.Host, authorization), "application/json; charset=utf-8"
+	if r.URL.Path == ignition.FilesPath {
+		files, err := ignition.Archive(answer)
 		if err != nil {
 			http.Error(w, "The configuration cannot be packed", http.StatusInternalServerError)
 			h.served(r.Context(), found, err)
@@ -68,15 +68,6 @@ func (h *protocol) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", contentType)
 	_, err := w.Write(answer)
 	h.served(context.WithoutCancel(r.Context()), found, err)
-}
-
-func bearer(header string) (string, bool) {
-	encoded, ok := strings.CutPrefix(header, bearerPrefix)
-	if !ok {
-		return "", false
-	}
-	token, err := base64.StdEncoding.DecodeString(encoded)
-	return string(token), err == nil
 }
 
 type metrics struct {

@@ -1,4 +1,4 @@
-package ignition
+package server
 
 import (
 	"context"
@@ -23,6 +23,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -69,7 +70,7 @@ func TestServerReadsItsSecretsAlone(t *testing.T) {
 	}
 	asServer := rest.CopyConfig(config)
 	asServer.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + testNamespace + ":ignition-server"}
-	server, err := newServerManager(asServer, ServerOptions{Namespace: testNamespace, MetricsAddr: "0"})
+	server, err := newServerManager(asServer, Options{Namespace: testNamespace, MetricsAddr: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestServerReadsItsSecretsAlone(t *testing.T) {
 	}
 	opens("one", http.StatusOK)
 	second := world(t)[1].(*corev1.Secret)
-	second.Name, second.Data[TokenKey] = "token-second", []byte("two")
+	second.Name, second.Data[ignition.TokenKey] = "token-second", []byte("two")
 	create(second)
 	opens("two", http.StatusOK)
 	if err := admin.Delete(t.Context(), second); err != nil {
@@ -161,7 +162,7 @@ func run(t *testing.T, manager ctrl.Manager) {
 func TestReportAuthority(t *testing.T) {
 	serving := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "ignition-server"}, Data: map[string][]byte{"ca.crt": []byte("authority")}}
 	r := newTokenReconciler(t, start, append(world(t), serving)...)
-	input := &Input{}
+	input := &ignition.Input{}
 	if err := r.gatherSecrets(t.Context(), input); err != nil || string(input.ReportCA) != "authority" {
 		t.Errorf("%q, %v", input.ReportCA, err)
 	}

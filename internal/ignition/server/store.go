@@ -1,4 +1,4 @@
-package ignition
+package server
 
 import "sync"
 

@@ -1,4 +1,4 @@
-package ignition
+package server
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -26,22 +27,22 @@ var sourceMaps = map[string]bool{contract.KubeletClientCA: true, contract.CloudC
 
 var errNoControlPlane = errors.New("the namespace has no HostedControlPlane yet")
 
-func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*Input, error) {
-	manifests, err := Decompress(secret.Data[TokenConfigKey])
+func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*ignition.Input, error) {
+	manifests, err := ignition.Decompress(secret.Data[ignition.TokenConfigKey])
 	if err != nil {
 		return nil, &invalidError{cause: err}
 	}
 	_, pool, _ := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/")
 	inPlace := secret.Annotations[hyperv1.NodePoolUpgradeTypeAnnotation] == string(hyperv1.UpgradeTypeInPlace)
 	// The name of the Secret ends with the hash.
-	input := &Input{Manifests: manifests, NodePool: pool, InPlace: inPlace, ConfigVersion: secret.Name[strings.LastIndex(secret.Name, "-")+1:]}
-	for _, step := range []func(context.Context, *Input) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
+	input := &ignition.Input{Manifests: manifests, NodePool: pool, InPlace: inPlace, ConfigVersion: secret.Name[strings.LastIndex(secret.Name, "-")+1:]}
+	for _, step := range []func(context.Context, *ignition.Input) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
 		if err := step(ctx, input); err != nil {
 			return nil, err
 		}
 	}
 	access := release.Access{PullSecret: input.PullSecret, TrustBundle: []byte(input.TrustBundle), Mirrors: input.Mirrors}
-	payload, err := r.releases.Lookup(ctx, string(secret.Data[TokenReleaseKey]), access)
+	payload, err := r.releases.Lookup(ctx, string(secret.Data[ignition.TokenReleaseKey]), access)
 	if err != nil {
 		return nil, releaseError(err)
 	}
@@ -58,7 +59,7 @@ func releaseError(err error) error {
 	return err
 }
 
-func (r *tokenReconciler) gatherCluster(ctx context.Context, input *Input) error {
+func (r *tokenReconciler) gatherCluster(ctx context.Context, input *ignition.Input) error {
 	var planes hyperv1.HostedControlPlaneList
 	if err := r.client.List(ctx, &planes, client.InNamespace(r.namespace)); err != nil {
 		return fmt.Errorf("list hosted control planes: %w", err)
@@ -72,7 +73,16 @@ func (r *tokenReconciler) gatherCluster(ctx context.Context, input *Input) error
 	return nil
 }
 
-func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error {
+// clusterFacts are the service network and the proxy of a hosted cluster.
+func clusterFacts(hcp *hyperv1.HostedControlPlane) (string, ignition.Proxy) {
+	var service string
+	if networks := hcp.Spec.Networking.ServiceNetwork; len(networks) > 0 {
+		service = string(networks[0].CIDR)
+	}
+	return service, ignition.ClusterProxy(hcp.Spec.Configuration, hcp.Spec.Networking, hcp.Spec.Platform.Type)
+}
+
+func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *ignition.Input) error {
 	for _, wanted := range []struct {
 		name, key string
 		into      *[]byte
@@ -97,7 +107,7 @@ func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *Input) error
 	return client.IgnoreNotFound(err)
 }
 
-func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *Input) error {
+func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *ignition.Input) error {
 	authority, err := r.configMapKey(ctx, contract.KubeletClientCA, contract.CAKey)
 	if err != nil {
 		return err
