@@ -1,4 +1,4 @@
-package nodepool
+package observed
 
 import (
 	"time"
@@ -13,25 +13,25 @@ import (
 // Stages of a machine on its way to a node that Cluster API tells. Between the second and the last are those that the machine itself tells
 // (package ignition).
 const (
-	stageRequested = "VirtualMachineRequested"
-	stageCreated   = "VirtualMachineCreated"
-	stageJoined    = "Joined"
+	StageRequested = "VirtualMachineRequested"
+	StageCreated   = "VirtualMachineCreated"
+	StageJoined    = "Joined"
 )
 
-// stageOf is how far a machine is, and since when; empty for one that is a node that is ready, or on its way out.
-func stageOf(m capiv1.Machine, report ignition.Report) (string, time.Time) {
+// StageOf is how far a machine is, and since when; empty for one that is a node that is ready, or on its way out.
+func StageOf(m capiv1.Machine, report ignition.Report) (string, time.Time) {
 	conditions := m.Status.Conditions
-	infrastructure := meta.FindStatusCondition(conditions, machineInfrastructure)
-	node := meta.FindStatusCondition(conditions, machineNodeReady)
+	infrastructure := meta.FindStatusCondition(conditions, InfrastructureReady)
+	node := meta.FindStatusCondition(conditions, NodeReady)
 	switch {
 	case m.DeletionTimestamp != nil || node != nil && node.Status == metav1.ConditionTrue:
 		return "", time.Time{}
 	case m.Status.NodeRef.Name != "" && node != nil:
-		return stageJoined, node.LastTransitionTime.Time
+		return StageJoined, node.LastTransitionTime.Time
 	case report.Stage != "":
 		return report.Stage, report.Since
 	case infrastructure != nil && infrastructure.Status == metav1.ConditionTrue:
-		return stageCreated, infrastructure.LastTransitionTime.Time
+		return StageCreated, infrastructure.LastTransitionTime.Time
 	}
-	return stageRequested, m.CreationTimestamp.Time
+	return StageRequested, m.CreationTimestamp.Time
 }

@@ -1,4 +1,4 @@
-package nodepool
+package observed
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,20 +9,22 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 )
 
-// maker is what makes the machines of a pool, as it is read: a MachineDeployment, or a MachineSet where machines are changed in place,
+// Maker is what makes the machines of a pool, as it is read: a MachineDeployment, or a MachineSet where machines are changed in place,
 // which never replaces one because of what its template says.
-type maker struct {
+type Maker struct {
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              makerSpec   `json:"spec"`
-	Status            makerStatus `json:"status"`
+	Spec              MakerSpec   `json:"spec"`
+	Status            MakerStatus `json:"status"`
 }
 
-type makerSpec struct {
+// MakerSpec is what a maker shall do.
+type MakerSpec struct {
 	Replicas *int32                     `json:"replicas"`
 	Template capiv1.MachineTemplateSpec `json:"template"`
 }
 
-type makerStatus struct {
+// MakerStatus is what it has done.
+type MakerStatus struct {
 	Conditions         []metav1.Condition `json:"conditions"`
 	ObservedGeneration int64              `json:"observedGeneration"`
 	Replicas           *int32             `json:"replicas"`
@@ -30,13 +32,14 @@ type makerStatus struct {
 	UpToDateReplicas   *int32             `json:"upToDateReplicas"`
 }
 
-func updatedInPlace(np *hyperv1.NodePool) bool {
+// UpdatedInPlace tells whether the pool's machines are changed and not replaced.
+func UpdatedInPlace(np *hyperv1.NodePool) bool {
 	return np.Spec.Management.UpgradeType == hyperv1.UpgradeTypeInPlace
 }
 
-// makerKind is the kind of the pool's maker; the type of upgrades never changes.
-func makerKind(np *hyperv1.NodePool) schema.GroupVersionKind {
-	if updatedInPlace(np) {
+// MakerKind is the kind of the pool's maker; the type of upgrades never changes.
+func MakerKind(np *hyperv1.NodePool) schema.GroupVersionKind {
+	if UpdatedInPlace(np) {
 		return clusterapi.MachineSet
 	}
 	return clusterapi.MachineDeployment
