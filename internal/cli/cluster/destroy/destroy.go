@@ -1,4 +1,5 @@
-package cluster
+// Package destroy is destroy cluster: the hosted cluster, what its record says was made for it, and what holds either up.
+package destroy
 
 import (
 	"cmp"
@@ -17,6 +18,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/inventory"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/infraflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
@@ -32,7 +34,7 @@ const defaultGrace, privateGrace = 10 * time.Minute, 20 * time.Minute
 // InfraDestroyer removes the infrastructure of a hosted cluster; tests replace it.
 type InfraDestroyer func(context.Context, *azure.Session, infra.DestroyOptions, func(stack.Event)) error
 
-type destroyClusterOptions struct {
+type options struct {
 	azureflags.Flags
 	infra.DestroyOptions
 	handoff               azureflags.HandoffFile
@@ -45,15 +47,15 @@ type destroyClusterOptions struct {
 	yes                   bool
 }
 
-// NewDestroyCommand is destroy cluster.
-func NewDestroyCommand() *cobra.Command {
+// NewCommand is destroy cluster.
+func NewCommand() *cobra.Command {
 	return command.Parent("cluster", "Destroy a hosted cluster",
-		NewDestroyAzureCommand(infra.Destroy, nil))
+		NewAzureCommand(infra.Destroy, nil))
 }
 
-// NewDestroyAzureCommand is destroy cluster azure. Without a client of the management cluster it connects.
-func NewDestroyAzureCommand(destroyInfra InfraDestroyer, c client.Client) *cobra.Command {
-	o := &destroyClusterOptions{destroyInfra: destroyInfra, client: c}
+// NewAzureCommand is destroy cluster azure. Without a client of the management cluster it connects.
+func NewAzureCommand(destroyInfra InfraDestroyer, c client.Client) *cobra.Command {
+	o := &options{destroyInfra: destroyInfra, client: c}
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Delete the hosted cluster, its node pools and everything of it in Azure; identities and issuer stay",
@@ -85,7 +87,7 @@ func NewDestroyAzureCommand(destroyInfra InfraDestroyer, c client.Client) *cobra
 
 // run deletes in an order that can be repeated after a stop at any point: the finalizer of this command keeps the HostedCluster,
 // and with it the names, until the last resource is gone.
-func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
+func (o *options) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	if err := o.handoff.MustOpen(); err != nil {
 		return err
@@ -104,9 +106,9 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	say := progress.Line(cmd)
-	o.inventory, err = readInventory(ctx, c, client.ObjectKey{Namespace: o.namespace, Name: inventoryName(o.Name)})
+	o.inventory, err = inventory.Read(ctx, c, client.ObjectKey{Namespace: o.namespace, Name: inventory.Name(o.Name)})
 	if err != nil {
-		if !errors.Is(err, errDamagedInventory) {
+		if !errors.Is(err, inventory.ErrDamaged) {
 			return err // it may say what is the user's
 		}
 		say("warning: %v; the resources are found by their tags and names", err)
@@ -131,7 +133,7 @@ func (o *destroyClusterOptions) run(cmd *cobra.Command) error {
 		}, nil)
 }
 
-func (o *destroyClusterOptions) plan(ctx context.Context, s *azure.Session, hc *hyperv1.HostedCluster) ([]stack.Step, error) {
+func (o *options) plan(ctx context.Context, s *azure.Session, hc *hyperv1.HostedCluster) ([]stack.Step, error) {
 	if err := o.handoff.IsOf(s, &o.Flags, o.Name, o.InfraID); err != nil {
 		return nil, err
 	}
@@ -143,7 +145,7 @@ func (o *destroyClusterOptions) plan(ctx context.Context, s *azure.Session, hc *
 	return append(steps, infra...), err
 }
 
-func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command, s *azure.Session, c client.Client, hc *hyperv1.HostedCluster, say func(string, ...any)) ([]stack.Step, error) {
+func (o *options) destroy(ctx context.Context, cmd *cobra.Command, s *azure.Session, c client.Client, hc *hyperv1.HostedCluster, say func(string, ...any)) ([]stack.Step, error) {
 	var removed azureflags.Removals
 	key := client.ObjectKey{Namespace: o.namespace, Name: o.Name}
 	if err := o.handoff.Begin(s, &o.Flags, o.Name, o.InfraID); err != nil {
@@ -162,7 +164,7 @@ func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command,
 	if infraErr == nil {
 		o.handoff.InfraGone()
 	} else {
-		keep = inventoryName(o.Name) // by which the next run finds what is left
+		keep = inventory.Name(o.Name) // by which the next run finds what is left
 		infraErr = fmt.Errorf("the infrastructure %s is not gone; run the command again: %w", o.InfraID, infraErr)
 	}
 	if infraErr = o.handoff.Save(infraErr); infraErr != nil {
@@ -187,7 +189,7 @@ func (o *destroyClusterOptions) destroy(ctx context.Context, cmd *cobra.Command,
 	return removed.Steps(), nil
 }
 
-func (o *destroyClusterOptions) connect() (client.Client, error) {
+func (o *options) connect() (client.Client, error) {
 	if o.client != nil {
 		return o.client, nil
 	}
@@ -209,7 +211,7 @@ func getHostedCluster(ctx context.Context, c client.Client, key client.ObjectKey
 }
 
 // learn takes names from the HostedCluster; when it is gone, from the inventory beside it, from the hand-off file and from the flags.
-func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
+func (o *options) learn(hc *hyperv1.HostedCluster) error {
 	if hc != nil {
 		if err := o.learnFromCluster(hc); err != nil {
 			return err
@@ -233,7 +235,7 @@ func (o *destroyClusterOptions) learn(hc *hyperv1.HostedCluster) error {
 	return nil
 }
 
-func (o *destroyClusterOptions) learnFromCluster(hc *hyperv1.HostedCluster) error {
+func (o *options) learnFromCluster(hc *hyperv1.HostedCluster) error {
 	platform := hc.Spec.Platform.Azure
 	o.InfraID, o.VNetID, o.NSGID, o.PrivateZoneID = hc.Spec.InfraID, platform.VnetID, platform.SecurityGroupID, hc.Spec.DNS.PrivateZoneID
 	if o.InfraID == "" {
@@ -257,7 +259,7 @@ func (o *destroyClusterOptions) learnFromCluster(hc *hyperv1.HostedCluster) erro
 	return nil
 }
 
-func (o *destroyClusterOptions) deleteHostedCluster(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
+func (o *options) deleteHostedCluster(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
 	hc, err := getHostedCluster(ctx, c, key)
 	if err != nil || hc == nil {
 		return err

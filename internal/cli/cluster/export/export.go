@@ -1,4 +1,5 @@
-package cluster
+// Package export writes the cluster file of a hosted cluster that is there.
+package export
 
 import (
 	"context"
@@ -25,8 +26,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
-// NewExportCommand is export cluster.
-func NewExportCommand() *cobra.Command {
+// NewCommand is export cluster. known are the flags whose names are the members of the cluster file.
+func NewCommand(known func() *pflag.FlagSet) *cobra.Command {
 	var kubeconfig, namespace, file string
 	cmd := &cobra.Command{
 		Use:   "cluster NAME",
@@ -45,7 +46,7 @@ left out, and so is what our own stack has made in Azure. Secrets stay where the
 			if err != nil {
 				return err
 			}
-			text, err := export(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			text, err := Text(cmd.Context(), c, client.ObjectKey{Namespace: namespace, Name: args[0]}, known())
 			if err != nil {
 				return err
 			}
@@ -62,8 +63,8 @@ left out, and so is what our own stack has made in Azure. Secrets stay where the
 	return cmd
 }
 
-// export is the text of the file.
-func export(ctx context.Context, c client.Client, key client.ObjectKey) ([]byte, error) {
+// Text is the text of the file.
+func Text(ctx context.Context, c client.Client, key client.ObjectKey, known *pflag.FlagSet) ([]byte, error) {
 	hc := &hyperv1.HostedCluster{}
 	if err := c.Get(ctx, key, hc); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -78,7 +79,7 @@ func export(ctx context.Context, c client.Client, key client.ObjectKey) ([]byte,
 	if err := c.List(ctx, pools, client.InNamespace(key.Namespace)); err != nil {
 		return nil, fmt.Errorf("cannot read the node pools of HostedCluster %s: %w", key, err)
 	}
-	e := &exported{flags: FileFlags(), spec: map[string]any{}}
+	e := &exported{flags: known, spec: map[string]any{}}
 	e.cluster(hc)
 	e.network(hc)
 	e.platform(hc)

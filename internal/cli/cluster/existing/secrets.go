@@ -1,4 +1,4 @@
-package cluster
+package existing
 
 import (
 	"bytes"
@@ -30,15 +30,15 @@ func (r reference) record(namespace string) string {
 	return fmt.Sprintf("%s %s/%s %s", r.kind, namespace, r.ours, r.key)
 }
 
-func references(t typed, cluster manifest.Cluster, spec hyperv1.HostedClusterSpec) []reference {
+func references(t Flags, cluster manifest.Cluster, spec hyperv1.HostedClusterSpec) []reference {
 	names, s := manifest.NamesOf(cluster.Name), cluster.Secrets
 	return []reference{
-		{flag: "pull-secret", file: t.pullSecret, field: "pullSecret", name: spec.PullSecret.Name, ours: names.PullSecret, kind: "Secret", key: hyperv1.PullSecretKey, content: s.PullSecret},
-		{flag: "ssh-key", file: t.sshKey, field: "sshKey", name: spec.SSHKey.Name, ours: names.SSHKey, kind: "Secret", key: hyperv1.SSHPublicKeyKey, content: s.SSHPublicKey},
+		{flag: "pull-secret", file: t.Files["pull-secret"], field: "pullSecret", name: spec.PullSecret.Name, ours: names.PullSecret, kind: "Secret", key: hyperv1.PullSecretKey, content: s.PullSecret},
+		{flag: "ssh-key", file: t.Files["ssh-key"], field: "sshKey", name: spec.SSHKey.Name, ours: names.SSHKey, kind: "Secret", key: hyperv1.SSHPublicKeyKey, content: s.SSHPublicKey},
 		{flag: "generate-ssh", field: "sshKey", name: spec.SSHKey.Name, ours: names.SSHKey, kind: "Secret", key: hyperv1.SSHPublicKeyKey},
-		{flag: "sa-token-issuer-private-key-path", file: t.signingKey, field: "serviceAccountSigningKey", name: nameOf(spec.ServiceAccountSigningKey), ours: names.SigningKey,
+		{flag: "sa-token-issuer-private-key-path", file: t.Files["sa-token-issuer-private-key-path"], field: "serviceAccountSigningKey", name: nameOf(spec.ServiceAccountSigningKey), ours: names.SigningKey,
 			kind: "Secret", key: hyperv1.ServiceAccountSigningKey, content: s.SigningKey},
-		{flag: "additional-trust-bundle", file: t.trustBundle, field: "additionalTrustBundle", name: nameOf(spec.AdditionalTrustBundle), ours: manifest.TrustBundleName,
+		{flag: "additional-trust-bundle", file: t.Files["additional-trust-bundle"], field: "additionalTrustBundle", name: nameOf(spec.AdditionalTrustBundle), ours: manifest.TrustBundleName,
 			kind: "ConfigMap", key: hyperv1.TrustBundleKey, content: s.TrustBundle},
 	}
 }
@@ -52,8 +52,8 @@ func nameOf(ref *corev1.LocalObjectReference) string {
 
 // secrets compares the files of typed flags with what the HostedCluster names.
 func (c *comparison) secrets(ctx context.Context) error {
-	for _, r := range references(c.typed, c.cluster, c.existing.Spec) {
-		if !c.typed.given(r.flag) {
+	for _, r := range references(c.flags, c.cluster, c.existing.Spec) {
+		if !c.flags.Given(r.flag) {
 			continue
 		}
 		if r.name == "" {
@@ -64,7 +64,7 @@ func (c *comparison) secrets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d := difference{Object: fmt.Sprintf("%s %s/%s", r.kind, c.existing.Namespace, r.name), Field: r.key, Flags: []string{"--" + r.flag},
+		d := Difference{Object: fmt.Sprintf("%s %s/%s", r.kind, c.existing.Namespace, r.name), Field: r.key, Flags: []string{"--" + r.flag},
 			Found: "another content", Asked: "that of " + r.file, Change: c.replacing(r)}
 		d.AskedBefore = c.note(r.record(c.existing.Namespace), fingerprint(r.content))
 		if found != nil && r.content != nil && !bytes.Equal(bytes.TrimSpace(found), bytes.TrimSpace(r.content)) {
@@ -76,7 +76,7 @@ func (c *comparison) secrets(ctx context.Context) error {
 
 // unnamed is what a flag asks for and the HostedCluster has no place for.
 func (c *comparison) unnamed(r reference) {
-	d := difference{Object: fmt.Sprintf("HostedCluster %s/%s", c.existing.Namespace, c.existing.Name), Field: "spec." + r.field, Flags: []string{"--" + r.flag}, Asked: r.ours}
+	d := Difference{Object: fmt.Sprintf("HostedCluster %s/%s", c.existing.Namespace, c.existing.Name), Field: "spec." + r.field, Flags: []string{"--" + r.flag}, Asked: r.ours}
 	file := r.file
 	if file == "" {
 		file = "FILE"
@@ -126,14 +126,14 @@ func fingerprint(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// missingObjects are the objects of the flags that a cluster which exists lacks: Secrets and a trust bundle that it names, and node pools.
-func missingObjects(ctx context.Context, r resolved, cluster manifest.Cluster) ([]client.Object, error) {
-	spec := r.existing.Spec
+// Missing are the objects of the flags that a cluster which exists lacks: Secrets and a trust bundle that it names, and node pools.
+func Missing(ctx context.Context, c client.Client, flags Flags, existing *hyperv1.HostedCluster, cluster manifest.Cluster) ([]client.Object, error) {
+	spec := existing.Spec
 	cluster.ReleaseImage = spec.Release.Image // nodes that are made now join the cluster as it is now
 	if p := spec.Platform.Azure; p != nil {
 		cluster.Infra.SubnetID = p.SubnetID
 	}
-	pools, err := wantsPools(ctx, r)
+	pools, err := wantsPools(ctx, c, flags, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func missingObjects(ctx context.Context, r resolved, cluster manifest.Cluster) (
 		default:
 			continue
 		}
-		there, err := isThere(ctx, r.client, obj)
+		there, err := isThere(ctx, c, obj)
 		if err != nil {
 			return nil, err
 		}
@@ -173,16 +173,16 @@ func missingObjects(ctx context.Context, r resolved, cluster manifest.Cluster) (
 
 // wantsPools tells whether node pools that are missing are asked for: by a flag, or because the cluster has none at all. A pool that
 // somebody has replaced by others does not come back by itself.
-func wantsPools(ctx context.Context, r resolved) (bool, error) {
-	if r.typed.given("node-pool-replicas") || r.typed.given("availability-zones") {
+func wantsPools(ctx context.Context, c client.Client, flags Flags, existing *hyperv1.HostedCluster) (bool, error) {
+	if flags.Given("node-pool-replicas") || flags.Given("availability-zones") {
 		return true, nil
 	}
 	pools := &hyperv1.NodePoolList{}
-	if err := r.client.List(ctx, pools, client.InNamespace(r.existing.Namespace)); err != nil {
+	if err := c.List(ctx, pools, client.InNamespace(existing.Namespace)); err != nil {
 		return false, fmt.Errorf("cannot list the NodePools: %w", err)
 	}
 	for i := range pools.Items {
-		if pools.Items[i].Spec.ClusterName == r.existing.Name {
+		if pools.Items[i].Spec.ClusterName == existing.Name {
 			return false, nil
 		}
 	}

@@ -1,4 +1,4 @@
-package cluster
+package destroy
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // waitForOperator waits until only this command's finalizer is left, and says what the operator waits for.
-func (o *destroyClusterOptions) waitForOperator(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
+func (o *options) waitForOperator(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
 	last := ""
 	err := management.Within(ctx, time.Second, o.gracePeriod, func(ctx context.Context) (bool, error) {
 		hc, err := getHostedCluster(ctx, c, key)

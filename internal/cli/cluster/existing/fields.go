@@ -1,6 +1,7 @@
-package cluster
+package existing
 
 import (
+	"slices"
 	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -78,4 +79,13 @@ var poolFields = []field{
 	at("spec.platform.azure.diagnostics", "diagnostics-storage-account-type", "diagnostics-storage-account-uri"),
 	at("spec.platform.azure.image", "image-generation", "marketplace-publisher", "marketplace-offer", "marketplace-sku", "marketplace-version"),
 	{flags: []string{"marketplace-purchase-plan"}, path: []string{"metadata", "annotations", hyperv1.AzureImagePlanAnnotation}},
+}
+
+// FlagNames are the flags that decide something.
+func FlagNames() []string {
+	var out []string
+	for _, f := range slices.Concat(clusterFields, poolFields) {
+		out = append(out, f.flags...)
+	}
+	return out
 }

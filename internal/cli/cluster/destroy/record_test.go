@@ -1,4 +1,4 @@
-package cluster
+package destroy
 
 import (
 	"context"
@@ -22,10 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
-	"github.com/hypershift-on-azure/hypershift/internal/manifest"
-	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 )
 
 // handoffText is a record with a virtual network that the user has brought.
@@ -203,34 +200,5 @@ func TestDestroyClusterNeedsTheRecordItHas(t *testing.T) {
 	asked, err := destroyCluster(t, unreadable(busy, condemned()...), nil)
 	if !errors.Is(err, busy) || asked != nil {
 		t.Errorf("error %v, destroys %+v", err, asked)
-	}
-}
-
-// A second run adds to the record of the first. It replaces one that it cannot understand, never one that it cannot read.
-func TestInventoryIsJoined(t *testing.T) {
-	secret := func(text string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-azure-inventory"}, Data: map[string][]byte{"handoff.yaml": []byte(text)}}
-	}
-	inventory := func(c client.Client) (*handoff.File, error) {
-		record := &azureflags.HandoffFile{File: &handoff.File{APIVersion: handoff.Version, Kind: handoff.Kind, InfraID: "demo-abcde",
-			Brought: &handoff.Brought{PublicIPID: "new"}}}
-		creator := &creation{say: func(string, ...any) {}, record: record}
-		made, err := creator.inventorySecret(context.Background(), c, manifest.Cluster{Name: "demo", Namespace: "clusters"}, nil)
-		if err != nil {
-			return nil, err
-		}
-		return handoff.Parse(made.Data["handoff.yaml"])
-	}
-	text := handoffText + "brought: {privateZoneID: zone, publicIPID: old}\ndns: {zone: example.com, zoneID: " + testZone + "}\n"
-	h, err := inventory(clitest.Client(secret(text)))
-	if err != nil || len(h.Inventory) != 2 || h.DNS == nil || *h.Brought != (handoff.Brought{PrivateZoneID: "zone", PublicIPID: "new"}) {
-		t.Errorf("joined: %+v, brought %+v, %v", h, h.Brought, err)
-	}
-	if h, err := inventory(clitest.Client(secret("kind: Other"))); err != nil || len(h.Inventory) != 0 {
-		t.Errorf("in place of what is no record: %+v, %v", h, err)
-	}
-	busy := apierrors.NewServiceUnavailable("etcd")
-	if _, err := inventory(unreadable(busy, secret(text))); !errors.Is(err, busy) {
-		t.Errorf("error %v; a record that cannot be read is replaced", err)
 	}
 }

@@ -1,4 +1,5 @@
-package cluster
+// Package releasestream asks the release controllers which releases a stream has.
+package releasestream
 
 import (
 	"context"
@@ -21,17 +22,18 @@ const (
 	streamLimit   = 8 << 20
 )
 
-// releaseStreams asks the release controllers, one for each architecture, which releases a stream has.
-type releaseStreams struct {
-	http *http.Client
-	// address of the controller of an architecture; tests replace it.
-	address func(arch string) string
+// Streams asks the release controllers, one for each architecture, which releases a stream has.
+type Streams struct {
+	HTTP *http.Client
+	// Address of the controller of an architecture; tests replace it.
+	Address func(arch string) string
 }
 
-func newReleaseStreams() *releaseStreams {
-	return &releaseStreams{
-		http:    &http.Client{Timeout: streamTimeout},
-		address: func(arch string) string { return "https://" + arch + ".ocp.releases.ci.openshift.org" },
+// New asks OpenShift's own.
+func New() *Streams {
+	return &Streams{
+		HTTP:    &http.Client{Timeout: streamTimeout},
+		Address: func(arch string) string { return "https://" + arch + ".ocp.releases.ci.openshift.org" },
 	}
 }
 
@@ -51,8 +53,8 @@ func streamArch(stream string) string {
 	return "amd64"
 }
 
-// resolve is the newest release of the stream that the operator runs.
-func (r *releaseStreams) resolve(ctx context.Context, stream string, minors []string) (string, error) {
+// Resolve is the newest release of the stream that the operator runs.
+func (r *Streams) Resolve(ctx context.Context, stream string, minors []string) (string, error) {
 	tags, err := r.tags(ctx, stream)
 	if err != nil {
 		return "", err
@@ -67,13 +69,13 @@ func (r *releaseStreams) resolve(ctx context.Context, stream string, minors []st
 	return "", fmt.Errorf("--release-stream %s has no release that the operator runs (%s); choose another stream, or give --release-image", stream, strings.Join(minors, ", "))
 }
 
-func (r *releaseStreams) tags(ctx context.Context, stream string) ([]streamTag, error) {
-	address := r.address(streamArch(stream)) + "/api/v1/releasestream/" + url.PathEscape(stream) + "/tags"
+func (r *Streams) tags(ctx context.Context, stream string) ([]streamTag, error) {
+	address := r.Address(streamArch(stream)) + "/api/v1/releasestream/" + url.PathEscape(stream) + "/tags"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--release-stream %s: %w", stream, err)
 	}
-	resp, err := r.http.Do(req)
+	resp, err := r.HTTP.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the releases of --release-stream %s: %w; give --release-image where the release controller is out of reach", stream, err)
 	}

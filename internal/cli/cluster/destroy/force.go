@@ -1,4 +1,4 @@
-package cluster
+package destroy
 
 import (
 	"context"
@@ -35,7 +35,7 @@ const namespaceGrace = time.Minute
 
 // forceFinalization takes off, from the bottom up, every finalizer that the hosted cluster waits for: what they guard is either
 // removed with the infrastructure or lost. The HostedCluster keeps the finalizer of this command.
-func (o *destroyClusterOptions) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey) error {
+func (o *options) forceFinalization(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	namespace, err := controlPlaneNamespace(ctx, c, key)
 	if err != nil {
 		return fmt.Errorf("--force does nothing for HostedCluster %s: %w", key, err)

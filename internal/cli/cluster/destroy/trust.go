@@ -1,4 +1,4 @@
-package cluster
+package destroy
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // refuseShared refuses to destroy an infrastructure that another HostedCluster names too. Whoever may write a HostedCluster chooses the
 // infrastructure that it names, and our tags cannot tell the two apart.
-func (o *destroyClusterOptions) refuseShared(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
+func (o *options) refuseShared(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
 	all := &hyperv1.HostedClusterList{}
 	err := c.List(ctx, all)
 	if apierrors.IsForbidden(err) {
@@ -40,7 +40,7 @@ func (o *destroyClusterOptions) refuseShared(ctx context.Context, c client.Clien
 }
 
 // isUsersWord tells whether the main resource group is the one that the user has typed, or that the file which he gave has.
-func (o *destroyClusterOptions) isUsersWord(typed string) bool {
+func (o *options) isUsersWord(typed string) bool {
 	if typed != "" {
 		return true
 	}
@@ -53,7 +53,7 @@ func (o *destroyClusterOptions) isUsersWord(typed string) bool {
 }
 
 // confirm asks a person, if one sits there, whether a group goes that nothing proves to be the cluster's. A plan asks nobody.
-func (o *destroyClusterOptions) confirm(cmd *cobra.Command) func(infra.Unproven) bool {
+func (o *options) confirm(cmd *cobra.Command) func(infra.Unproven) bool {
 	return func(u infra.Unproven) bool {
 		if o.yes || o.DryRun {
 			return o.yes

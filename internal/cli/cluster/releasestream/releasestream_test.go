@@ -1,4 +1,4 @@
-package cluster
+package releasestream
 
 import (
 	"context"
@@ -35,12 +35,12 @@ func TestReleaseStream(t *testing.T) {
 		_, _ = w.Write([]byte(answer))
 	}))
 	defer server.Close()
-	streams := &releaseStreams{http: server.Client(), address: func(arch string) string { return server.URL + "/" + arch }}
+	streams := &Streams{HTTP: server.Client(), Address: func(arch string) string { return server.URL + "/" + arch }}
 	for stream, want := range map[string]string{
 		"4-stable": "r:4.21.10", "4-stable-multi": "r:multi", "nightly": "r:c", "4-dev-preview-minor-arm64": "r:arm",
 		"old": "no release that the operator runs", "broken": "no list of releases", "absent": "404",
 	} {
-		got, err := streams.resolve(context.Background(), stream, []string{"4.22", "4.21", "4.20"})
+		got, err := streams.Resolve(context.Background(), stream, []string{"4.22", "4.21", "4.20"})
 		if err != nil {
 			got = err.Error()
 		}

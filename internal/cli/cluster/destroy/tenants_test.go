@@ -1,7 +1,6 @@
-package cluster
+package destroy
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/inventory"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
 
@@ -99,30 +99,9 @@ func TestWaitTellsNothingOfAnotherTenant(t *testing.T) {
 	}
 }
 
-// An administrator who is led to the Service of another tenant shows it his token.
-func TestPortForwardStaysWithItsTenant(t *testing.T) {
-	run := func(owner string) (string, error) {
-		hc := clitest.HostedCluster("dev-prod", true)
-		hc.Namespace, hc.Spec.Platform.Azure.Topology = "acme", hyperv1.AzureTopologyPrivate
-		secret := kubeconfigSecret("dev-prod")
-		secret.Namespace = "acme"
-		home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "acme-dev-prod", Annotations: ownedBy(owner, "")}}
-		var out, messages bytes.Buffer
-		f := kubeconfigFlags{name: "dev-prod", namespace: "acme", portForward: true}
-		err := f.run(context.Background(), clitest.Client(hc, secret, home), &out, &messages)
-		return out.String() + messages.String(), err
-	}
-	if said, err := run("acme-dev/prod"); err == nil || said != "" {
-		t.Errorf("said %q, %v", said, err)
-	}
-	if said, err := run("acme/dev-prod"); err != nil || !strings.Contains(said, "kubectl -n acme-dev-prod port-forward") {
-		t.Errorf("his own: said %q, %v", said, err)
-	}
-}
-
 // inventorySecret is the record beside the HostedCluster, as a tenant may have written it.
 func inventorySecret(namespace, name, text string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: inventoryName(name)}, Data: map[string][]byte{inventoryKey: []byte(text)}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: inventory.Name(name)}, Data: map[string][]byte{inventory.HandoffKey: []byte(text)}}
 }
 
 // A tenant copies the infrastructure id of another's cluster into his HostedCluster, or into the record of one that is gone: the tags in

@@ -1,4 +1,4 @@
-package cluster
+package destroy
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func condemned() []client.Object {
 func destroyCluster(t *testing.T, c client.Client, failure error, args ...string) (*infra.DestroyOptions, error) {
 	t.Helper()
 	var asked *infra.DestroyOptions
-	cmd := NewDestroyAzureCommand(func(_ context.Context, _ *azure.Session, d infra.DestroyOptions, _ func(stack.Event)) error {
+	cmd := NewAzureCommand(func(_ context.Context, _ *azure.Session, d infra.DestroyOptions, _ func(stack.Event)) error {
 		asked = &d
 		return failure
 	}, c)
