@@ -6,11 +6,13 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/cloud"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // runAzure serves the embedded Azure.
 func runAzure(ctx context.Context, c cluster.Config, edge bool) error {
-	secret, err := cluster.ClientSecret(c.Dir)
+	secret, err := cloud.ClientSecret(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -22,18 +24,18 @@ func runAzure(ctx context.Context, c cluster.Config, edge bool) error {
 func azureConfig(c cluster.Config, secret string, edge bool) azure.Config {
 	config := azure.Config{
 		Dir:       filepath.Join(c.Dir, "azure"),
-		ProxyAddr: "127.0.0.1:" + cluster.ProxyPort,
+		ProxyAddr: "127.0.0.1:" + names.ProxyPort,
 		CACert:    c.CA(), CAKey: filepath.Join(c.Dir, "pki", "ca.key"),
-		Subscription: cluster.SubscriptionID, Tenant: cluster.TenantID, Location: cluster.Location,
-		ServicePrincipal: azure.ServicePrincipal{ClientID: cluster.ClientID, Secret: secret},
+		Subscription: names.SubscriptionID, Tenant: names.TenantID, Location: names.Location,
+		ServicePrincipal: azure.ServicePrincipal{ClientID: names.ClientID, Secret: secret},
 		Profile:          c.AzureProfile,
 		Forward: map[string]string{
-			"quay.io": cluster.RegistryAddr, "*.quay.io": cluster.RegistryAddr, cluster.OwnRegistryHost: cluster.OwnRegistryAddr,
+			"quay.io": names.RegistryAddr, "*.quay.io": names.RegistryAddr, names.OwnRegistryHost: names.OwnRegistryAddr,
 		},
 	}
 	if edge {
-		config.ExtraProxyAddrs = []string{cluster.EdgeIP + ":" + cluster.ProxyPort}
-		config.EdgeAddr, config.DNSAddr = cluster.EdgeIP+":443", cluster.EdgeIP+":53"
+		config.ExtraProxyAddrs = []string{names.EdgeIP + ":" + names.ProxyPort}
+		config.EdgeAddr, config.DNSAddr = names.EdgeIP+":443", names.EdgeIP+":53"
 	}
 	return config
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/azcli"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/cloud"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // Variable of the environment.
@@ -22,12 +24,12 @@ type Variable struct {
 const (
 	dirVariable = "HYPERSHIFT_SANDBOX_DIR"
 	savedPrefix = "HYPERSHIFT_SANDBOX_SAVED_"
-	userNoProxy = "localhost,127.0.0.1,198.18.0.0/15," + cluster.EdgeIP
+	userNoProxy = "localhost,127.0.0.1,198.18.0.0/15," + names.EdgeIP
 )
 
 // writeEnv records what "sandbox env" prints. Without a management cluster there are no images.
 func writeEnv(c cluster.Config, images *published) error {
-	secret, err := cluster.ClientSecret(c.Dir)
+	secret, err := cloud.ClientSecret(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -37,19 +39,19 @@ func writeEnv(c cluster.Config, images *published) error {
 	}
 	variables := []Variable{
 		{dirVariable, c.Dir},
-		{"HTTPS_PROXY", cluster.LocalProxyURL}, {"https_proxy", cluster.LocalProxyURL},
+		{"HTTPS_PROXY", names.LocalProxyURL}, {"https_proxy", names.LocalProxyURL},
 		{"NO_PROXY", userNoProxy}, {"no_proxy", userNoProxy},
 		{"SSL_CERT_FILE", bundle}, {"REQUESTS_CA_BUNDLE", bundle}, {"CURL_CA_BUNDLE", bundle},
-		{"AZURE_SUBSCRIPTION_ID", cluster.SubscriptionID}, {"AZURE_TENANT_ID", cluster.TenantID},
-		{"AZURE_CLIENT_ID", cluster.ClientID}, {"AZURE_CLIENT_SECRET", secret}, {"AZURE_CREDS", c.CredentialsFile()},
-		{"BASE_DOMAIN", cluster.BaseDomain}, {"LOCATION", cluster.Location}, {"RELEASE_IMAGE", ReleaseImage},
+		{"AZURE_SUBSCRIPTION_ID", names.SubscriptionID}, {"AZURE_TENANT_ID", names.TenantID},
+		{"AZURE_CLIENT_ID", names.ClientID}, {"AZURE_CLIENT_SECRET", secret}, {"AZURE_CREDS", c.CredentialsFile()},
+		{"BASE_DOMAIN", names.BaseDomain}, {"LOCATION", names.Location}, {"RELEASE_IMAGE", ReleaseImage},
 		{"PYTHONPATH", overlay}, // repairs Debian's Azure CLI
 	}
 	if images != nil {
 		variables = append(variables, Variable{"KUBECONFIG", c.Kubeconfig()}, Variable{"PULL_SECRET", c.PullSecretFile()},
-			Variable{"REGISTRY", cluster.OwnRegistryHost + "/hypershift"},
+			Variable{"REGISTRY", names.OwnRegistryHost + "/hypershift"},
 			Variable{"TOOLS_IMAGE", images.Payload.Components["tools"]}, Variable{"EXTERNAL_DNS_IMAGE", images.ExternalDNS},
-			Variable{"MANAGEMENT_ISSUER_URL", cluster.IssuerURL}, Variable{"HYPERSHIFT_DNS_RESOLVER", cluster.EdgeIP + ":53"})
+			Variable{"MANAGEMENT_ISSUER_URL", cloud.IssuerURL}, Variable{"HYPERSHIFT_DNS_RESOLVER", names.EdgeIP + ":53"})
 	}
 	text, err := json.MarshalIndent(variables, "", "  ")
 	if err != nil {
@@ -130,7 +132,7 @@ var wayOut = []string{"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL
 // compiled needs modules, which the sandbox's Internet does not have.
 func LeaveInternet() error {
 	present := parse(os.Environ())
-	if present["HTTPS_PROXY"] != cluster.LocalProxyURL {
+	if present["HTTPS_PROXY"] != names.LocalProxyURL {
 		return nil
 	}
 	var errs []error

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/machine"
 )
 
@@ -19,7 +20,7 @@ func machineConfig(c cluster.Config) machine.Config {
 	return machine.Config{
 		Dir: filepath.Join(c.Dir, "machines"), AdminSocket: filepath.Join(c.Dir, "azure", "admin.sock"),
 		CABundle: c.Bundle(), System: c.System, Self: c.Self,
-		EdgeBridge: cluster.EdgeBridge, EdgeAddress: cluster.EdgeIP + cluster.EdgePrefix,
+		EdgeBridge: names.EdgeBridge, EdgeAddress: names.EdgeIP + names.EdgePrefix,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/parts/build"
 	"github.com/hypershift-on-azure/hypershift/payload"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -41,7 +42,7 @@ type published struct {
 
 // place is where the payload of a release goes.
 func place(release string) payload.Place {
-	return payload.Place{Write: cluster.RegistryAddr + "/" + payloadPath, Read: registryHost + "/" + payloadPath,
+	return payload.Place{Write: names.RegistryAddr + "/" + payloadPath, Read: registryHost + "/" + payloadPath,
 		Components: "ocp-v4.0-art-dev", Release: "ocp-release", Tag: release + "-x86_64"}
 }
 
@@ -123,7 +124,7 @@ func (f *filling) operators(ctx context.Context) (string, error) {
 	var refs []name.Reference
 	var list []images.Artifact
 	for _, spec := range []images.Spec{operators.OperatorSpec(f.version, f.programs), operators.ExternalDNSSpec(f.parts)} {
-		ref, err := name.NewTag(cluster.RegistryAddr + "/" + operatorPath + "/" + spec.Name + ":" + spec.Version)
+		ref, err := name.NewTag(names.RegistryAddr + "/" + operatorPath + "/" + spec.Name + ":" + spec.Version)
 		if err != nil {
 			return "", err
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -136,14 +137,14 @@ func GetStatus(ctx context.Context, dir string) (Status, error) {
 	for _, part := range state.Parts {
 		status.Ready = status.Ready && part.State == supervise.Ready
 	}
-	status.Endpoints = []Endpoint{{"Azure (HTTPS proxy)", cluster.LocalProxyURL}}
+	status.Endpoints = []Endpoint{{"Azure (HTTPS proxy)", names.LocalProxyURL}}
 	if state.Mode == modeFull {
-		status.Endpoints = append(status.Endpoints, Endpoint{"Azure (HTTPS proxy for pods)", cluster.ProxyURL},
-			Endpoint{"management API server", cluster.APIURL}, Endpoint{"registry (quay.io)", "https://" + cluster.RegistryAddr},
-			Endpoint{"registry of your own (" + cluster.OwnRegistryHost + ")", "https://" + cluster.OwnRegistryAddr})
+		status.Endpoints = append(status.Endpoints, Endpoint{"Azure (HTTPS proxy for pods)", names.ProxyURL},
+			Endpoint{"management API server", names.APIURL}, Endpoint{"registry (quay.io)", "https://" + names.RegistryAddr},
+			Endpoint{"registry of your own (" + names.OwnRegistryHost + ")", "https://" + names.OwnRegistryAddr})
 	}
 	if state.Mode == modeFull && !c.Plain {
-		status.Endpoints = append(status.Endpoints, Endpoint{"routes", "https://*." + cluster.AppsDomain})
+		status.Endpoints = append(status.Endpoints, Endpoint{"routes", "https://*." + names.AppsDomain})
 	}
 	return status, nil
 }

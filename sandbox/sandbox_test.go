@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // shell evaluates scripts one after another in one shell and prints a variable.
@@ -56,7 +57,7 @@ func TestLeaveInternet(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", "/corp.pem")
 	for _, step := range []struct{ proxy, saved, want string }{
 		{"http://corp:3128", "", "http://corp:3128 /corp.pem true"},
-		{cluster.LocalProxyURL, "http://corp:3128", "http://corp:3128  false"},
+		{names.LocalProxyURL, "http://corp:3128", "http://corp:3128  false"},
 	} {
 		t.Setenv("HTTPS_PROXY", step.proxy)
 		t.Setenv(savedPrefix+"HTTPS_PROXY", step.saved)

@@ -15,6 +15,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/parts/build"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/pace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/cloud"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -102,7 +104,7 @@ func runningPlan(ctx context.Context, c cluster.Config) (supervise.Plan, error) 
 
 func up(ctx context.Context, c cluster.Config, o Options, before supervise.State, p *progress) error {
 	err := p.run("certificates and credentials", func() error {
-		return errors.Join(cluster.EnsurePKI(c.Dir), cluster.EnsureCredentials(c.Dir))
+		return errors.Join(pki.Ensure(c.Dir), cloud.EnsureCredentials(c.Dir))
 	})
 	if err != nil {
 		return err
@@ -158,7 +160,7 @@ func upAzure(ctx context.Context, c cluster.Config, running int, p *progress) er
 		if err := supervise.WaitReady(ctx, c.Dir, []string{cluster.Azure}, nil); err != nil {
 			return err
 		}
-		if err := cluster.BootstrapAzure(ctx, c, false); err != nil {
+		if err := cloud.Bootstrap(ctx, c.Dir); err != nil {
 			return err
 		}
 		return writeEnv(c, nil)
@@ -204,7 +206,7 @@ func upCluster(ctx context.Context, c cluster.Config, o Options, p *progress) er
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := cluster.PublishIssuer(ctx, c); err != nil {
+	if err := cloud.PublishIssuer(ctx, c.Dir, c.Kubeconfig()); err != nil {
 		return err
 	}
 	return writeEnv(c, &images)
@@ -265,7 +267,7 @@ func fillAzure(ctx context.Context, c cluster.Config, p *progress) error {
 		if err := supervise.WaitReady(ctx, c.Dir, []string{cluster.Azure}, nil); err != nil {
 			return err
 		}
-		return cluster.BootstrapAzure(ctx, c, true)
+		return cloud.BootstrapCluster(ctx, c.Dir, !c.Plain)
 	})
 }
 

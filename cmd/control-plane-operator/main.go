@@ -16,7 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/server"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/featuregates"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/kasbootstrap"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/minter"
@@ -46,7 +46,7 @@ func rootCommand() *cobra.Command {
 		RunE:          run.RunE,
 	}
 	root.Flags().AddFlagSet(run.Flags())
-	var serve ignition.ServerOptions
+	var serve server.Options
 	var config guest.Options
 	var approve approver.Options
 	var records ingressdns.Options
@@ -61,7 +61,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		run,
 		helper("ignition-server", "Serve machines their first configuration", serve.AddFlags,
-			func(ctx context.Context) error { return ignition.RunServer(ctx, serve) }),
+			func(ctx context.Context) error { return server.Run(ctx, serve) }),
 		helper("hosted-cluster-config-operator", "Keep the inside of the hosted cluster", config.AddFlags,
 			func(ctx context.Context) error { return guest.Run(ctx, config) }),
 		helper("machine-approver", "Approve the certificate requests of machines that exist", approve.AddFlags,

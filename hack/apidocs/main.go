@@ -2,14 +2,14 @@
 // constants of api/v1beta1, and docs/reference/metrics.md from the definitions of internal/metrics and the rules of config/monitoring,
 // docs/reference/control-plane.md and images.md from the tables of internal/controlplane/table, and docs/reference/supported.md from those of
 // internal/support/table, and docs/reference/troubleshooting.md from the cases of internal/explain, docs/reference/preflight.md from the rows of internal/preflight, and docs/reference/cluster-file.md with its schema
-// from the flags of create cluster azure, docs/reference/cli.md from all commands, and docs/reference/errors.md from the dictionary of internal/azure. Run it by hack/generate.sh.
+// from the flags of create cluster azure, docs/reference/cli.md from all commands, and docs/reference/errors.md from the dictionary of internal/azure/failure. Run it by hack/generate.sh.
 package main
 
 import (
 	"fmt"
 	"os"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clusterfile"
 	images "github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
@@ -33,7 +33,7 @@ func main() {
 		"docs/reference/preflight.md":       preflight.Markdown,
 		"docs/reference/cluster-file.md":    clusterFile,
 		"docs/reference/cli.md":             commands,
-		"docs/reference/errors.md":          azure.Markdown,
+		"docs/reference/errors.md":          failure.Markdown,
 		"docs/reference/azurecluster.schema.json": func() (string, error) {
 			raw, err := clusterfile.Schema(cluster.FileFlags())
 			return string(raw) + "\n", err

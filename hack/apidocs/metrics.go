@@ -17,7 +17,7 @@ import (
 )
 
 const metricsPreamble = "# Metrics, rules and alerts\n\n" +
-	"Generated from `internal/metrics`, `internal/steps`, `internal/ignition` and `config/monitoring` by hack/generate.sh. The operator serves its metrics on " +
+	"Generated from `internal/metrics`, `internal/steps`, `internal/ignition/server` and `config/monitoring` by hack/generate.sh. The operator serves its metrics on " +
 	"port 9000 (`--metrics-addr`). Gauges are computed from its cache when they are asked for, so a series ends with its object. `_id` is the " +
 	"clusterID of the hosted cluster. Set is the smallest of `--metrics-set` that keeps the metric.\n\n" +
 	"The families of the controller framework (`controller_runtime_*`, `workqueue_*`, `rest_client_*`, `process_*`, `go_*`) are served beside them.\n"
@@ -31,7 +31,7 @@ func metricsPage() (string, error) {
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, codes(d.Labels), d.Set, cell(d.Help))
 	}
 	for _, program := range []struct{ title, dir string }{
-		{"hypershift-operator and control-plane-operator", "internal/steps"}, {"ignition-server", "internal/ignition"},
+		{"hypershift-operator and control-plane-operator", "internal/steps"}, {"ignition-server", "internal/ignition/server"},
 	} {
 		served, err := literalMetrics(program.dir)
 		if err != nil {

@@ -16,6 +16,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"k8s.io/utils/ptr"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/clouds"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 const (
@@ -32,7 +35,7 @@ type BlobStore struct {
 
 // Blobs opens a storage account with the identity. A nil client reaches Azure as the environment says.
 func (f Federation) Blobs(account string, client *http.Client, assertion func(context.Context) (string, error)) (*BlobStore, error) {
-	_, suffixes, err := cloudByName(f.Cloud)
+	_, suffixes, err := clouds.Named(f.Cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +43,10 @@ func (f Federation) Blobs(account string, client *http.Client, assertion func(co
 	if err != nil {
 		return nil, err
 	}
-	endpoint := "https://" + account + "." + suffixes.blob
+	endpoint := "https://" + account + "." + suffixes.Blob
 	opened, err := azblob.NewClient(endpoint, credential, &azblob.ClientOptions{ClientOptions: options})
 	if err != nil {
-		return nil, Wrap("open", endpoint, err)
+		return nil, failure.Wrap("open", endpoint, err)
 	}
 	return &BlobStore{endpoint: endpoint, client: opened}, nil
 }
@@ -65,11 +68,11 @@ func (b *BlobStore) Upload(ctx context.Context, container, name string, file *os
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
 	})
 	if err != nil {
-		return "", Wrap("upload", address, err)
+		return "", failure.Wrap("upload", address, err)
 	}
 	found, err := b.client.ServiceClient().NewContainerClient(container).NewBlobClient(name).GetProperties(ctx, nil)
 	if err != nil {
-		return "", Wrap("look at", address, err)
+		return "", failure.Wrap("look at", address, err)
 	}
 	if size := ptr.Deref(found.ContentLength, -1); size != info.Size() {
 		return "", fmt.Errorf("upload %s: it should have %d bytes and has %d; delete it and begin anew", address, info.Size(), size)
@@ -86,23 +89,23 @@ func (s *Session) SignBlobURL(ctx context.Context, address string, now time.Time
 	}
 	account, suffix, _ := strings.Cut(parsed.Host, ".")
 	container, name, ok := strings.Cut(strings.TrimPrefix(parsed.Path, "/"), "/")
-	if !ok || parsed.Scheme != "https" || name == "" || suffix != s.suffixes.blob {
-		return "", fmt.Errorf("%q is no blob of this cloud: https://ACCOUNT.%s/CONTAINER/NAME", address, s.suffixes.blob)
+	if !ok || parsed.Scheme != "https" || name == "" || suffix != s.suffixes.Blob {
+		return "", fmt.Errorf("%q is no blob of this cloud: https://ACCOUNT.%s/CONTAINER/NAME", address, s.suffixes.Blob)
 	}
 	client, err := service.NewClient(s.BlobEndpoint(account), s.credential, &service.ClientOptions{ClientOptions: s.options})
 	if err != nil {
-		return "", Wrap("sign", address, err)
+		return "", failure.Wrap("sign", address, err)
 	}
 	begin, end := now.UTC().Add(-clockSkew), now.UTC().Add(life)
 	delegated, err := client.GetUserDelegationCredential(ctx, service.KeyInfo{
 		Start: to.Ptr(begin.Format(sas.TimeFormat)), Expiry: to.Ptr(end.Format(sas.TimeFormat))}, nil)
 	if err != nil {
-		return "", Wrap("sign", address, err)
+		return "", failure.Wrap("sign", address, err)
 	}
 	signed, err := sas.BlobSignatureValues{Protocol: sas.ProtocolHTTPS, StartTime: begin, ExpiryTime: end, ContainerName: container, BlobName: name,
 		Permissions: (&sas.BlobPermissions{Read: true}).String()}.SignWithUserDelegation(delegated)
 	if err != nil {
-		return "", Wrap("sign", address, err)
+		return "", failure.Wrap("sign", address, err)
 	}
 	parsed.RawQuery = signed.Encode()
 	return parsed.String(), nil

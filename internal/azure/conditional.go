@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 // PutIf is Put that takes effect only while the resource is at the etag; an empty etag means that there is none yet. It is not
@@ -26,6 +28,6 @@ func (s *Session) DeleteIf(ctx context.Context, id, apiVersion, etag string) err
 
 // IsChanged tells that the condition of PutIf or DeleteIf does not hold.
 func IsChanged(err error) bool {
-	var e *Error
+	var e *failure.Error
 	return errors.As(err, &e) && e.Status == http.StatusPreconditionFailed
 }

@@ -1,5 +1,5 @@
-// Package azure is the one place that knows the Azure SDK: sessions, a client for any ARM resource, blobs, principals,
-// and the dictionary that turns Azure's errors into what happened, why, and what to do.
+// Package azure is the one place that knows the Azure SDK: sessions, a client for any ARM resource, blobs and
+// principals. Package failure below it turns Azure's errors into what happened, why, and what to do.
 package azure
 
 import (

@@ -9,6 +9,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/clouds"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 // As is a view of the same subscription, signed in as the client that the assertion is presented for. The assertion is asked
@@ -17,7 +20,7 @@ func (s *Session) As(clientID string, assertion func(context.Context) (string, e
 	credential, err := azidentity.NewClientAssertionCredential(s.TenantID, clientID, assertion,
 		&azidentity.ClientAssertionCredentialOptions{ClientOptions: s.options})
 	if err != nil {
-		return nil, Wrap(signInAs, clientID, err)
+		return nil, failure.Wrap(signInAs, clientID, err)
 	}
 	return s.with(clientID, credential)
 }
@@ -27,7 +30,7 @@ func (s *Session) WithSecret(clientID, secret string) (*Session, error) {
 	credential, err := azidentity.NewClientSecretCredential(s.TenantID, clientID, secret,
 		&azidentity.ClientSecretCredentialOptions{ClientOptions: s.options})
 	if err != nil {
-		return nil, Wrap(signInAs, clientID, err)
+		return nil, failure.Wrap(signInAs, clientID, err)
 	}
 	return s.with(clientID, credential)
 }
@@ -37,7 +40,7 @@ const signInAs = "sign in as"
 func (s *Session) with(clientID string, credential azcore.TokenCredential) (*Session, error) {
 	client, err := arm.NewClient("hypershift", "v1.0.0", credential, &arm.ClientOptions{ClientOptions: s.options})
 	if err != nil {
-		return nil, Wrap(signInAs, clientID, err)
+		return nil, failure.Wrap(signInAs, clientID, err)
 	}
 	as := *s
 	as.ClientID, as.ClientSecret, as.credential, as.arm = clientID, "", credential, client
@@ -47,7 +50,7 @@ func (s *Session) with(clientID string, credential azcore.TokenCredential) (*Ses
 // SignIn asks for an access token and says why there is none.
 func (s *Session) SignIn(ctx context.Context) error {
 	_, err := s.credential.GetToken(ctx, s.managerToken())
-	return Wrap(signInAs, s.ClientID, err)
+	return failure.Wrap(signInAs, s.ClientID, err)
 }
 
 // Federation is an identity that is taken on with federated tokens, and nothing else.
@@ -64,12 +67,12 @@ func (f Federation) SignIn(ctx context.Context, client *http.Client, assertion f
 		return err
 	}
 	_, err = credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{options.Cloud.Services[cloud.ResourceManager].Audience + "/.default"}})
-	return Wrap(signInAs, f.ClientID, err)
+	return failure.Wrap(signInAs, f.ClientID, err)
 }
 
 // credential takes the identity on, with the options of everybody who uses it.
 func (f Federation) credential(client *http.Client, assertion func(context.Context) (string, error)) (azcore.TokenCredential, policy.ClientOptions, error) {
-	configuration, _, err := cloudByName(f.Cloud)
+	configuration, _, err := clouds.Named(f.Cloud)
 	if err != nil {
 		return nil, policy.ClientOptions{}, err
 	}
@@ -82,5 +85,5 @@ func (f Federation) credential(client *http.Client, assertion func(context.Conte
 		// Another request to Entra, for what the cloud's name says already.
 		DisableInstanceDiscovery: true,
 	})
-	return credential, options, Wrap(signInAs, f.ClientID, err)
+	return credential, options, failure.Wrap(signInAs, f.ClientID, err)
 }

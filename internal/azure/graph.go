@@ -10,14 +10,16 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 // graph calls Microsoft Graph; a nil body sends none and a nil out reads none.
 func (s *Session) graph(ctx context.Context, method, path string, query url.Values, body, out any) error {
 	pipeline := runtime.NewPipeline("hypershift", "v1.0.0", runtime.PipelineOptions{
-		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(s.credential, []string{s.suffixes.graph + "/.default"}, nil)},
+		PerRetry: []policy.Policy{runtime.NewBearerTokenPolicy(s.credential, []string{s.suffixes.Graph + "/.default"}, nil)},
 	}, &s.options)
-	req, err := runtime.NewRequest(ctx, method, s.suffixes.graph+"/v1.0/"+path)
+	req, err := runtime.NewRequest(ctx, method, s.suffixes.Graph+"/v1.0/"+path)
 	if err != nil {
 		return err
 	}
@@ -42,8 +44,8 @@ func (s *Session) graph(ctx context.Context, method, path string, query url.Valu
 
 // directoryError adds the permission that Graph does not name.
 func directoryError(op, resource string, err error) error {
-	err = Wrap(op, resource, err)
-	var known *Error
+	err = failure.Wrap(op, resource, err)
+	var known *failure.Error
 	if errors.As(err, &known) && known.Status == http.StatusForbidden {
 		known.Remedy = "grant the Microsoft Graph permission Application.ReadWrite.OwnedBy with admin consent, or use a workload identity, which needs none"
 	}
@@ -69,8 +71,8 @@ func (s *Session) FindApplication(ctx context.Context, displayName string) (*App
 	case len(answer.Value) == 0:
 		return nil, nil
 	case len(answer.Value) > 1:
-		return nil, &Error{Op: "look up the application", Resource: displayName, Cause: "several applications have this name",
-			Remedy: "choose another name, or remove the ones not in use", Kind: Terminal}
+		return nil, &failure.Error{Op: "look up the application", Resource: displayName, Cause: "several applications have this name",
+			Remedy: "choose another name, or remove the ones not in use", Kind: failure.Terminal}
 	}
 	return &answer.Value[0], nil
 }
@@ -98,7 +100,7 @@ func (s *Session) EnsureApplication(ctx context.Context, displayName string) (*A
 		return app, nil
 	}
 	err = directoryError("create the service principal", displayName, s.graph(ctx, http.MethodPost, "servicePrincipals", nil, map[string]any{"appId": app.ClientID}, nil))
-	if CodeOf(err) == "Request_MultipleObjectsWithSameKeyValue" {
+	if failure.CodeOf(err) == "Request_MultipleObjectsWithSameKeyValue" {
 		err = nil // another run has just made it
 	}
 	return app, err
@@ -144,7 +146,7 @@ func (s *Session) DeleteApplication(ctx context.Context, displayName string) err
 		return err
 	}
 	err = directoryError("delete the application", displayName, s.graph(ctx, http.MethodDelete, "applications/"+app.ObjectID, nil, nil, nil))
-	if IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil
 	}
 	return err

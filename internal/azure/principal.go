@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 const identityAPI = "2023-01-31"
@@ -67,11 +69,11 @@ func (s *Session) principalFromGraph(ctx context.Context, clientID string) (stri
 	}
 	filter := url.Values{"$filter": {"appId eq '" + clientID + "'"}}
 	if err := s.graph(ctx, http.MethodGet, "servicePrincipals", filter, nil, &answer); err != nil {
-		return "", Wrap(op, clientID, err)
+		return "", failure.Wrap(op, clientID, err)
 	}
 	if len(answer.Value) != 1 {
-		return "", &Error{Op: op, Resource: clientID, Cause: "no managed identity of the subscription and not exactly one service principal has this client id",
-			Remedy: "check the workload identities file", Kind: Terminal}
+		return "", &failure.Error{Op: op, Resource: clientID, Cause: "no managed identity of the subscription and not exactly one service principal has this client id",
+			Remedy: "check the workload identities file", Kind: failure.Terminal}
 	}
 	return answer.Value[0].ID, nil
 }
@@ -96,7 +98,7 @@ type Principal struct {
 func (s *Session) OwnPrincipal(ctx context.Context) (Principal, error) {
 	token, err := s.credential.GetToken(ctx, s.managerToken())
 	if err != nil {
-		return Principal{}, Wrap("sign in", s.ClientID, err)
+		return Principal{}, failure.Wrap("sign in", s.ClientID, err)
 	}
 	var claims struct {
 		ObjectID string `json:"oid"`
@@ -105,7 +107,7 @@ func (s *Session) OwnPrincipal(ctx context.Context) (Principal, error) {
 	}
 	parts := strings.Split(token.Token, ".")
 	if len(parts) != 3 {
-		return Principal{}, Wrap("sign in", s.ClientID, errors.New("the access token is not a JWT"))
+		return Principal{}, failure.Wrap("sign in", s.ClientID, errors.New("the access token is not a JWT"))
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err == nil {
@@ -115,5 +117,5 @@ func (s *Session) OwnPrincipal(ctx context.Context) (Principal, error) {
 	if claims.Type == "user" || claims.Type == "" && claims.Scopes != "" {
 		out.Type = typeUser
 	}
-	return out, Wrap("sign in", s.ClientID, err)
+	return out, failure.Wrap("sign in", s.ClientID, err)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 // Resource is any ARM resource as the wire has it.
@@ -65,11 +67,11 @@ func (s *Session) put(ctx context.Context, id, apiVersion string, body Resource,
 	body.ID, body.Name, body.Type, body.ETag = "", "", "", ""
 	resp, err := s.do(ctx, http.MethodPut, id, apiVersion, body, http.StatusOK, http.StatusCreated, http.StatusAccepted)
 	if err != nil {
-		return nil, Wrap("create", id, err)
+		return nil, failure.Wrap("create", id, err)
 	}
 	out := &Resource{}
 	if finished(resp) {
-		return out, Wrap("create", id, runtime.UnmarshalAsJSON(resp, out))
+		return out, failure.Wrap("create", id, runtime.UnmarshalAsJSON(resp, out))
 	}
 	options := &runtime.NewPollerOptions[Resource]{}
 	if !result && resp.Header.Get(asyncOperation) != "" {
@@ -80,10 +82,10 @@ func (s *Session) put(ctx context.Context, id, apiVersion string, body Resource,
 	}
 	poller, err := runtime.NewPoller(resp, s.arm.Pipeline(), options)
 	if err != nil {
-		return nil, Wrap("create", id, err)
+		return nil, failure.Wrap("create", id, err)
 	}
 	*out, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
-	return out, Wrap("create", id, err)
+	return out, failure.Wrap("create", id, err)
 }
 
 // asyncOperation is the header that names a long-running operation.
@@ -113,7 +115,7 @@ func (s *Session) Delete(ctx context.Context, id, apiVersion string) error {
 			_, err = poller.PollUntilDone(ctx, &runtime.PollUntilDoneOptions{Frequency: pollEvery})
 		}
 	}
-	if err = Wrap("delete", id, err); IsNotFound(err) {
+	if err = failure.Wrap("delete", id, err); failure.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -156,11 +158,11 @@ func (s *Session) nextPage(list, link string) (string, error) {
 	}
 	endpoint, err := url.Parse(s.arm.Endpoint())
 	if err != nil {
-		return "", Wrap("read", list, err)
+		return "", failure.Wrap("read", list, err)
 	}
 	next, err := url.Parse(link)
 	if err != nil || next.Scheme != endpoint.Scheme || !isManager(next.Host, endpoint.Host) || next.User != nil {
-		return "", &Error{Op: "read", Resource: list, Kind: Terminal, Cause: fmt.Sprintf("the list goes on at %q, which is no host of the resource manager %s", link, endpoint.Host),
+		return "", &failure.Error{Op: "read", Resource: list, Kind: failure.Terminal, Cause: fmt.Sprintf("the list goes on at %q, which is no host of the resource manager %s", link, endpoint.Host),
 			Remedy: "check HTTPS_PROXY: what answers there is not Azure"}
 	}
 	return link, nil
@@ -179,9 +181,9 @@ func (s *Session) callQuery(ctx context.Context, method, path, apiVersion string
 	op := map[string]string{http.MethodGet: "read", http.MethodPost: "call"}[method]
 	resp, err := s.send(ctx, method, path, apiVersion, query, body, http.StatusOK)
 	if err != nil {
-		return Wrap(op, path, err)
+		return failure.Wrap(op, path, err)
 	}
-	return Wrap(op, path, runtime.UnmarshalAsJSON(resp, out))
+	return failure.Wrap(op, path, runtime.UnmarshalAsJSON(resp, out))
 }
 
 func (s *Session) do(ctx context.Context, method, path, apiVersion string, body any, accept ...int) (*http.Response, error) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 const (
@@ -91,7 +93,7 @@ func (l *Assignments) list(ctx context.Context, scope string) ([]Resource, error
 		return all, nil
 	}
 	all, err := l.session.List(ctx, scope+"/providers/"+typeAssignment, authorizationAPI, "atScope()")
-	if err != nil && CodeOf(err) != "AuthorizationFailed" && !IsNotFound(err) {
+	if err != nil && failure.CodeOf(err) != "AuthorizationFailed" && !failure.IsNotFound(err) {
 		return nil, err
 	}
 	l.at[key] = all
@@ -120,7 +122,7 @@ func (s *Session) matches(r *Resource, a Assignment) bool {
 // role was left by an earlier cluster, and as Azure refuses to change it, it is replaced.
 func (s *Session) Assign(ctx context.Context, a Assignment) error {
 	err := s.assign(ctx, a)
-	if CodeOf(err) != "RoleAssignmentUpdateNotPermitted" {
+	if failure.CodeOf(err) != "RoleAssignmentUpdateNotPermitted" {
 		return err
 	}
 	if err := s.Unassign(ctx, a); err != nil {
@@ -135,7 +137,7 @@ func (s *Session) assign(ctx context.Context, a Assignment) error {
 		"principalId":      a.PrincipalID,
 		"principalType":    cmp.Or(a.PrincipalType, typeServicePrincipal),
 	}})
-	if CodeOf(err) == "RoleAssignmentExists" && s.holds(ctx, a) {
+	if failure.CodeOf(err) == "RoleAssignmentExists" && s.holds(ctx, a) {
 		return nil
 	}
 	return err
@@ -158,7 +160,7 @@ func (s *Session) Unassign(ctx context.Context, a Assignment) error {
 	if err == nil {
 		return resp.Body.Close()
 	}
-	if err = Wrap("delete", a.ID(), err); IsNotFound(err) {
+	if err = failure.Wrap("delete", a.ID(), err); failure.IsNotFound(err) {
 		return nil
 	}
 	return err

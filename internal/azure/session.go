@@ -13,6 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/clouds"
 )
 
 // Session is a signed-in view of one subscription in one cloud.
@@ -21,7 +23,7 @@ type Session struct {
 	arm        *arm.Client
 	credential azcore.TokenCredential
 	options    policy.ClientOptions
-	suffixes   endpoints
+	suffixes   clouds.Endpoints
 	audience   string // of the resource manager's tokens
 	http       *http.Client
 }
@@ -41,14 +43,9 @@ var connections = func() *http.Client {
 	return &http.Client{Transport: transport}
 }()
 
-type endpoints struct {
-	blob  string
-	graph string
-}
-
 // NewSession signs in lazily: the first call to Azure asks for the token. An empty cloud name is AzurePublicCloud.
 func NewSession(c Credentials, cloudName string, opts ...Option) (*Session, error) {
-	configuration, suffixes, err := cloudByName(cloudName)
+	configuration, suffixes, err := clouds.Named(cloudName)
 	if err != nil {
 		return nil, err
 	}
@@ -115,33 +112,7 @@ func newCredential(c Credentials, options policy.ClientOptions) (azcore.TokenCre
 	return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options, TenantID: c.TenantID})
 }
 
-func cloudByName(name string) (cloud.Configuration, endpoints, error) {
-	sovereign := func(authority, manager, audience string) cloud.Configuration {
-		return cloud.Configuration{
-			ActiveDirectoryAuthorityHost: authority,
-			Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
-				cloud.ResourceManager: {Endpoint: manager, Audience: audience},
-			},
-		}
-	}
-	switch name {
-	case "", "AzurePublicCloud":
-		return cloud.AzurePublic, endpoints{"blob.core.windows.net", "https://graph.microsoft.com"}, nil
-	case "AzureUSGovernmentCloud":
-		return cloud.AzureGovernment, endpoints{"blob.core.usgovcloudapi.net", "https://graph.microsoft.us"}, nil
-	case "AzureChinaCloud":
-		return cloud.AzureChina, endpoints{"blob.core.chinacloudapi.cn", "https://microsoftgraph.chinacloudapi.cn"}, nil
-	case "AzureGermanCloud":
-		return sovereign("https://login.microsoftonline.de/", "https://management.microsoftazure.de", "https://management.core.cloudapi.de/"),
-			endpoints{"blob.core.cloudapi.de", "https://graph.microsoft.de"}, nil
-	case "AzureBleuCloud":
-		return sovereign("https://login.sovcloud-identity.fr/", "https://management.sovcloud-api.fr", "https://management.sovcloud-api.fr/"),
-			endpoints{"blob.storage.sovcloud-api.fr", "https://graph.svc.sovcloud.fr"}, nil
-	}
-	return cloud.Configuration{}, endpoints{}, fmt.Errorf("--cloud %q is unknown; use AzurePublicCloud, AzureUSGovernmentCloud, AzureChinaCloud, AzureGermanCloud or AzureBleuCloud", name)
-}
-
 // BlobEndpoint is the URL of a storage account's blob service.
 func (s *Session) BlobEndpoint(account string) string {
-	return "https://" + account + "." + s.suffixes.blob
+	return "https://" + account + "." + s.suffixes.Blob
 }

@@ -2,31 +2,10 @@ package azure
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"time"
 )
-
-// IsUnresolved tells whether DNS does not know the host. The name of a storage account is there some time after the account.
-func IsUnresolved(err error) bool {
-	var unknown *net.DNSError
-	return errors.As(err, &unknown) && unknown.IsNotFound
-}
-
-// Spreading is the refusal as one that passes, with its reason.
-func Spreading(err error, cause string) error {
-	var refused *Error
-	if !errors.As(err, &refused) {
-		return err
-	}
-	passing := *refused
-	passing.Cause, passing.Field, passing.Kind = cause, "", Waiting
-	passing.Remedy = "it is tried again by itself; a role is known everywhere within ten minutes"
-	passing.err = err
-	return &passing
-}
 
 // Given is a role that the signed-in identity, or a group that it is in, has been given.
 type Given struct {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 // Subscription is what Azure says of the session's subscription.
@@ -23,7 +25,7 @@ func (s *Session) Subscription(ctx context.Context) (Subscription, error) {
 	path := "/subscriptions/" + s.SubscriptionID
 	resp, err := s.do(ctx, http.MethodGet, path, apiSubscription, nil, http.StatusOK)
 	if err != nil {
-		return Subscription{}, Wrap("read", path, err)
+		return Subscription{}, failure.Wrap("read", path, err)
 	}
 	defer resp.Body.Close()
 	var answer struct {
@@ -35,7 +37,7 @@ func (s *Session) Subscription(ctx context.Context) (Subscription, error) {
 	out.Clock, _ = http.ParseTime(resp.Header.Get("Date"))
 	err = runtime.UnmarshalAsJSON(resp, &answer)
 	out.Name, out.State = answer.Name, answer.State
-	return out, Wrap("read", path, err)
+	return out, failure.Wrap("read", path, err)
 }
 
 // Usage is one quota of a location.
@@ -92,7 +94,7 @@ func (s *Session) MarketplaceImage(ctx context.Context, location, publisher, off
 			return Image{}, err
 		}
 		if len(all) == 0 {
-			return Image{}, &Error{Op: "read", Resource: path, Cause: "the image has no version in " + location, Kind: Terminal}
+			return Image{}, &failure.Error{Op: "read", Resource: path, Cause: "the image has no version in " + location, Kind: failure.Terminal}
 		}
 		version = all[len(all)-1].Name
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/destroy"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -140,7 +141,7 @@ func (g *guide) run(t *testing.T, line string) (stdout string, err error) {
 			out.ResourceGroupName, out.VNetID, out.SubnetID, out.SecurityGroupID = o.ResourceGroup, o.VNetID, o.SubnetID, o.NSGID
 			return out, err
 		}, clitest.Releases{}, nil))
-	replace(root, []string{"destroy", "cluster"}, cluster.NewDestroyAzureCommand(
+	replace(root, []string{"destroy", "cluster"}, destroy.NewAzureCommand(
 		func(_ context.Context, _ *azure.Session, o infra.DestroyOptions, _ func(stack.Event)) error {
 			g.destroyed = &o
 			return nil

@@ -19,6 +19,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/backup"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/change"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/destroy"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/export"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/images"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/install"
@@ -90,7 +92,7 @@ Colour is only on terminals, and never with NO_COLOR.`,
 		install.NewCommand(), install.NewUninstallCommand(),
 		newCreateCommand(), newDestroyCommand(),
 		cluster.NewKubeconfigCommand(""),
-		command.Parent("export", "Write what is there as files", cluster.NewExportCommand()),
+		command.Parent("export", "Write what is there as files", export.NewCommand(cluster.FileFlags)),
 		command.Parent("rotate", "Change keys and certificates without an interruption",
 			azure.NewRotateOIDCIssuerCommand(), change.NewRotateCertificatesCommand(), change.NewRotateEncryptionKeyCommand()),
 		azure.NewVerifyCommand(),
@@ -107,5 +109,5 @@ func newCreateCommand() *cobra.Command {
 
 func newDestroyCommand() *cobra.Command {
 	return command.Parent("destroy", "Destroy clusters, node pools, infrastructure, DNS, identities and issuers",
-		cluster.NewDestroyCommand(), nodepool.NewDestroyCommand(), azure.NewDestroyInfraCommand(), azure.NewDestroyDNSCommand(), azure.NewDestroyIAMCommand(), azure.NewDestroyOIDCIssuerCommand())
+		destroy.NewCommand(), nodepool.NewDestroyCommand(), azure.NewDestroyInfraCommand(), azure.NewDestroyDNSCommand(), azure.NewDestroyIAMCommand(), azure.NewDestroyOIDCIssuerCommand())
 }

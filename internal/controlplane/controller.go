@@ -28,6 +28,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/backups"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
@@ -73,7 +74,7 @@ type Reconciler struct {
 	Probe endpoints.Probe
 
 	// OpenVault reaches a key of a key vault; nil asks none.
-	OpenVault func(azure.VaultKey, credentials.Assertion) (credentials.Vault, error)
+	OpenVault func(vault.Key, credentials.Assertion) (credentials.Vault, error)
 
 	// SignIn takes on an identity with an assertion; nil tries none.
 	SignIn func(context.Context, azure.Federation, credentials.Assertion) error

@@ -16,7 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
@@ -92,7 +92,7 @@ func TestTable(t *testing.T) {
 			f.hcp.Annotations = map[string]string{hyperv1.DisablePKIReconciliationAnnotation: "true"}
 			published[name](f.hcp)
 			f.withPayload()
-			f.reconciler.OpenVault = func(_ azure.VaultKey, assertion credentials.Assertion) (credentials.Vault, error) {
+			f.reconciler.OpenVault = func(_ vault.Key, assertion credentials.Assertion) (credentials.Vault, error) {
 				return signsIn(assertion), nil
 			}
 			f.begin(append(secrets.Items, vaultConfig)...)

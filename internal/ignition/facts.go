@@ -7,15 +7,6 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-// clusterFacts are the service network and the proxy of a hosted cluster.
-func clusterFacts(hcp *hyperv1.HostedControlPlane) (string, Proxy) {
-	var service string
-	if networks := hcp.Spec.Networking.ServiceNetwork; len(networks) > 0 {
-		service = string(networks[0].CIDR)
-	}
-	return service, ClusterProxy(hcp.Spec.Configuration, hcp.Spec.Networking, hcp.Spec.Platform.Type)
-}
-
 // ClusterProxy is the proxy of a hosted cluster with everything that must not go through it.
 func ClusterProxy(configuration *hyperv1.ClusterConfiguration, networking hyperv1.ClusterNetworking, platform hyperv1.PlatformType) Proxy {
 	if configuration == nil || configuration.Proxy == nil {

@@ -29,8 +29,8 @@ const (
 	NodeUpdate = programs + "node-update"
 	// KubeletSince is where NodeUpdate leaves since when the kubelet runs with the configuration, in seconds since 1970.
 	KubeletSince = "/run/hypershift/kubelet-since"
-	// filesPath of the server has the files of a configuration, for NodeUpdate.
-	filesPath = "/ignition-files"
+	// FilesPath of the server has the files of a configuration, for NodeUpdate.
+	FilesPath = "/ignition-files"
 	// records of a machine: the paths that its configuration wrote, what becomes of its units, and a digest of what only a first boot does.
 	recordDir   = "/etc/kubernetes/in-place/"
 	pathsRecord = recordDir + "paths"
@@ -73,8 +73,8 @@ func addInPlace(config types.Config) (types.Config, error) {
 	return config, nil
 }
 
-// archive is what the configuration of an Ignition document writes, as tar.
-func archive(payload []byte) ([]byte, error) {
+// Archive is what the configuration of an Ignition document writes, as tar.
+func Archive(payload []byte) ([]byte, error) {
 	config, report, err := v3_4.ParseCompatibleVersion(payload)
 	if err != nil {
 		return nil, fmt.Errorf("the configuration is no valid Ignition: %w: %s", err, report.String())
@@ -214,6 +214,6 @@ func (t *tree) addUnit(u types.Unit) {
 // Settings are what NodeUpdate reads: where the files of the pool's configuration are, the token, and the authority of the server. They are
 // a file of curl's, and the certificate after it.
 func (u UserData) Settings() []byte {
-	return fmt.Appendf(nil, "url = \"https://%s%s\"\nheader = \"%s: %s\"\nheader = \"%s: %s\"\nheader = \"%s: %s\"\n%s", u.Endpoint, filesPath,
+	return fmt.Appendf(nil, "url = \"https://%s%s\"\nheader = \"%s: %s\"\nheader = \"%s: %s\"\nheader = \"%s: %s\"\n%s", u.Endpoint, FilesPath,
 		headerAuthorization, u.bearer(), headerNodePool, u.NodePool, headerTargetVersion, u.TargetConfigVersion, u.CA)
 }

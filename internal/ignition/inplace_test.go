@@ -3,18 +3,13 @@ package ignition
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"errors"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // userFiles is a machine configuration of a user's.
@@ -62,7 +57,7 @@ func TestArchiveHasWhatTheConfigurationWrites(t *testing.T) {
 	payload := inPlacePayload(t, `"storage":{"files":[{"path":"/etc/mine","mode":416,"user":{"id":7},"contents":{"compression":"gzip","source":"data:;base64,H4sIAAAAAAAAA8tIzcnJBwCGphA2BQAAAA=="}}],
 		"directories":[{"path":"/var/mine","mode":448}],"links":[{"path":"/etc/link","target":"/etc/mine"}]},
 		"systemd":{"units":[{"name":"mine.service","enabled":true,"contents":"[Unit]\n"},{"name":"other.service","mask":true},{"name":"third.service","enabled":false,"dropins":[{"name":"a.conf","contents":"x"}]}]}`)
-	packed, err := archive(personal(payload, "ignition.example.com", "Bearer dG9rZW4="))
+	packed, err := Archive(Personal(payload, "ignition.example.com", "Bearer dG9rZW4="))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +89,7 @@ func TestArchiveHasWhatTheConfigurationWrites(t *testing.T) {
 // TestFixedPart: what a machine gets at its first boot only is told from what it can be given again.
 func TestFixedPart(t *testing.T) {
 	fixed := func(user string) string {
-		packed, err := archive(inPlacePayload(t, user))
+		packed, err := Archive(inPlacePayload(t, user))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +128,7 @@ type updatedMachine struct {
 func newUpdatedMachine(t *testing.T, payload []byte) updatedMachine {
 	t.Helper()
 	m := updatedMachine{newMachine(t), &payload}
-	packed, err := archive(payload)
+	packed, err := Archive(payload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,15 +146,11 @@ func newUpdatedMachine(t *testing.T, payload []byte) updatedMachine {
 // update runs NodeUpdate against a server that has the machine's next payload.
 func (m updatedMachine) update(shell string) (string, error) {
 	m.t.Helper()
-	tokens := newStore()
-	tokens.set(entry{secret: "s", nodePool: "clusters/np", payload: *m.payload}, "good")
-	handler := &protocol{store: tokens, metrics: newMetrics(prometheus.NewRegistry(), tokens), served: func(context.Context, entry, error) {}}
-	answer := httptest.NewRecorder()
-	request := httptest.NewRequest(http.MethodGet, filesPath, nil)
-	request.Header.Set("Authorization", bearerOf("good"))
-	handler.ServeHTTP(answer, request)
-	m.write("served.tar", "")
-	if err := os.WriteFile(filepath.Join(m.root, "served.tar"), answer.Body.Bytes(), 0o600); err != nil {
+	served, err := Archive(*m.payload)
+	if err != nil {
+		served = []byte(err.Error()) // no archive
+	}
+	if err := os.WriteFile(filepath.Join(m.root, "served.tar"), served, 0o600); err != nil {
 		m.t.Fatal(err)
 	}
 	// It hands out the archive to whom has token and authority in files, and is the kubelet's health.

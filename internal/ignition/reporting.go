@@ -32,7 +32,7 @@ func addReport(config *types.Config, authority []byte) {
 	settings.Path = "/etc/kubernetes/report/curl.conf"
 	settings.Overwrite, settings.Mode = ptr.To(true), ptr.To(0o600)
 	// Not base64: the server replaces the marks.
-	settings.Contents.Source = ptr.To("data:," + url.PathEscape(`url = "https://`) + endpointMark + url.PathEscape(reportPath+"\"\nheader = \""+headerAuthorization+": "+bearerPrefix) +
+	settings.Contents.Source = ptr.To("data:," + url.PathEscape(`url = "https://`) + endpointMark + url.PathEscape(ReportPath+"\"\nheader = \""+headerAuthorization+": "+bearerPrefix) +
 		bearerMark + url.PathEscape("\"\n"))
 	config.Storage.Files = append(config.Storage.Files, settings,
 		file("/etc/kubernetes/report/ca.crt", 0o644, string(authority)),
@@ -53,8 +53,8 @@ func addReport(config *types.Config, authority []byte) {
 	))
 }
 
-// personal is the payload for a machine that reached the server as host, with this authorization header.
-func personal(payload []byte, host, authorization string) []byte {
+// Personal is the payload for a machine that reached the server as host, with this authorization header.
+func Personal(payload []byte, host, authorization string) []byte {
 	if !hostOf.MatchString(host) {
 		return payload
 	}

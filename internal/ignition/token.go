@@ -1,5 +1,5 @@
 // Package ignition gives new machines their configuration: it merges what a node pool asks for with what the release payload
-// needs on a node, and serves the result over HTTPS to machines that show their pool's token.
+// needs on a node. Package server below it serves the result.
 package ignition
 
 import (
@@ -25,7 +25,6 @@ const (
 	TokenReasonKey            = "reason"
 	TokenMessageKey           = "message"
 	maxDecompressedConfigSize = 64 << 20
-	payloadGeneratedMessage   = "Payload generated successfully"
 )
 
 // Compress is the form of a node pool's documents in its token secret: base64 text of their gzip.

@@ -42,6 +42,16 @@ func (u UserData) bearer() string {
 	return bearerPrefix + base64.StdEncoding.EncodeToString([]byte(u.Token))
 }
 
+// TokenOf reads the token from an authorization header.
+func TokenOf(header string) (string, bool) {
+	encoded, ok := strings.CutPrefix(header, bearerPrefix)
+	if !ok {
+		return "", false
+	}
+	token, err := base64.StdEncoding.DecodeString(encoded)
+	return string(token), err == nil
+}
+
 // JSON returns the Ignition 3.2.0 document. An error is the user's to mend: Azure or a machine would refuse it.
 func (u UserData) JSON() ([]byte, error) {
 	header := func(name, value string) types.HTTPHeader { return types.HTTPHeader{Name: name, Value: ptr.To(value)} }

@@ -19,7 +19,7 @@ import (
 	"k8s.io/kms/pkg/service"
 	"k8s.io/kms/pkg/util"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 )
 
 const (
@@ -89,9 +89,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	key := azure.VaultKey{Vault: o.VaultName, Name: o.KeyName, Version: o.KeyVersion, ManagedHSM: o.ManagedHSM, Cloud: file.Cloud,
+	key := vault.Key{Vault: o.VaultName, Name: o.KeyName, Version: o.KeyVersion, ManagedHSM: o.ManagedHSM, Cloud: file.Cloud,
 		TenantID: file.TenantID, ClientID: os.Getenv("AZURE_CLIENT_ID")}
-	vault, err := azure.NewVaultWithTokenFile(key, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
+	vault, err := vault.WithTokenFile(key, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
 	if err != nil {
 		return err
 	}

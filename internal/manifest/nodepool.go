@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 )
 
 // Pools returns the NodePools.
@@ -71,7 +71,7 @@ func (n NodePool) Object() *hyperv1.NodePool {
 		if np.Annotations == nil {
 			np.Annotations = map[string]string{}
 		}
-		np.Annotations[hyperv1.AzureTagsAnnotation] = azure.FormatTags(n.Tags)
+		np.Annotations[hyperv1.AzureTagsAnnotation] = tags.Format(n.Tags)
 	}
 	if n.PausedUntil != "" {
 		np.Spec.PausedUntil = &n.PausedUntil

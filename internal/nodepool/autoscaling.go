@@ -1,6 +1,7 @@
 package nodepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,9 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -121,7 +125,7 @@ func (r *Reconciler) resize(ctx context.Context, p *pass) error {
 	if live != nil && *live == wanted && p.maker.Annotations[leftAnnotation] == "true" {
 		return nil
 	}
-	sized := clusterapi.NewWithSpec(makerKind(p.np), p.namespace, p.np.Name, map[string]any{"replicas": int64(wanted)})
+	sized := clusterapi.NewWithSpec(observed.MakerKind(p.np), p.namespace, p.np.Name, map[string]any{"replicas": int64(wanted)})
 	sized.SetResourceVersion(p.maker.ResourceVersion)
 	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(sized), client.FieldOwner(sizeManager), client.ForceOwnership)
 	if apierrors.IsConflict(err) {
@@ -222,4 +226,46 @@ func taintTexts(taints []hyperv1.Taint) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// machineSize is what a machine of the pool has; nil where that cannot be said, with the reason.
+func (r *Reconciler) machineSize(ctx context.Context, p *pass) (size *azure.MachineSize, problem string, err error) {
+	who, err := r.identityOf(ctx, p)
+	if err != nil {
+		return nil, "", err
+	}
+	if who == nil {
+		return nil, "nobody can ask Azure for the size's capacity: the HostedCluster names no identity nodePoolManagement, or no signing key for it; set autoScaling.min to at least 1", nil
+	}
+	known, err := r.sizes.Of(ctx, *who, r.now(), r.readSizes)
+	if err != nil {
+		p.again(asking.Period)
+		return nil, fmt.Sprintf("Azure does not tell the capacity of size %s: %v", p.np.Spec.Platform.Azure.VMSize, err), nil
+	}
+	found, ok := known[strings.ToLower(p.np.Spec.Platform.Azure.VMSize)]
+	if !ok {
+		return nil, fmt.Sprintf("location %s has no size %s; set spec.platform.azure.vmSize to one that it has", who.Platform.Location, p.np.Spec.Platform.Azure.VMSize), nil
+	}
+	return &found, "", nil
+}
+
+// rememberedSize is what the MachineDeployment says of the same size; nil when it says nothing. While Azure does not answer, the autoscaler
+// is to know what it knew.
+func rememberedSize(p *pass) *azure.MachineSize {
+	if p.maker == nil || !strings.EqualFold(p.maker.Annotations[capacityOfAnnotation], p.np.Spec.Platform.Azure.VMSize) {
+		return nil
+	}
+	told := p.maker.Annotations
+	number := func(key string) int64 {
+		value, err := strconv.ParseInt(cmp.Or(told[formerPrefix+key], "0"), 10, 64)
+		if err != nil {
+			return 0
+		}
+		return value
+	}
+	size := &azure.MachineSize{Name: told[capacityOfAnnotation], VCPUs: number("vCPU"), MemoryMiB: number("memoryMb"), GPUs: number("GPU"), Arch: p.arch()}
+	if size.VCPUs == 0 || size.MemoryMiB == 0 {
+		return nil
+	}
+	return size
 }

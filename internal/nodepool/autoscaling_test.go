@@ -18,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
 )
 
 // autoscaler is the Deployment of one with so many pods that can be used.
@@ -118,7 +119,7 @@ func TestOneMachineIsKeptWhileTheCapacityIsUnknown(t *testing.T) {
 	clock, asked := now, 0
 	w.now = func() time.Time { return clock }
 	known := w.readSizes
-	w.readSizes = func(context.Context, identity) (map[string]azure.MachineSize, error) {
+	w.readSizes = func(context.Context, asking.Identity) (map[string]azure.MachineSize, error) {
 		asked++
 		return nil, errors.New("429 Too Many Requests")
 	}
@@ -134,7 +135,7 @@ func TestOneMachineIsKeptWhileTheCapacityIsUnknown(t *testing.T) {
 	w.shows(t, hyperv1.NodePoolAutoscalingEnabled, corev1.ConditionFalse, hyperv1.CapacityUnknownReason, "429")
 	w.replicas(t, 1)
 
-	clock = clock.Add(askPeriod)
+	clock = clock.Add(asking.Period)
 	w.readSizes = known
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
@@ -144,8 +145,10 @@ func TestOneMachineIsKeptWhileTheCapacityIsUnknown(t *testing.T) {
 		t.Errorf("the least number of machines is %s", got)
 	}
 
-	clock = clock.Add(sizesLife)
-	w.readSizes = func(context.Context, identity) (map[string]azure.MachineSize, error) { return nil, errors.New("429") }
+	clock = clock.Add(asking.SizesLife)
+	w.readSizes = func(context.Context, asking.Identity) (map[string]azure.MachineSize, error) {
+		return nil, errors.New("429")
+	}
 	if _, err := w.pass(t); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +157,7 @@ func TestOneMachineIsKeptWhileTheCapacityIsUnknown(t *testing.T) {
 		t.Errorf("the autoscaler is told memory %q", got)
 	}
 
-	clock = clock.Add(askPeriod)
+	clock = clock.Add(asking.Period)
 	w.readSizes = known
 	w.resize(t, "Standard_Unknown")
 	if _, err := w.pass(t); err != nil {

@@ -3,24 +3,20 @@ package nodepool
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"sync"
 	"time"
 
-	"github.com/go-jose/go-jose/v4/jwt"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
-	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 // Azure's provider looks sizes of virtual machines up before it does anything for a machine. What fails there, a sign-in above all, is in its
@@ -29,83 +25,24 @@ import (
 // without a word, where the node of one is gone, and where the control plane finds that identities are refused. Nothing is asked while all
 // machines are accounted for.
 
-const (
-	// patience is how long the provider has to say something about a machine.
-	patience = 15 * time.Second
-	// askPeriod is how soon Azure is asked again.
-	askPeriod    = 30 * time.Second
-	askTimeout   = 8 * time.Second
-	askTokenLife = 10 * time.Minute
-
-	typeVirtualMachine = "Microsoft.Compute/virtualMachines"
-	apiVirtualMachine  = "2024-03-01"
-	// codeNoSuchResource is Azure's answer about a virtual machine that is not there while its resource group is.
-	codeNoSuchResource = "ResourceNotFound"
-)
-
-// identity is what makes machines, as Azure knows it.
-type identity struct {
-	platform   *hyperv1.AzurePlatformSpec
-	clientID   string
-	issuer     string
-	signingKey []byte
-}
-
-// question is what Azure is asked: whether the identity that makes machines may look at one.
-type question struct {
-	identity
-	machine string
-	made    bool // the virtual machine was there
-}
-
-// answers are what Azure said last, by pool.
-type answers struct {
-	mu   sync.Mutex
-	last map[types.NamespacedName]answer
-}
-
-type answer struct {
-	at    time.Time
-	about string
-	err   error
-}
-
-func (a *answers) get(pool types.NamespacedName) answer {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.last[pool]
-}
-
-func (a *answers) put(pool types.NamespacedName, said answer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.last == nil {
-		a.last = map[types.NamespacedName]answer{}
-	}
-	a.last[pool] = said
-}
-
-func (a *answers) forget(pool types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.last, pool)
-}
+// patience is how long the provider has to say something about a machine.
+const patience = 15 * time.Second
 
 // silent tells whether nobody says why a machine has no infrastructure.
 func silent(m capiv1.Machine) bool {
-	if m.DeletionTimestamp != nil || failureOf(m).message != "" || m.Spec.InfrastructureRef.Name == "" ||
-		meta.IsStatusConditionTrue(m.Status.Conditions, machineReady) {
+	if m.DeletionTimestamp != nil || observed.FailureOf(m).Message != "" || m.Spec.InfrastructureRef.Name == "" ||
+		meta.IsStatusConditionTrue(m.Status.Conditions, observed.Ready) {
 		return false
 	}
-	infrastructure := meta.FindStatusCondition(m.Status.Conditions, machineInfrastructure)
+	infrastructure := meta.FindStatusCondition(m.Status.Conditions, observed.InfrastructureReady)
 	return infrastructure == nil || (infrastructure.Status != metav1.ConditionTrue && infrastructure.Reason == noWordReason)
 }
 
 // lost tells since when the node of a machine that was made is not well while its provider has nothing to say.
 func lost(m capiv1.Machine) (since time.Time, is bool) {
-	healthy := meta.FindStatusCondition(m.Status.Conditions, machineNodeHealthy)
+	healthy := meta.FindStatusCondition(m.Status.Conditions, observed.NodeHealthy)
 	if m.DeletionTimestamp != nil || !m.Status.NodeRef.IsDefined() || healthy == nil || healthy.Status == metav1.ConditionTrue ||
-		!meta.IsStatusConditionTrue(m.Status.Conditions, machineInfrastructure) {
+		!meta.IsStatusConditionTrue(m.Status.Conditions, observed.InfrastructureReady) {
 		return time.Time{}, false
 	}
 	return healthy.LastTransitionTime.Time, true
@@ -151,7 +88,7 @@ func (p *pass) toAskAbout() *unaccounted {
 func (r *Reconciler) azuresCause(ctx context.Context, p *pass) (*problem, error) {
 	pool, first := client.ObjectKeyFromObject(p.np), p.toAskAbout()
 	if first == nil {
-		r.answers.forget(pool)
+		r.answers.Forget(pool)
 		return nil, nil
 	}
 	if age := r.now().Sub(first.since); age < patience {
@@ -163,25 +100,25 @@ func (r *Reconciler) azuresCause(ctx context.Context, p *pass) (*problem, error)
 		return nil, err
 	}
 	machine := first.machine.Spec.InfrastructureRef.Name
-	said := r.answers.get(pool)
-	if r.now().Sub(said.at) >= askPeriod || said.about != machine {
-		said = answer{r.now(), machine, r.askInTime(ctx, question{*asker, machine, first.made})}
-		r.answers.put(pool, said)
+	said := r.answers.Get(pool)
+	if r.now().Sub(said.At) >= asking.Period || said.About != machine {
+		said = asking.Answer{At: r.now(), About: machine, Err: r.askInTime(ctx, asking.Question{Identity: *asker, Machine: machine, Made: first.made})}
+		r.answers.Put(pool, said)
 	}
-	p.again(askPeriod)
+	p.again(asking.Period)
 	switch {
-	case said.err == nil:
+	case said.Err == nil:
 		return nil, nil
-	case azure.CodeOf(said.err) == "":
+	case failure.CodeOf(said.Err) == "":
 		// Azure itself said nothing; that this operator does not reach it may be its own matter.
-		ctrl.LoggerFrom(ctx).Info("cannot ask Azure about a machine", "machine", first.machine.Name, "error", said.err.Error())
+		ctrl.LoggerFrom(ctx).Info("cannot ask Azure about a machine", "machine", first.machine.Name, "error", said.Err.Error())
 		return nil, nil
-	case azure.IsSignIn(said.err):
-		return &problem{"", hyperv1.InvalidAzureCredentialsReason, fmt.Sprintf("identity nodePoolManagement cannot sign in: %v", said.err)}, nil
-	case azure.CodeOf(said.err) == codeNoSuchResource:
-		return &problem{first.machine.Name, hyperv1.AzureErrorReason, fmt.Sprintf("its virtual machine is gone, and nobody here deleted it: %v", said.err)}, nil
+	case failure.IsSignIn(said.Err):
+		return &problem{"", hyperv1.InvalidAzureCredentialsReason, fmt.Sprintf("identity nodePoolManagement cannot sign in: %v", said.Err)}, nil
+	case failure.CodeOf(said.Err) == asking.CodeNoSuchResource:
+		return &problem{first.machine.Name, hyperv1.AzureErrorReason, fmt.Sprintf("its virtual machine is gone, and nobody here deleted it: %v", said.Err)}, nil
 	}
-	return &problem{"", hyperv1.AzureErrorReason, fmt.Sprintf("Azure refuses identity nodePoolManagement: %v", said.err)}, nil
+	return &problem{"", hyperv1.AzureErrorReason, fmt.Sprintf("Azure refuses identity nodePoolManagement: %v", said.Err)}, nil
 }
 
 // isOf tells whether what Azure said is why the machine is not as it should be.
@@ -193,14 +130,14 @@ func (found *problem) isOf(m capiv1.Machine) bool {
 	return gone || silent(m)
 }
 
-func (r *Reconciler) askInTime(ctx context.Context, q question) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+func (r *Reconciler) askInTime(ctx context.Context, q asking.Question) error {
+	ctx, cancel := context.WithTimeout(ctx, asking.Timeout)
 	defer cancel()
 	return r.ask(ctx, q)
 }
 
 // identityOf is nil where the machines' identity is none of the hosted cluster's issuer.
-func (r *Reconciler) identityOf(ctx context.Context, p *pass) (*identity, error) {
+func (r *Reconciler) identityOf(ctx context.Context, p *pass) (*asking.Identity, error) {
 	platform, key := p.hc.Spec.Platform.Azure, p.hc.Spec.ServiceAccountSigningKey
 	if platform == nil || platform.AzureAuthenticationConfig.WorkloadIdentities == nil || key == nil {
 		return nil, nil
@@ -213,41 +150,8 @@ func (r *Reconciler) identityOf(ctx context.Context, p *pass) (*identity, error)
 	if err != nil {
 		return nil, fmt.Errorf("read the service account signing key %q: %w", key.Name, err)
 	}
-	return &identity{
-		platform: platform, clientID: string(platform.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID),
-		issuer: p.hc.Spec.IssuerURL, signingKey: secret.Data[hyperv1.ServiceAccountSigningKey],
+	return &asking.Identity{
+		Platform: platform, ClientID: string(platform.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID),
+		Issuer: p.hc.Spec.IssuerURL, SigningKey: secret.Data[hyperv1.ServiceAccountSigningKey],
 	}, nil
-}
-
-// askAzure looks at the virtual machine, which need not be there if it is to be made; the first thing that this takes is to sign in.
-func askAzure(ctx context.Context, q question) error { return q.ask(ctx, nil) }
-
-// session signs in as the identity, through the client, or through the proxy of the environment when there is none.
-func (i identity) session(through *http.Client) (*azure.Session, error) {
-	var options []azure.Option
-	if through != nil {
-		options = append(options, azure.WithHTTPClient(through))
-	}
-	base, err := azure.NewSession(azure.Credentials{SubscriptionID: i.platform.SubscriptionID, TenantID: i.platform.TenantID}, i.platform.Cloud, options...)
-	if err != nil {
-		return nil, err
-	}
-	account := component.MachineProvider
-	return base.As(i.clientID, func(context.Context) (string, error) {
-		return pki.ServiceAccountToken(i.signingKey, jwt.Claims{
-			Issuer: i.issuer, Subject: "system:serviceaccount:" + account.Namespace + ":" + account.ServiceAccount,
-			Audience: jwt.Audience{component.CloudAudience}}, time.Now(), askTokenLife)
-	})
-}
-
-func (q question) ask(ctx context.Context, through *http.Client) error {
-	session, err := q.session(through)
-	if err != nil {
-		return err
-	}
-	_, err = session.Get(ctx, session.ResourceID(q.platform.ResourceGroupName, typeVirtualMachine, q.machine), apiVirtualMachine)
-	if !q.made && azure.CodeOf(err) == codeNoSuchResource {
-		return nil
-	}
-	return err
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/pause"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
@@ -218,7 +220,7 @@ func (r *Reconciler) generatedPayload(ctx context.Context, p *pass) error {
 
 func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) error {
 	const condition = hyperv1.NodePoolReachedIgnitionEndpoint
-	if updatedInPlace(p.np) && p.status(condition) == corev1.ConditionTrue {
+	if observed.UpdatedInPlace(p.np) && p.status(condition) == corev1.ConditionTrue {
 		return nil // no machine of the pool has to come for a configuration again
 	}
 	token, reason, err := r.readToken(ctx, p)
@@ -236,10 +238,10 @@ func (r *Reconciler) reachedIgnition(ctx context.Context, p *pass) error {
 // readToken reads the token secret of the target configuration; reason is for the condition when that fails.
 func (r *Reconciler) readToken(ctx context.Context, p *pass) (token *corev1.Secret, reason string, err error) {
 	token = &corev1.Secret{}
-	err = r.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: tokenName(p.np, p.config.version)}, token)
+	err = r.client.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: names.Token(p.np, p.config.version)}, token)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, hyperv1.NotFoundReason, fmt.Errorf("token secret %s does not exist yet", tokenName(p.np, p.config.version))
+		return nil, hyperv1.NotFoundReason, fmt.Errorf("token secret %s does not exist yet", names.Token(p.np, p.config.version))
 	case err != nil:
 		return nil, hyperv1.FailedToGetReason, fmt.Errorf("read token secret: %w", err)
 	}
@@ -271,7 +273,7 @@ func (r *Reconciler) pausedDeployment(ctx context.Context, p *pass) error {
 	paused, _, err := pause.Read(p.np.Spec.PausedUntil, r.now())
 	paused = paused && err == nil
 	if p.maker != nil && paused != (p.maker.Annotations[contract.PausedAnnotation] == "true") {
-		if err := r.setPaused(ctx, clusterapi.New(makerKind(p.np), p.namespace, p.np.Name), paused); err != nil {
+		if err := r.setPaused(ctx, clusterapi.New(observed.MakerKind(p.np), p.namespace, p.np.Name), paused); err != nil {
 			return err
 		}
 	}

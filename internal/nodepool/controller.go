@@ -24,6 +24,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
@@ -67,11 +69,11 @@ type Reconciler struct {
 	// techPreview: NodePools may carry members that the API's types do not have.
 	techPreview bool
 	// ask asks Azure as the identity that makes machines; answers remembers what it said.
-	ask     func(context.Context, question) error
-	answers answers
+	ask     func(context.Context, asking.Question) error
+	answers asking.Answers
 	// readSizes reads the sizes of virtual machines of the identity's location; sizes remembers them.
-	readSizes func(context.Context, identity) (map[string]azure.MachineSize, error)
-	sizes     sizes
+	readSizes func(context.Context, asking.Identity) (map[string]azure.MachineSize, error)
+	sizes     asking.Sizes
 	// paces hold back what Nodes make a status say.
 	paces kube.Paces
 }
@@ -94,7 +96,7 @@ type pass struct {
 	// machine is what a machine of the pool has; nil where that is not known, or nobody needs it.
 	machine *azure.MachineSize
 	// maker is what makes the machines, nil while there is none.
-	maker    *maker
+	maker    *observed.Maker
 	machines []capiv1.Machine
 	// reports are what machines say that are no nodes yet, by the name of the virtual machine.
 	reports map[string]ignition.Report
@@ -302,7 +304,7 @@ func newReconciler(c client.Client, live client.Reader, options Options) *Reconc
 		releases = release.NewProvider()
 	}
 	return &Reconciler{client: steps.Recording(c), live: live, releases: releases, now: time.Now, newToken: uuid.NewString, resolve: resolveHost,
-		techPreview: options.TechPreview, ask: askAzure, readSizes: readSizes}
+		techPreview: options.TechPreview, ask: asking.Azure, readSizes: asking.ReadSizes}
 }
 
 // apply writes an object when its desired state changed.

@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	// Their maker goes last: while it is there it may still make a machine.
-	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, makerKind(p.np)} {
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, observed.MakerKind(p.np)} {
 		left, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return ctrl.Result{}, err
@@ -56,7 +57,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 			return ctrl.Result{}, err
 		}
 	}
-	if updatedInPlace(p.np) {
+	if observed.UpdatedInPlace(p.np) {
 		if err := r.writeUpdates(ctx, p, nil); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -66,7 +67,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 
 // deleteMakers deletes what makes machines. It reads past the cache: an object that it does not show yet would be left behind.
 func (r *Reconciler) deleteMakers(ctx context.Context, p *pass) error {
-	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, makerKind(p.np), clusterapi.AzureMachineTemplate} {
+	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, observed.MakerKind(p.np), clusterapi.AzureMachineTemplate} {
 		items, err := poolObjects(ctx, r.live, p, gvk)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return err

@@ -27,6 +27,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -140,8 +141,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		client: schemed{c, pristine}, live: c, releases: fixedReleases{release: payload()}, now: func() time.Time { return now },
 		newToken: func() string { return "3d2b8a0e-0000-4000-8000-000000000001" },
 		resolve:  func(context.Context, string) error { return nil },
-		ask:      func(context.Context, question) error { return nil },
-		readSizes: func(context.Context, identity) (map[string]azure.MachineSize, error) {
+		ask:      func(context.Context, asking.Question) error { return nil },
+		readSizes: func(context.Context, asking.Identity) (map[string]azure.MachineSize, error) {
 			return map[string]azure.MachineSize{"standard_d4s_v3": {Name: "Standard_D4s_v3", VCPUs: 4, MemoryMiB: 16384, Arch: "amd64"}}, nil
 		},
 	}

@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 // TestFloodOfNodesIsToldSlowly: whoever administers a guest changes in a loop what its Nodes say of themselves.
@@ -18,7 +19,7 @@ func TestFloodOfNodesIsToldSlowly(t *testing.T) {
 	w := running(t)
 	writes := 0
 	for i := range 100 {
-		w.says(t, "demo-0", map[string]any{"type": machineNodeHealthy, "status": "False", "reason": "NodeNotHealthy", "message": fmt.Sprint(i)})
+		w.says(t, "demo-0", map[string]any{"type": observed.NodeHealthy, "status": "False", "reason": "NodeNotHealthy", "message": fmt.Sprint(i)})
 		result, err := w.pass(t)
 		if err != nil {
 			t.Fatal(err)

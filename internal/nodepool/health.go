@@ -14,6 +14,9 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/repair"
 )
 
 // health tells how machines and nodes are. It is told in every pass: what is wrong with a payload or an endpoint says nothing about them, and
@@ -35,7 +38,7 @@ func (r *Reconciler) ready(ctx context.Context, p *pass) error {
 	}
 	if p.maker == nil {
 		p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason,
-			"there is no "+makerKind(p.np).Kind+" yet; the other conditions tell how far the node pool is")
+			"there is no "+observed.MakerKind(p.np).Kind+" yet; the other conditions tell how far the node pool is")
 		return nil
 	}
 	status, reason, message := p.availability()
@@ -56,7 +59,7 @@ func (r *Reconciler) ready(ctx context.Context, p *pass) error {
 
 // availability is that of the machines: what a MachineDeployment says of them, and of a MachineSet, which says nothing, its count.
 func (p *pass) availability() (status corev1.ConditionStatus, reason, message string) {
-	if updatedInPlace(p.np) {
+	if observed.UpdatedInPlace(p.np) {
 		available, wanted := int(ptr.Deref(p.maker.Status.AvailableReplicas, 0)), p.wanted()
 		if available < wanted {
 			return corev1.ConditionFalse, hyperv1.WaitingForInfrastructureReason, fmt.Sprintf("%d of %d machines are available", available, wanted)
@@ -82,7 +85,7 @@ func (r *Reconciler) remediationBlocked(ctx context.Context, p *pass) (*metav1.C
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(check), check); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	decoded, err := decode[capiv1.MachineHealthCheck](check)
+	decoded, err := observed.Decode[capiv1.MachineHealthCheck](check)
 	if err != nil {
 		return nil, err
 	}
@@ -106,4 +109,27 @@ func (r *Reconciler) tellDeletion(ctx context.Context, p *pass) error {
 	p.set(hyperv1.NodePoolReady, corev1.ConditionFalse, hyperv1.DeletingMachinesReason,
 		fmt.Sprintf("the node pool is being deleted and waits for %d machines; condition %s says what each of them waits for", len(p.machines), hyperv1.NodePoolAllMachinesReady))
 	return r.patchStatus(ctx, before, p.np)
+}
+
+// machineHealthCheck replaces nodes that stay unhealthy; it starts when the first machine has been reached by ignition, so that a
+// configuration that never boots does not make machines without end.
+func (r *Reconciler) machineHealthCheck(ctx context.Context, p *pass) error {
+	const condition = hyperv1.NodePoolAutorepairEnabled
+	if !p.np.Spec.Management.AutoRepair {
+		if p.status(condition) != corev1.ConditionFalse {
+			if err := kube.DeleteIfExists(ctx, r.client, clusterapi.New(clusterapi.MachineHealthCheck, p.namespace, p.np.Name)); err != nil {
+				return err
+			}
+		}
+		p.set(condition, corev1.ConditionFalse, hyperv1.AsExpectedReason, "")
+		return nil
+	}
+	if p.status(hyperv1.NodePoolReachedIgnitionEndpoint) != corev1.ConditionTrue {
+		return nil
+	}
+	if err := r.apply(ctx, repair.HealthCheck(ctx, p.hc, p.np, p.namespace)); err != nil {
+		return err
+	}
+	p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+	return nil
 }

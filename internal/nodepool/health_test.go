@@ -20,6 +20,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
 )
 
 // says sets conditions of a Machine; its former ones are gone.
@@ -157,7 +158,9 @@ func TestSilentMachinesAskAzure(t *testing.T) {
 	machine.SetCreationTimestamp(metav1.Time{Time: now.Add(-5 * time.Second)})
 	w.writeStatus(t, machine)
 	refuses := answering{signIn: "AADSTS70021", asked: asked}
-	w.ask = func(ctx context.Context, q question) error { return q.ask(ctx, &http.Client{Transport: refuses}) }
+	w.ask = func(ctx context.Context, q asking.Question) error {
+		return q.Ask(ctx, &http.Client{Transport: refuses})
+	}
 	clock := now
 	w.now = func() time.Time { return clock }
 	check := func(moment string, after time.Duration, calls int, reason, message string) {
@@ -179,14 +182,14 @@ func TestSilentMachinesAskAzure(t *testing.T) {
 	check("the provider had its time", 10*time.Second, 1, hyperv1.InvalidAzureCredentialsReason, "AADSTS70021")
 	check("soon again", time.Second, 1, hyperv1.InvalidAzureCredentialsReason, "AADSTS70021")
 	refuses.signIn, refuses.machine = "", "ResourceGroupNotFound"
-	check("later", askPeriod, 2, hyperv1.AzureErrorReason, "ResourceGroupNotFound")
-	refuses.machine = codeNoSuchResource
-	check("Azure refuses nothing", askPeriod, 3, noWordReason, "demo-0")
+	check("later", asking.Period, 2, hyperv1.AzureErrorReason, "ResourceGroupNotFound")
+	refuses.machine = asking.CodeNoSuchResource
+	check("Azure refuses nothing", asking.Period, 3, noWordReason, "demo-0")
 	w.says(t, "demo-0", conditionOf("Ready", "False", "NotReady"), conditionOf("InfrastructureReady", "False", "Creating"))
 	refuses.machine = ""
-	check("the provider says something", askPeriod, 3, "Creating", "demo-0")
+	check("the provider says something", asking.Period, 3, "Creating", "demo-0")
 	w.says(t, "demo-0", conditionOf("Ready", "True", ""))
-	clock = clock.Add(askPeriod)
+	clock = clock.Add(asking.Period)
 	if result, err := w.pass(t); err != nil || result.RequeueAfter != 0 || *asked != 3 {
 		t.Errorf("at rest: %v, %v, asked %d times", result, err, *asked)
 	}
@@ -210,7 +213,9 @@ func seen(t *testing.T, answers *answering) (*world, *time.Time) {
 		w.says(t, name, conditionOf("Ready", "True", ""), conditionOf("InfrastructureReady", "True", ""), conditionOf("NodeHealthy", "True", ""))
 	}
 	answers.asked = asked
-	w.ask = func(ctx context.Context, q question) error { return q.ask(ctx, &http.Client{Transport: *answers}) }
+	w.ask = func(ctx context.Context, q asking.Question) error {
+		return q.Ask(ctx, &http.Client{Transport: *answers})
+	}
 	clock := now
 	w.now = func() time.Time { return clock }
 	return w, &clock
@@ -228,12 +233,12 @@ func TestLostMachinesAskAzure(t *testing.T) {
 		reason, poolIs string
 	}{
 		{"Azure has the machine", "", 1, "NotReady", ""},
-		{"the machine is gone", codeNoSuchResource, 2, hyperv1.AzureErrorReason, ""},
+		{"the machine is gone", asking.CodeNoSuchResource, 2, hyperv1.AzureErrorReason, ""},
 		{"the group is gone", "ResourceGroupNotFound", 3, hyperv1.AzureErrorReason, hyperv1.AzureErrorReason},
 	} {
 		w.says(t, "demo-0", lostNode...)
 		answers.machine = tc.code
-		*clock = clock.Add(askPeriod)
+		*clock = clock.Add(asking.Period)
 		result, err := w.pass(t)
 		if err != nil || result.RequeueAfter == 0 || *answers.asked != tc.calls {
 			t.Errorf("%s: %v, %v, asked %d times", tc.moment, result, err, *answers.asked)
@@ -260,7 +265,7 @@ func TestRefusedIdentityIsTold(t *testing.T) {
 		Message: "an identity cannot sign in", LastTransitionTime: metav1.Time{Time: now.Add(-time.Minute)}}
 	step := func(moment string, conditions []metav1.Condition, calls int) {
 		t.Helper()
-		*clock = clock.Add(askPeriod)
+		*clock = clock.Add(asking.Period)
 		hc := &hyperv1.HostedCluster{}
 		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "clusters", Name: "demo"}, hc); err != nil {
 			t.Fatal(err)

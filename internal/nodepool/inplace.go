@@ -17,6 +17,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 // maxUnavailable is how many nodes may be changed at a time. Of a pool that the autoscaler sizes a share is one node: nobody knows of what.
@@ -37,7 +38,7 @@ func maxUnavailable(np *hyperv1.NodePool) int {
 
 // inPlaceAnnotations tell who changes the nodes what is wanted and how many may be away for it.
 func inPlaceAnnotations(p *pass) map[string]string {
-	if !updatedInPlace(p.np) {
+	if !observed.UpdatedInPlace(p.np) {
 		return nil
 	}
 	return map[string]string{
@@ -62,7 +63,7 @@ func (p *pass) changedInPlace(wanted int32) bool {
 
 // inPlaceProgress is what the changing of nodes says of itself: a failure, or how far it is. Both are empty for other pools.
 func (p *pass) inPlaceProgress(condition string) (failure, progress string) {
-	if !updatedInPlace(p.np) || p.maker == nil || condition == hyperv1.NodePoolUpdatingPlatformMachineTemplate {
+	if !observed.UpdatedInPlace(p.np) || p.maker == nil || condition == hyperv1.NodePoolUpdatingPlatformMachineTemplate {
 		return "", ""
 	}
 	return p.maker.Annotations[hyperv1.NodePoolUpgradeInProgressFalseAnnotation], p.maker.Annotations[hyperv1.NodePoolUpgradeInProgressTrueAnnotation]
@@ -71,7 +72,7 @@ func (p *pass) inPlaceProgress(condition string) (failure, progress string) {
 // offerUpdate puts where the configuration of the target is, and the token, where who changes nodes in place reads it: one Secret for all
 // pools of the cluster, since a right to Secrets of any name would be one to the keys of the control plane.
 func (r *Reconciler) offerUpdate(ctx context.Context, p *pass, source ignition.UserData) error {
-	if !updatedInPlace(p.np) {
+	if !observed.UpdatedInPlace(p.np) {
 		return nil
 	}
 	return r.writeUpdates(ctx, p, map[string][]byte{contract.InPlaceUpdateKey(p.np.Name, p.config.version): source.Settings()})

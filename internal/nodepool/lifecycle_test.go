@@ -14,6 +14,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 )
 
 // Cluster API leaves a paused object alone, also one that is being deleted.
@@ -92,7 +93,7 @@ func TestHealthCheckTakesOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := &corev1.Secret{}
-	name := tokenName(np, w.pool(t).Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation])
+	name := names.Token(np, w.pool(t).Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation])
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: name}, token); err != nil {
 		t.Fatal(err)
 	}

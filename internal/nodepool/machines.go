@@ -20,6 +20,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 func (r *Reconciler) machineDeployment(ctx context.Context, p *pass) error {
@@ -55,28 +57,28 @@ func untouched(p *pass, desired *unstructured.Unstructured) bool {
 	live := p.maker.Spec
 	return (!ours || live.Replicas != nil && int64(*live.Replicas) == replicas) &&
 		live.Template.Spec.InfrastructureRef.Name == p.template &&
-		userDataOf(live.Template.Spec) == userDataName(p.np, p.config.version)
+		observed.UserDataOf(live.Template.Spec) == names.UserData(p.np, p.config.version)
 }
 
 func desiredMaker(p *pass) (*unstructured.Unstructured, error) {
 	np := p.np
-	selector := resourceLabel(p.hc.Spec.InfraID, p.hc.Name, np.Name)
+	selector := names.ResourceLabel(p.hc.Spec.InfraID, p.hc.Name, np.Name)
 	metadata, err := machineMetadata(p, selector)
 	if err != nil {
 		return nil, err
 	}
 	template := map[string]any{
 		"clusterName":       p.hc.Spec.InfraID,
-		"bootstrap":         map[string]any{"dataSecretName": userDataName(np, p.config.version)},
+		"bootstrap":         map[string]any{"dataSecretName": names.UserData(np, p.config.version)},
 		"infrastructureRef": map[string]any{"apiGroup": clusterapi.InfrastructureGroup, "kind": clusterapi.AzureMachineTemplate.Kind, "name": p.template},
 		"version":           p.release.Version,
 	}
 	if deletion := deletionTimeouts(np); len(deletion) > 0 {
 		template["deletion"] = deletion
 	}
-	made := clusterapi.New(makerKind(np), p.namespace, np.Name)
+	made := clusterapi.New(observed.MakerKind(np), p.namespace, np.Name)
 	made.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
-	annotations := map[string]string{hyperv1.NodePoolAnnotation: reference(np), hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version}
+	annotations := map[string]string{hyperv1.NodePoolAnnotation: names.Reference(np), hyperv1.NodePoolReleaseVersionAnnotation: p.release.Version}
 	maps.Copy(annotations, autoscalerAnnotations(p))
 	maps.Copy(annotations, inPlaceAnnotations(p))
 	made.SetAnnotations(annotations)
@@ -87,7 +89,7 @@ func desiredMaker(p *pass) (*unstructured.Unstructured, error) {
 		"selector": map[string]any{"matchLabels": map[string]any{selector: selector, contract.ClusterNameLabel: p.hc.Spec.InfraID}},
 		"template": map[string]any{"metadata": metadata, "spec": template},
 	}
-	if !updatedInPlace(np) {
+	if !observed.UpdatedInPlace(np) {
 		spec["rollout"] = map[string]any{"strategy": rolloutStrategy(np.Spec.Management.Replace)}
 	}
 	if p.ownsReplicas() {
@@ -103,8 +105,8 @@ func machineMetadata(p *pass, selector string) (map[string]any, error) {
 	for key, value := range p.np.Spec.NodeLabels {
 		labels[hyperv1.ManagedNodeLabelPrefix+"."+key] = value
 	}
-	annotations := map[string]any{hyperv1.NodePoolAnnotation: reference(p.np)}
-	if !updatedInPlace(p.np) {
+	annotations := map[string]any{hyperv1.NodePoolAnnotation: names.Reference(p.np)}
+	if !observed.UpdatedInPlace(p.np) {
 		labels[hyperv1.ManagedNodeLabelPrefix+"."+hyperv1.NodePoolGlobalPullSecretLabel] = "true"
 		// Of one that is changed in place who changes it tells the release.
 		annotations[hyperv1.NodePoolReleaseVersionAnnotation] = p.release.Version
@@ -133,7 +135,7 @@ func deletionTimeouts(np *hyperv1.NodePool) map[string]any {
 
 // desiredReplicas is the user's number, or with autoscaling the present one within its bounds, of which floor is the lower. Without either
 // the pool stays as large as it is: autoscaling was taken away.
-func desiredReplicas(np *hyperv1.NodePool, live *maker, floor int32) int32 {
+func desiredReplicas(np *hyperv1.NodePool, live *observed.Maker, floor int32) int32 {
 	var current int32
 	if live != nil && live.Spec.Replicas != nil {
 		current = *live.Spec.Replicas
@@ -171,7 +173,7 @@ func intOrString(value intstr.IntOrString) any {
 
 // readMachines reads what Cluster API made of the pool; nodesInfo is told even when a condition stops the pass.
 func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
-	live := clusterapi.New(makerKind(p.np), p.namespace, p.np.Name)
+	live := clusterapi.New(observed.MakerKind(p.np), p.namespace, p.np.Name)
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
@@ -179,7 +181,7 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 	case err != nil:
 		return fmt.Errorf("read %s %s: %w", live.GetKind(), live.GetName(), err)
 	default:
-		if p.maker, err = decode[maker](live); err != nil {
+		if p.maker, err = observed.Decode[observed.Maker](live); err != nil {
 			return err
 		}
 		p.np.Status.Replicas = ptr.Deref(p.maker.Status.AvailableReplicas, 0)
@@ -192,7 +194,7 @@ func (r *Reconciler) readMachines(ctx context.Context, p *pass) error {
 		return err
 	}
 	for i := range items {
-		decoded, err := decode[capiv1.Machine](&items[i])
+		decoded, err := observed.Decode[capiv1.Machine](&items[i])
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 // Limits of a joined condition.
@@ -30,15 +31,6 @@ const (
 	maxVersion      = 64
 	maxVersions     = 100
 	maxVersionBytes = 16 << 10
-)
-
-// Conditions of a Machine.
-const (
-	machineReady          = "Ready"
-	machineInfrastructure = "InfrastructureReady"
-	machineNodeHealthy    = "NodeHealthy"
-	machineNodeReady      = "NodeReady"
-	machineDeleting       = "Deleting"
 )
 
 const (
@@ -108,20 +100,20 @@ func (p *pass) wanted() int {
 // readinessProblem prefers the infrastructure's word: there a missing role or quota shows. Where it has none, a failure that no retry mends
 // says more, and so does what holds up a deletion.
 func readinessProblem(m capiv1.Machine) *problem {
-	conditions, failure := m.Status.Conditions, failureOf(m)
-	ready := meta.FindStatusCondition(conditions, machineReady)
+	conditions, failure := m.Status.Conditions, observed.FailureOf(m)
+	ready := meta.FindStatusCondition(conditions, observed.Ready)
 	if ready != nil && ready.Status == metav1.ConditionTrue {
 		return nil
 	}
-	infrastructure := meta.FindStatusCondition(conditions, machineInfrastructure)
+	infrastructure := meta.FindStatusCondition(conditions, observed.InfrastructureReady)
 	if infrastructure != nil && infrastructure.Status == metav1.ConditionTrue {
 		infrastructure = nil
 	}
-	deleting := meta.FindStatusCondition(conditions, machineDeleting)
+	deleting := meta.FindStatusCondition(conditions, observed.Deleting)
 	switch {
 	case infrastructure != nil && infrastructure.Reason != noWordReason && (m.DeletionTimestamp == nil || infrastructure.Message != ""):
 		return &problem{m.Name, infrastructure.Reason, infrastructure.Message}
-	case failure.message != "":
+	case failure.Message != "":
 		return failureProblem(m.Name, failure)
 	case m.DeletionTimestamp != nil && deleting != nil:
 		return &problem{m.Name, deleting.Reason, deleting.Message}
@@ -133,16 +125,16 @@ func readinessProblem(m capiv1.Machine) *problem {
 	return &problem{m.Name, ready.Reason, ready.Message}
 }
 
-func failureProblem(name string, failure machineFailure) *problem {
-	message := failure.message
-	if failure.reason == reasonUnknownSize {
+func failureProblem(name string, failure observed.Failure) *problem {
+	message := failure.Message
+	if failure.Reason == reasonUnknownSize {
 		message = "set spec.platform.azure.vmSize to a size that the location has: " + message
 	}
-	return &problem{name, cmp.Or(failure.reason, machineFailed), message}
+	return &problem{name, cmp.Or(failure.Reason, machineFailed), message}
 }
 
 func healthProblem(m capiv1.Machine) *problem {
-	healthy := meta.FindStatusCondition(m.Status.Conditions, machineNodeHealthy)
+	healthy := meta.FindStatusCondition(m.Status.Conditions, observed.NodeHealthy)
 	switch {
 	case healthy == nil:
 		return &problem{m.Name, hyperv1.WaitingForNodeRefReason, ""}
@@ -174,7 +166,7 @@ func join(problems []problem) (string, string) {
 // releaseOf is the version that a machine was made with. Its annotation tells the pool's: Cluster API copies that onto former machines too.
 // A machine that was changed in place is of what it was changed to, which who did that writes there: to such machines nobody copies.
 func releaseOf(np *hyperv1.NodePool, m capiv1.Machine) string {
-	if told := m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation]; told != "" && updatedInPlace(np) {
+	if told := m.Annotations[hyperv1.NodePoolReleaseVersionAnnotation]; told != "" && observed.UpdatedInPlace(np) {
 		return told
 	}
 	return strings.TrimPrefix(m.Spec.Version, "v")
@@ -191,7 +183,7 @@ func nodesInfo(np *hyperv1.NodePool, machines []capiv1.Machine) *hyperv1.NodesIn
 		}
 		version := key{releaseOf(np, m), kube.Shorten(m.Status.NodeInfo.KubeletVersion, maxVersion)}
 		keys[version] = true
-		if meta.IsStatusConditionTrue(m.Status.Conditions, machineNodeReady) {
+		if meta.IsStatusConditionTrue(m.Status.Conditions, observed.NodeReady) {
 			ready[version]++
 		} else {
 			unready[version]++

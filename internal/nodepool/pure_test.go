@@ -13,49 +13,23 @@ import (
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
-
-func TestHash(t *testing.T) {
-	for text, want := range map[string]string{"": "811c9dc5", "a": "e40c292c", "foobar": "bf9cf968"} {
-		if got := Hash(text); got != want {
-			t.Errorf("Hash(%q) = %s, want %s", text, got, want)
-		}
-	}
-	if hashBytes([]byte(`{"a`)) != Hash("[123 34 97]") {
-		t.Error("bytes are not hashed as their printed list")
-	}
-}
 
 func TestConfigHashes(t *testing.T) {
 	base := newConfig([]string{"b", "a"}, "4.21.0", "pull", "trust", "global")
 	if base.raw != "a\n---\nb" {
 		t.Errorf("raw = %q", base.raw)
 	}
-	if base.version != Hash("a\n---\nb4.21.0pulltrustglobal") || base.hash != Hash("a\n---\nbpulltrust") {
+	if base.version != names.Hash("a\n---\nb4.21.0pulltrustglobal") || base.hash != names.Hash("a\n---\nbpulltrust") {
 		t.Errorf("hashes = %s, %s", base.version, base.hash)
 	}
 	other := newConfig([]string{"a", "b"}, "4.21.1", "pull", "trust", "other")
 	if other.hash != base.hash || other.version == base.version {
 		t.Error("version and global configuration must change the full hash only")
-	}
-}
-
-func TestResourceLabel(t *testing.T) {
-	long := strings.Repeat("p", 33)
-	for _, test := range []struct{ infra, cluster, pool, want string }{
-		{"demo-x7k2p", "demo", "np", "demo-x7k2p-demo-np"},
-		{"averylongclustername-x7k2p", "averylongclustername", "pool", "averylongclustername-x7k2p-av-" + Hash("averylongclustername-x7k2p-averylongclustername") + "-pool"},
-		{"averylongclustername-x7k2p", "averylongclustername", long, "averylongclustername-x7k2p-averylo"[:34] + "-" + Hash("averylongclustername-x7k2p-averylongclustername-"+long)},
-	} {
-		got := resourceLabel(test.infra, test.cluster, test.pool)
-		if got != test.want {
-			t.Errorf("%s: got %s (%d), want %s (%d)", test.pool, got, len(got), test.want, len(test.want))
-		}
-		if len(got) > maxResourceLabel {
-			t.Errorf("%s has %d characters", got, len(got))
-		}
 	}
 }
 
@@ -97,7 +71,7 @@ func testMachine(name string, conditions ...metav1.Condition) capiv1.Machine {
 func failedMachine(name, reason, message string, conditions ...metav1.Condition) capiv1.Machine {
 	m := testMachine(name, append(conditions, metav1.Condition{Type: "Ready", Status: "False", Reason: "NotReady"})...)
 	told := map[string]any{"failureReason": reason, "failureMessage": message}
-	decoded, err := decode[capiv1.Machine](&unstructured.Unstructured{Object: map[string]any{
+	decoded, err := observed.Decode[capiv1.Machine](&unstructured.Unstructured{Object: map[string]any{
 		"status": map[string]any{"deprecated": map[string]any{"v1beta1": told}}}})
 	if err != nil {
 		panic(err)
@@ -155,7 +129,7 @@ func TestMachineProblemsReachTheCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{np: &hyperv1.NodePool{}, machines: test.machines}
 			p.np.Spec.Replicas = test.replicas
-			p.maker = &maker{}
+			p.maker = &observed.Maker{}
 			p.maker.Spec.Replicas = test.replicas
 			p.aggregate("AllMachinesReady", "ready", readinessProblem)
 			got := p.np.Status.Conditions[0]
@@ -198,8 +172,8 @@ func TestNodesInfo(t *testing.T) {
 }
 
 func TestDesiredReplicas(t *testing.T) {
-	live := func(n int32) *maker {
-		d := &maker{}
+	live := func(n int32) *observed.Maker {
+		d := &observed.Maker{}
 		d.Spec.Replicas = &n
 		return d
 	}
@@ -207,7 +181,7 @@ func TestDesiredReplicas(t *testing.T) {
 		replicas *int32
 		scaling  *hyperv1.NodePoolAutoScaling
 		floor    int32
-		live     *maker
+		live     *observed.Maker
 		want     int32
 	}{
 		{nil, nil, 0, nil, 0},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 // maxReport bounds what one machine says in a condition, in bytes: others have a word, too.
@@ -52,7 +53,7 @@ func (p *pass) withReport(m capiv1.Machine, found *problem) *problem {
 	if found.message != "" {
 		words = append(words, found.message)
 	}
-	if stage, since := stageOf(m, report); stage != "" {
+	if stage, since := observed.StageOf(m, report); stage != "" {
 		words = append(words, fmt.Sprintf("stage %s since %s", stage, since.UTC().Format(time.RFC3339)))
 	}
 	if report.Text != "" {

@@ -3,12 +3,9 @@ package nodepool
 import (
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -68,35 +65,5 @@ func TestReportsOfMachinesAreTold(t *testing.T) {
 	w.shows(t, hyperv1.NodePoolAllNodesHealthy, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
 	if left := ignition.Reports(w.tokenSecret(t)); len(left) > 0 {
 		t.Errorf("a node's report is kept: %v", left)
-	}
-}
-
-// Every stage is told with its time, by whoever knows it: Cluster API, then the machine, then Cluster API again.
-func TestStagesOfMachines(t *testing.T) {
-	at := func(minute int) time.Time { return now.Add(time.Duration(minute) * time.Minute) }
-	condition := func(name string, status metav1.ConditionStatus, minute int) metav1.Condition {
-		return metav1.Condition{Type: name, Status: status, LastTransitionTime: metav1.NewTime(at(minute))}
-	}
-	infrastructure := condition(machineInfrastructure, metav1.ConditionTrue, 1)
-	for name, test := range map[string]struct {
-		conditions []metav1.Condition
-		node       string
-		report     ignition.Report
-		stage      string
-		since      time.Time
-	}{
-		"made":                       {stage: stageRequested, since: at(0)},
-		"Azure makes it":             {conditions: []metav1.Condition{condition(machineInfrastructure, metav1.ConditionFalse, 1)}, stage: stageRequested, since: at(0)},
-		"Azure has made it":          {conditions: []metav1.Condition{infrastructure}, stage: stageCreated, since: at(1)},
-		"it speaks":                  {conditions: []metav1.Condition{infrastructure}, report: ignition.Report{Stage: ignition.StageBooted, Since: at(2)}, stage: ignition.StageBooted, since: at(2)},
-		"it has no stage":            {conditions: []metav1.Condition{infrastructure}, report: ignition.Report{Text: "x"}, stage: stageCreated, since: at(1)},
-		"it is a node":               {conditions: []metav1.Condition{infrastructure, condition(machineNodeReady, metav1.ConditionFalse, 3)}, node: "n", report: ignition.Report{Stage: ignition.StageBooted, Since: at(2)}, stage: stageJoined, since: at(3)},
-		"it is a node that is ready": {conditions: []metav1.Condition{infrastructure, condition(machineNodeReady, metav1.ConditionTrue, 3)}, node: "n"},
-	} {
-		m := capiv1.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
-		m.Status.Conditions, m.Status.NodeRef.Name = test.conditions, test.node
-		if stage, since := stageOf(m, test.report); stage != test.stage || !since.Equal(test.since) {
-			t.Errorf("%s: %s since %s, want %s since %s", name, stage, since, test.stage, test.since)
-		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -69,11 +71,11 @@ func (r *Reconciler) rolledOut(ctx context.Context, p *pass) (bool, error) {
 		return false, nil
 	}
 	spec := live.Spec.Template.Spec
-	if spec.InfrastructureRef.Name != p.template || userDataOf(spec) != userDataName(p.np, p.config.version) || spec.Version != p.release.Version {
+	if spec.InfrastructureRef.Name != p.template || observed.UserDataOf(spec) != names.UserData(p.np, p.config.version) || spec.Version != p.release.Version {
 		return false, nil
 	}
 	wanted, status := *live.Spec.Replicas, live.Status
-	if updatedInPlace(p.np) {
+	if observed.UpdatedInPlace(p.np) {
 		return wanted == desiredReplicas(p.np, live, p.floor) && p.changedInPlace(wanted), nil
 	}
 	if wanted != desiredReplicas(p.np, live, p.floor) || ptr.Deref(status.Replicas, 0) != wanted ||
@@ -95,7 +97,7 @@ func (p *pass) machinesAreOfTarget(wanted int32) bool {
 		return false
 	}
 	for _, m := range p.machines {
-		if m.DeletionTimestamp != nil || releaseOf(p.np, m) != p.release.Version || userDataOf(m.Spec) != userDataName(p.np, p.config.version) {
+		if m.DeletionTimestamp != nil || releaseOf(p.np, m) != p.release.Version || observed.UserDataOf(m.Spec) != names.UserData(p.np, p.config.version) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/repair"
 )
 
 // The API server knows the kinds of Cluster API better than the structs of this package: it must take what the pool writes.
@@ -58,7 +59,7 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := kube.ApplyAlways(t.Context(), live, FieldManager, template, made, desiredHealthCheck(t.Context(), p)); err != nil {
+			if err := kube.ApplyAlways(t.Context(), live, FieldManager, template, made, repair.HealthCheck(t.Context(), p.hc, p.np, p.namespace)); err != nil {
 				t.Error(err)
 			}
 		})

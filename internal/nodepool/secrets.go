@@ -17,6 +17,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
 
 const (
@@ -47,7 +49,7 @@ func (r *Reconciler) secrets(ctx context.Context, p *pass) error {
 
 // token creates the token secret of the target configuration, or refreshes the hashes that follow the cluster in place.
 func (r *Reconciler) token(ctx context.Context, p *pass) (*corev1.Secret, error) {
-	name := tokenName(p.np, p.config.version)
+	name := names.Token(p.np, p.config.version)
 	cloud, err := r.cloudConfigHash(ctx, p.namespace)
 	if err != nil {
 		return nil, err
@@ -95,7 +97,7 @@ func (r *Reconciler) newTokenSecret(p *pass, name, configuration, cloud string) 
 			Namespace: p.namespace, Name: name,
 			Annotations: map[string]string{
 				hyperv1.IgnitionConfigAnnotation:                  "true",
-				hyperv1.NodePoolAnnotation:                        reference(p.np),
+				hyperv1.NodePoolAnnotation:                        names.Reference(p.np),
 				hyperv1.NodePoolUpgradeTypeAnnotation:             string(p.np.Spec.Management.UpgradeType),
 				hyperv1.IgnitionLastTokenGenerationTimeAnnotation: r.now().UTC().Format(time.RFC3339Nano),
 			},
@@ -106,8 +108,8 @@ func (r *Reconciler) newTokenSecret(p *pass, name, configuration, cloud string) 
 			ignition.TokenReleaseKey:           []byte(p.np.Spec.Release.Image),
 			ignition.TokenReleaseVersionKey:    []byte(p.release.Version),
 			ignition.TokenConfigKey:            packed,
-			ignition.TokenTrustBundleHashKey:   []byte(Hash(string(p.access.TrustBundle))),
-			ignition.TokenPullSecretHashKey:    []byte(hashBytes(p.access.PullSecret)),
+			ignition.TokenTrustBundleHashKey:   []byte(names.Hash(string(p.access.TrustBundle))),
+			ignition.TokenPullSecretHashKey:    []byte(names.HashBytes(p.access.PullSecret)),
 			ignition.TokenConfigurationHashKey: []byte(configuration),
 			ignition.TokenCloudConfigHashKey:   []byte(cloud),
 			ignition.TokenOSStreamKey:          {},
@@ -119,7 +121,7 @@ func (r *Reconciler) newTokenSecret(p *pass, name, configuration, cloud string) 
 func userDataOfPool(p *pass, token string) ignition.UserData {
 	return ignition.UserData{
 		Endpoint: p.hc.Status.IgnitionEndpoint, CA: p.ignitionCA, Token: token,
-		NodePool: reference(p.np), TargetConfigVersion: p.config.version, Proxy: p.config.proxy,
+		NodePool: names.Reference(p.np), TargetConfigVersion: p.config.version, Proxy: p.config.proxy,
 	}
 }
 
@@ -130,9 +132,9 @@ func userDataSecret(p *pass, source ignition.UserData) (*corev1.Secret, error) {
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: p.namespace, Name: userDataName(p.np, p.config.version),
+			Namespace: p.namespace, Name: names.UserData(p.np, p.config.version),
 			Labels:      map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID},
-			Annotations: map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)},
+			Annotations: map[string]string{hyperv1.NodePoolAnnotation: names.Reference(p.np)},
 		},
 		Immutable: ptr.To(false),
 		// Encoded once more than its reader needs: published consumers compare these bytes.
@@ -149,7 +151,7 @@ func (r *Reconciler) expireOldTokens(ctx context.Context, p *pass) error {
 	for i := range secrets {
 		secret := &secrets[i]
 		_, expiring := secret.Annotations[hyperv1.IgnitionTokenExpirationTimestampAnnotation]
-		if secret.Annotations[hyperv1.IgnitionConfigAnnotation] != "true" || secret.Name == tokenName(p.np, p.config.version) || expiring {
+		if secret.Annotations[hyperv1.IgnitionConfigAnnotation] != "true" || secret.Name == names.Token(p.np, p.config.version) || expiring {
 			continue
 		}
 		changed := secret.DeepCopy()
@@ -170,7 +172,7 @@ func (r *Reconciler) poolSecrets(ctx context.Context, p *pass) ([]corev1.Secret,
 	}
 	var out []corev1.Secret
 	for _, secret := range list.Items {
-		if secret.Annotations[hyperv1.NodePoolAnnotation] == reference(p.np) {
+		if secret.Annotations[hyperv1.NodePoolAnnotation] == names.Reference(p.np) {
 			out = append(out, *secret.DeepCopy())
 		}
 	}
@@ -186,7 +188,7 @@ func (r *Reconciler) cloudConfigHash(ctx context.Context, namespace string) (str
 	if err != nil {
 		return "", fmt.Errorf("read ConfigMap %s: %w", cloudConfigMap, err)
 	}
-	return Hash(source.Data[cloudConfigKey]), nil
+	return names.Hash(source.Data[cloudConfigKey]), nil
 }
 
 func configurationHash(configuration *hyperv1.ClusterConfiguration) (string, error) {
@@ -194,15 +196,15 @@ func configurationHash(configuration *hyperv1.ClusterConfiguration) (string, err
 	if err != nil {
 		return "", fmt.Errorf("encode spec.configuration: %w", err)
 	}
-	return Hash(string(encoded)), nil
+	return names.Hash(string(encoded)), nil
 }
 
 // sweep deletes what no machine can need any more: the rollout is complete. Azure's provider reads the user data of each machine in every
 // pass, also of one that was changed in place since it was made of it.
 func (r *Reconciler) sweep(ctx context.Context, p *pass) error {
-	needed := map[string]bool{userDataName(p.np, p.config.version): true}
+	needed := map[string]bool{names.UserData(p.np, p.config.version): true}
 	for _, m := range p.machines {
-		needed[userDataOf(m.Spec)] = true
+		needed[observed.UserDataOf(m.Spec)] = true
 	}
 	secrets, err := r.poolSecrets(ctx, p)
 	if err != nil {

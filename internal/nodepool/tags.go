@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 )
 
@@ -23,7 +23,7 @@ func tagsOf(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) (map[string]any, er
 		kind        string
 		annotations map[string]string
 	}{{"HostedCluster", hc.Annotations}, {"NodePool", np.Annotations}} {
-		tags, err := azure.ParseTags(source.annotations[hyperv1.AzureTagsAnnotation])
+		tags, err := tags.Parse(source.annotations[hyperv1.AzureTagsAnnotation])
 		if err != nil {
 			return nil, fmt.Errorf("annotation %s of the %s: %w", hyperv1.AzureTagsAnnotation, source.kind, err)
 		}
@@ -33,7 +33,7 @@ func tagsOf(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) (map[string]any, er
 			all[name] = value
 		}
 	}
-	if err := azure.CheckTags(all); err != nil {
+	if err := tags.Check(all); err != nil {
 		return nil, fmt.Errorf("annotations %s of HostedCluster and NodePool together: %w", hyperv1.AzureTagsAnnotation, err)
 	}
 	out := map[string]any{}

@@ -20,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -177,9 +178,9 @@ func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstruct
 	if len(tags) > 0 {
 		machine["additionalTags"] = tags
 	}
-	template := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, shorten(p.np.Name, hashBytes(encoded)))
+	template := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, names.Shorten(p.np.Name, names.HashBytes(encoded)))
 	template.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
-	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: reference(p.np)})
+	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: names.Reference(p.np)})
 	template.Object["spec"] = spec
 	return template, nil
 }
@@ -254,7 +255,7 @@ func poolObjects(ctx context.Context, from client.Reader, p *pass, gvk schema.Gr
 	}
 	var out []unstructured.Unstructured
 	for _, item := range list.Items {
-		if item.GetAnnotations()[hyperv1.NodePoolAnnotation] == reference(p.np) {
+		if item.GetAnnotations()[hyperv1.NodePoolAnnotation] == names.Reference(p.np) {
 			out = append(out, item)
 		}
 	}

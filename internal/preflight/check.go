@@ -5,7 +5,7 @@ package preflight
 import (
 	"errors"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 // Status is what came of a check.
@@ -50,7 +50,7 @@ func Verdict(name string, bad Status, ok bool, detail, remedy string) Check {
 // OfError is a check that Azure or a reader has answered with an error: its cause, its code, and the remedy that the error itself knows.
 func OfError(name string, bad Status, err error, remedy string) Check {
 	c := Check{Name: name, Status: bad, Detail: err.Error(), Remedy: remedy}
-	var known *azure.Error
+	var known *failure.Error
 	if !errors.As(err, &known) {
 		return c
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
@@ -66,13 +66,13 @@ func (r *rotation) awaitExchange(ctx context.Context, key *rsa.PrivateKey, t ide
 		switch {
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), err)
-		case azure.KindOf(err) == azure.Terminal:
+		case failure.KindOf(err) == failure.Terminal:
 			return fmt.Errorf("a token of the new key is refused, so the hosted cluster goes on signing with the old one; both are published: %w", err)
 		case sofar >= r.KeyWait:
 			return field.Errorf(FieldKeyWait, "Azure does not take tokens of the new key after %s (%s), so the hosted cluster goes on signing with the old one; both are published: %w; "+
 				"run the same command again later, for Azure keeps the keys that it has read for up to a day", sofar.Round(time.Second), FieldKeyWait, err)
 		}
-		r.Say("waiting for Azure to know the new key, %d s so far, up to %s (%s)", int(sofar.Seconds()), strings.TrimSuffix(r.KeyWait.String(), "0s"), azure.CodeOf(err))
+		r.Say("waiting for Azure to know the new key, %d s so far, up to %s (%s)", int(sofar.Seconds()), strings.TrimSuffix(r.KeyWait.String(), "0s"), failure.CodeOf(err))
 		if err := r.Sleep(ctx, min(pause, r.KeyWait-sofar)); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -26,46 +25,22 @@ var (
 	debianDirs     = []string{"bin", "sbin", "usr/bin", "usr/sbin"}
 )
 
+// debianTools are unpacked with links to the programs in bin.
+var debianTools = unpacked{
+	name: "debian", what: toolSet.String(), set: toolSet, hash: debianHash, complete: complete, fill: fillTools,
+	tools: []string{aptHelper, "dpkg-deb"},
+	lacking: func(tool, dir string) error {
+		return fmt.Errorf("the packages %s come from Debian and this system has no %s: put containerd, containerd-shim-runc-v2, ctr, runc and busybox into %s/bin instead",
+			toolSet, tool, dir)
+	},
+}
+
 // DebianTools unpacks Debian's containerd, runc and busybox into the
 // cache and returns the directory, which is laid out like the root of a file
 // system and has links to the programs in bin. Nothing is installed and
 // nothing is started; root is not needed.
 func DebianTools(ctx context.Context, cache string, progress func(Event)) (string, error) {
-	cache, err := filepath.Abs(cache)
-	if err != nil {
-		return "", err
-	}
-	t := newTally(progress, time.Now)
-	pinned, err := toolSet.locked(runtime.GOARCH)
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "debian", debianHash(pinned))
-	if complete(dir) {
-		t.state("debian", Cached, "")
-		return dir, nil
-	}
-	for _, tool := range []string{aptHelper, "dpkg-deb"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return "", fmt.Errorf("the packages %s come from Debian and this system has no %s: put containerd, containerd-shim-runc-v2, ctr, runc and busybox into %s/bin instead",
-				toolSet, tool, dir)
-		}
-	}
-	unlock, err := lock(ctx, filepath.Join(cache, "debian", "lock"), func() {
-		t.state("debian", Waiting, "another process is fetching packages into "+cache)
-	})
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if !complete(dir) {
-		if err := fetchDebian(ctx, cache, dir, t); err != nil {
-			t.state("debian", Failed, "")
-			return "", err
-		}
-	}
-	t.state("debian", Done, "")
-	return dir, nil
+	return debianTools.get(ctx, cache, progress)
 }
 
 // complete tells whether bin has every program. Only that is looked at, so
@@ -87,21 +62,8 @@ func debianHash(pinned []lockedPackage) string {
 	return d.String()
 }
 
-func fetchDebian(ctx context.Context, cache, dir string, t *tally) error {
-	staging, err := os.MkdirTemp(filepath.Join(cache, "debian"), ".fetch-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(staging)
-	archives := filepath.Join(staging, "archives")
-	root := filepath.Join(staging, "root")
-	for _, d := range []string{archives, filepath.Join(root, "bin")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return err
-		}
-	}
-	t.state("debian", Waiting, "downloading "+toolSet.String())
-	if _, err := toolSet.download(ctx, runtime.GOARCH, archives); err != nil {
+func fillTools(ctx context.Context, archives []string, root string, t *tally) error {
+	if err := os.Mkdir(filepath.Join(root, "bin"), 0o755); err != nil {
 		return err
 	}
 	if err := unpackDebian(ctx, archives, root, t); err != nil {
@@ -112,18 +74,11 @@ func fetchDebian(ctx context.Context, cache, dir string, t *tally) error {
 			return err
 		}
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	return os.Rename(root, dir)
+	return nil
 }
 
-func unpackDebian(ctx context.Context, archives, root string, t *tally) error {
-	found, err := filepath.Glob(filepath.Join(archives, "*.deb"))
-	if err != nil {
-		return err
-	}
-	for _, archive := range found {
+func unpackDebian(ctx context.Context, archives []string, root string, t *tally) error {
+	for _, archive := range archives {
 		t.state("debian", Waiting, "unpacking "+filepath.Base(archive))
 		if _, err := run(ctx, "", nil, "dpkg-deb", "-x", archive, root); err != nil {
 			return err

@@ -50,7 +50,11 @@ func DebianProgram(ctx context.Context, cache, pkg, program string) (string, err
 	if err := aptDownload(ctx, cache, staging, []string{pkg}, t); err != nil {
 		return "", err
 	}
-	if err := unpackDebian(ctx, staging, root, t); err != nil {
+	archives, err := filepath.Glob(filepath.Join(staging, "*.deb"))
+	if err != nil {
+		return "", err
+	}
+	if err := unpackDebian(ctx, archives, root, t); err != nil {
 		return "", err
 	}
 	if err := os.RemoveAll(dir); err != nil {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"time"
 )
 
 // machineSet is what the operating system of virtual machines is made from: systemd, Ignition, a container runtime and
@@ -25,41 +22,19 @@ var machineWithout = []string{"adduser", "debconf", "dpkg", "init-system-helpers
 // machineWithoutPaths is what nobody reads in a machine.
 var machineWithoutPaths = []string{"./usr/share/doc", "./usr/share/man", "./usr/share/info", "./usr/share/locale", "./usr/share/lintian", "./usr/share/bug"}
 
+// machineSystem is unpacked with a merged /usr.
+var machineSystem = unpacked{
+	name: "machines", what: "the packages of the operating system", set: machineSet, hash: machineHash, complete: isSystem, fill: fillMachine,
+	tools: []string{"tar"},
+	lacking: func(tool, _ string) error {
+		return fmt.Errorf("the operating system of the virtual machines is made from Debian packages, and this system has no %s: install it", tool)
+	},
+}
+
 // MachineSystem unpacks the Debian packages of the virtual machines' operating system into the cache and returns the
 // directory, which is the root of a file system with a merged /usr. Nothing of it is installed or configured.
 func MachineSystem(ctx context.Context, cache string, progress func(Event)) (string, error) {
-	cache, err := filepath.Abs(cache)
-	if err != nil {
-		return "", err
-	}
-	t := newTally(progress, time.Now)
-	pinned, err := machineSet.locked(runtime.GOARCH)
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "machines", machineHash(pinned))
-	if isSystem(dir) {
-		t.state("machines", Cached, "")
-		return dir, nil
-	}
-	if _, err := exec.LookPath("tar"); err != nil {
-		return "", fmt.Errorf("the operating system of the virtual machines is made from Debian packages, and this system has no tar: %w", err)
-	}
-	unlock, err := lock(ctx, filepath.Join(cache, "machines", "lock"), func() {
-		t.state("machines", Waiting, "another process is fetching packages into "+cache)
-	})
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	if !isSystem(dir) {
-		if err := fetchMachine(ctx, cache, dir, t); err != nil {
-			t.state("machines", Failed, "")
-			return "", err
-		}
-	}
-	t.state("machines", Done, "")
-	return dir, nil
+	return machineSystem.get(ctx, cache, progress)
 }
 
 func isSystem(dir string) bool {
@@ -75,36 +50,10 @@ func machineHash(pinned []lockedPackage) string {
 	return d.String()
 }
 
-func fetchMachine(ctx context.Context, cache, dir string, t *tally) error {
-	staging, err := os.MkdirTemp(filepath.Join(cache, "machines"), ".fetch-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(staging)
-	archives, root := filepath.Join(staging, "archives"), filepath.Join(staging, "root")
-	for _, d := range []string{archives, filepath.Join(root, "usr")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return err
-		}
-	}
-	t.state("machines", Waiting, "downloading the packages of the operating system")
-	found, err := machineSet.download(ctx, runtime.GOARCH, archives)
-	if err != nil {
-		return err
-	}
-	if err := mergedUsr(root); err != nil {
-		return err
-	}
-	if err := unpackMachine(ctx, found, root, t); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	return os.Rename(root, dir)
-}
-
 func mergedUsr(root string) error {
+	if err := os.Mkdir(filepath.Join(root, "usr"), 0o755); err != nil {
+		return err
+	}
 	for _, d := range []string{"bin", "sbin", "lib", "lib64"} {
 		if err := os.Mkdir(filepath.Join(root, "usr", d), 0o755); err != nil {
 			return err
@@ -116,13 +65,16 @@ func mergedUsr(root string) error {
 	return nil
 }
 
-func unpackMachine(ctx context.Context, found []string, root string, t *tally) error {
+func fillMachine(ctx context.Context, archives []string, root string, t *tally) error {
+	if err := mergedUsr(root); err != nil {
+		return err
+	}
 	// tar writes through the links of the merged /usr; dpkg-deb -x would replace them
 	script := `set -e; dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"`
 	for _, path := range machineWithoutPaths {
 		script += " --exclude=" + path
 	}
-	for _, archive := range found {
+	for _, archive := range archives {
 		if unwanted(filepath.Base(archive)) {
 			continue
 		}

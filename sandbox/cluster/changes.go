@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/mounts"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // Changes says, a line each, what a sandbox with a management cluster changes on the machine outside of its directory. Teardown takes it
@@ -16,12 +19,12 @@ func (c Config) Changes() ([]string, error) {
 	if err != nil || changed {
 		return nil, err
 	}
-	mounts, err := readUnshared()
+	mounts, err := mounts.Unshared()
 	if err != nil {
 		return nil, err
 	}
 	lines := []string{
-		fmt.Sprintf("links %s, %s, hsu* and the pods', with addresses and routes of %s, %s and %s", EdgeBridge, podBridge, allPrefix, podCIDR, serviceCIDR),
+		fmt.Sprintf("links %s, %s, hsu* and the pods', with addresses and routes of %s, %s and %s", names.EdgeBridge, names.PodBridge, names.AllPrefix, names.PodCIDR, names.ServiceCIDR),
 		"nftables: those addresses are closed to other hosts and to users but root; translation and policies of pods, Services and machines",
 	}
 	for _, name := range slices.Sorted(maps.Keys(sysctls)) {

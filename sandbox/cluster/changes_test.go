@@ -3,6 +3,8 @@ package cluster
 import (
 	"strings"
 	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 // TestChanges: each thing that outlives a process is told before it is changed, and once.
@@ -13,7 +15,7 @@ func TestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := strings.Join(lines, "\n")
-	for _, part := range []string{EdgeBridge, podBridge, allPrefix, podCIDR, "nftables", "vm/overcommit_memory", "/var/lib/kubelet", "/run/hypershift-sandbox"} {
+	for _, part := range []string{names.EdgeBridge, names.PodBridge, names.AllPrefix, names.PodCIDR, "nftables", "vm/overcommit_memory", "/var/lib/kubelet", "/run/hypershift-sandbox"} {
 		if !strings.Contains(told, part) {
 			t.Errorf("nothing is said of %s:\n%s", part, told)
 		}

@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"encoding/base64"
-	"fmt"
 	"os"
-	"path/filepath"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // ensureClusterPKI makes the certificates of the management cluster and a
@@ -15,20 +17,20 @@ func (c Config) ensureClusterPKI() error {
 	if err := os.MkdirAll(c.cluster("pki"), 0o700); err != nil {
 		return err
 	}
-	ca, err := ensureCA(c.pki("ca"), "hypershift sandbox management cluster")
+	ca, err := pki.EnsureCA(c.pki("ca"), "hypershift sandbox management cluster")
 	if err != nil {
 		return err
 	}
-	front, err := ensureCA(c.pki("front-proxy-ca"), "hypershift sandbox front proxy")
+	front, err := pki.EnsureCA(c.pki("front-proxy-ca"), "hypershift sandbox front proxy")
 	if err != nil {
 		return err
 	}
 	local := []string{"127.0.0.1", "localhost"}
-	servers := map[string]identity{
-		"etcd": {name: "etcd", hosts: local},
-		"apiserver": {name: "kube-apiserver", hosts: append(local, EdgeIP, apiServiceIP, "kubernetes", "kubernetes.default",
-			"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "api."+ManagementDomain)},
-		"apiserver-kubelet": {name: "kube-apiserver-kubelet-client", group: "system:masters"},
+	servers := map[string]pki.Identity{
+		"etcd": {Name: "etcd", Hosts: local},
+		"apiserver": {Name: "kube-apiserver", Hosts: append(local, names.EdgeIP, names.APIServiceIP, "kubernetes", "kubernetes.default",
+			"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "api."+names.ManagementDomain)},
+		"apiserver-kubelet": {Name: "kube-apiserver-kubelet-client", Group: "system:masters"},
 	}
 	for _, n := range c.allNodes() {
 		servers[n.credential()] = n.identity()
@@ -37,14 +39,14 @@ func (c Config) ensureClusterPKI() error {
 		servers[name] = id
 	}
 	for name, id := range servers {
-		if err := ca.issue(c.pki(name), id); err != nil {
+		if err := ca.Issue(c.pki(name), id); err != nil {
 			return err
 		}
 	}
-	if err := front.issue(c.pki("front-proxy"), identity{name: "front-proxy-client"}); err != nil {
+	if err := front.Issue(c.pki("front-proxy"), pki.Identity{Name: "front-proxy-client"}); err != nil {
 		return err
 	}
-	if err := ensureServiceAccountKey(c.pki("sa")); err != nil {
+	if err := pki.EnsureServiceAccountKey(c.pki("sa")); err != nil {
 		return err
 	}
 	for name := range clients {
@@ -61,14 +63,14 @@ func (c Config) ensureClusterPKI() error {
 }
 
 // clients of the API server, with the names its default roles know.
-var clients = map[string]identity{
-	"admin":              {name: "sandbox-admin", group: "system:masters"},
-	"controller-manager": {name: "system:kube-controller-manager"},
-	"scheduler":          {name: "system:kube-scheduler"},
-	"proxy":              {name: "system:kube-proxy"},
-	"cloud":              {name: "sandbox-cloud-controller-manager"},
-	"router":             {name: "sandbox-router"},
-	"policies":           {name: "sandbox-policies"},
+var clients = map[string]pki.Identity{
+	"admin":              {Name: "sandbox-admin", Group: "system:masters"},
+	"controller-manager": {Name: "system:kube-controller-manager"},
+	"scheduler":          {Name: "system:kube-scheduler"},
+	"proxy":              {Name: "system:kube-proxy"},
+	"cloud":              {Name: "sandbox-cloud-controller-manager"},
+	"router":             {Name: "sandbox-router"},
+	"policies":           {Name: "sandbox-policies"},
 }
 
 func (c Config) clientKubeconfig(client string) string { return c.pki(client + ".kubeconfig") }
@@ -87,7 +89,7 @@ func (c Config) writeKubeconfig(path, client string) error {
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "hypershift-sandbox",
 		"clusters": []any{map[string]any{"name": "hypershift-sandbox", "cluster": map[string]any{
-			"server": APIURL, "certificate-authority-data": encode(files["ca.crt"])}}},
+			"server": names.APIURL, "certificate-authority-data": encode(files["ca.crt"])}}},
 		"users": []any{map[string]any{"name": client, "user": map[string]any{
 			"client-certificate-data": encode(files[client+".crt"]), "client-key-data": encode(files[client+".key"])}}},
 		"contexts": []any{map[string]any{"name": "hypershift-sandbox", "context": map[string]any{
@@ -96,20 +98,5 @@ func (c Config) writeKubeconfig(path, client string) error {
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(path, text, 0o600)
-}
-
-// writeIfChanged leaves a file alone that has the content already.
-func writeIfChanged(path string, text []byte, mode os.FileMode) error {
-	if present, err := os.ReadFile(path); err == nil && string(present) == string(text) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	temporary := path + ".new"
-	if err := os.WriteFile(temporary, text, mode); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return os.Rename(temporary, path)
+	return wholefile.WriteIfChanged(path, text, 0o600)
 }

@@ -22,6 +22,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // PauseImage is what containerd makes pod sandboxes from. It is imported, not
@@ -56,7 +59,11 @@ func PushSystemImages(ctx context.Context, c Config) (map[string]string, error) 
 			return nil, fmt.Errorf("image %s: %w", program, err)
 		}
 	}
-	return made.Images, writeIfChanged(record, mustJSON(made), 0o644)
+	text, err := json.Marshal(made)
+	if err != nil {
+		return nil, err
+	}
+	return made.Images, wholefile.WriteIfChanged(record, text, 0o644)
 }
 
 // systemRecord says which images were made from what.
@@ -86,7 +93,7 @@ func (c Config) pushProgram(program string, options []remote.Option) (string, er
 		return "", err
 	}
 	path := systemImages + program + "@" + digest.String()
-	reference, err := name.NewDigest(RegistryAddr + "/" + path)
+	reference, err := name.NewDigest(names.RegistryAddr + "/" + path)
 	if err != nil {
 		return "", err
 	}

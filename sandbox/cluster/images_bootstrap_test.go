@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"archive/tar"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // TestProgramImage: one program that anybody may run, and the same digest for the same program, by which a push that was made is known.
@@ -76,7 +79,11 @@ func TestSystemImagesAreRemembered(t *testing.T) {
 	}
 	before := c.fingerprint(programs)
 	record := systemRecord{From: before, Images: map[string]string{"coredns": "quay.io/x@sha256:1"}}
-	if err := writeIfChanged(c.path("registry", "system-images.json"), mustJSON(record), 0o600); err != nil {
+	text, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wholefile.WriteIfChanged(c.path("registry", "system-images.json"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// There is no registry, so whatever was to be pushed would fail.

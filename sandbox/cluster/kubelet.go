@@ -9,6 +9,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 var memTotal = regexp.MustCompile(`(?m)^MemTotal:.*$`)
@@ -60,15 +63,15 @@ func (c Config) fakeMachine() error {
 	if err != nil {
 		return err
 	}
-	fake := memTotal.ReplaceAll(text, fmt.Appendf(nil, "MemTotal: %d kB", NodeMemoryKB))
-	fake = memAvailable.ReplaceAll(fake, fmt.Appendf(nil, "$1: %d kB", NodeMemoryKB))
+	fake := memTotal.ReplaceAll(text, fmt.Appendf(nil, "MemTotal: %d kB", names.NodeMemoryKB))
+	fake = memAvailable.ReplaceAll(fake, fmt.Appendf(nil, "$1: %d kB", names.NodeMemoryKB))
 	const cpus = "/sys/devices/system/cpu/"
 	online, err := os.ReadFile(cpus + "online")
 	if err != nil {
 		return err
 	}
 	files := map[string]string{"meminfo": string(fake), "cpu/online": string(online)}
-	for i := range NodeCPUs {
+	for i := range names.NodeCPUs {
 		// All directories count; those without a topology are not used to
 		// place anything on, which would fail.
 		topology := fmt.Sprintf("cpu%d/topology/", i)
@@ -89,7 +92,7 @@ func (c Config) fakeMachine() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := writeIfChanged(path, []byte(content), 0o644); err != nil {
+		if err := wholefile.WriteIfChanged(path, []byte(content), 0o644); err != nil {
 			return err
 		}
 	}

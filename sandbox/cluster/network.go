@@ -14,6 +14,11 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/firewall"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/mounts"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // kubeletSysctls are changed by the kubelet.
@@ -53,7 +58,7 @@ func (c Config) PrepareHost(ctx context.Context) error {
 		// would be clearer than ours.
 		_ = os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644)
 	}
-	if err := shareMounts(); err != nil {
+	if err := mounts.Share(); err != nil {
 		return err
 	}
 	if err := c.TakeEdge(ctx); err != nil {
@@ -68,11 +73,11 @@ func (c Config) rememberHost(ctx context.Context) error {
 	if _, err := os.Stat(c.hostStatePath()); err == nil {
 		return nil
 	}
-	mounts, err := readUnshared()
+	mounts, err := mounts.Unshared()
 	if err != nil {
 		return err
 	}
-	state := hostState{Sysctls: map[string]string{}, Tables: firewallTables(ctx), Mounts: mounts}
+	state := hostState{Sysctls: map[string]string{}, Tables: firewall.Tables(ctx), Mounts: mounts}
 	for _, name := range append(slices.Collect(maps.Keys(sysctls)), kubeletSysctls...) {
 		if value, err := os.ReadFile(filepath.Join("/proc/sys", name)); err == nil {
 			state.Sysctls[name] = strings.TrimSpace(string(value))
@@ -87,7 +92,7 @@ func (c Config) rememberHost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.hostStatePath(), text, 0o644)
+	return wholefile.WriteIfChanged(c.hostStatePath(), text, 0o644)
 }
 
 // readHostState is what rememberHost recorded; ok is false where nothing of the host was changed.
@@ -120,7 +125,7 @@ func (c Config) restoreHost(ctx context.Context) error {
 	for name, value := range state.Sysctls {
 		_ = os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0o644)
 	}
-	unshareMounts(state.Mounts)
+	mounts.Unshare(state.Mounts)
 	for _, path := range state.Created {
 		// /run/netns is a mount that "ip netns" made; a namespace in it is
 		// somebody's, and then the directory stays.
@@ -130,7 +135,7 @@ func (c Config) restoreHost(ctx context.Context) error {
 		_ = unix.Unmount(path, unix.MNT_DETACH)
 		_ = os.RemoveAll(path)
 	}
-	if err := dropNewTables(ctx, state.Tables); err != nil {
+	if err := firewall.DropNew(ctx, state.Tables); err != nil {
 		return err
 	}
 	return os.Remove(c.hostStatePath())
@@ -139,33 +144,33 @@ func (c Config) restoreHost(ctx context.Context) error {
 // ensureEdge makes the bridge with the addresses at which the sandbox is
 // reached, and the routes of public and of Service addresses.
 func ensureEdge() error {
-	bridge, err := netlink.LinkByName(EdgeBridge)
+	bridge, err := netlink.LinkByName(names.EdgeBridge)
 	var missing netlink.LinkNotFoundError
 	if errors.As(err, &missing) {
 		attributes := netlink.NewLinkAttrs()
-		attributes.Name = EdgeBridge
+		attributes.Name = names.EdgeBridge
 		bridge = &netlink.Bridge{LinkAttrs: attributes}
 		err = netlink.LinkAdd(bridge)
 	}
 	if err != nil {
-		return fmt.Errorf("bridge %s: %w", EdgeBridge, err)
+		return fmt.Errorf("bridge %s: %w", names.EdgeBridge, err)
 	}
-	for _, address := range []string{EdgeIP, RouterIP} {
-		parsed, err := netlink.ParseAddr(address + EdgePrefix)
+	for _, address := range []string{names.EdgeIP, names.RouterIP} {
+		parsed, err := netlink.ParseAddr(address + names.EdgePrefix)
 		if err != nil {
 			return err
 		}
 		if err := netlink.AddrReplace(bridge, parsed); err != nil {
-			return fmt.Errorf("address %s on %s: %w", address, EdgeBridge, err)
+			return fmt.Errorf("address %s on %s: %w", address, names.EdgeBridge, err)
 		}
 	}
 	if err := netlink.LinkSetUp(bridge); err != nil {
-		return fmt.Errorf("bridge %s: %w", EdgeBridge, err)
+		return fmt.Errorf("bridge %s: %w", names.EdgeBridge, err)
 	}
 	// Public addresses that nobody answers for end here instead of leaving
 	// through the machine's default route. Service addresses become those of
 	// pods after routing, so they need a route too: there may be no default.
-	for _, prefix := range []string{publicPrefix, serviceCIDR} {
+	for _, prefix := range []string{names.PublicPrefix, names.ServiceCIDR} {
 		_, network, err := net.ParseCIDR(prefix)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -130,7 +131,7 @@ func (c Config) connectNode(n node) error {
 			return fmt.Errorf("link %s: %w", name, err)
 		}
 		if name == nodeLink {
-			address, err := netlink.ParseAddr(n.address() + EdgePrefix)
+			address, err := netlink.ParseAddr(n.address() + names.EdgePrefix)
 			if err != nil {
 				return err
 			}
@@ -142,7 +143,7 @@ func (c Config) connectNode(n node) error {
 			return fmt.Errorf("link %s: %w", name, err)
 		}
 	}
-	if err := netlink.RouteReplace(&netlink.Route{Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}, Gw: net.ParseIP(EdgeIP)}); err != nil {
+	if err := netlink.RouteReplace(&netlink.Route{Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}, Gw: net.ParseIP(names.EdgeIP)}); err != nil {
 		return fmt.Errorf("route to the edge: %w", err)
 	}
 	return routesTo(slices.DeleteFunc(c.allNodes(), func(other node) bool { return other == n }))

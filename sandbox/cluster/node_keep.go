@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -95,7 +97,7 @@ func (k *keeper) settle() error {
 			return err
 		}
 	}
-	return writeIfChanged(k.c.disk(k.n, "is"), []byte(wanted), 0o644)
+	return wholefile.WriteIfChanged(k.c.disk(k.n, "is"), []byte(wanted), 0o644)
 }
 
 // power starts the node unless it runs.
@@ -138,9 +140,9 @@ func (k *keeper) power() error {
 
 // connect lays the link of the node to the edge.
 func (k *keeper) connect() error {
-	edge, err := netlink.LinkByName(EdgeBridge)
+	edge, err := netlink.LinkByName(names.EdgeBridge)
 	if err != nil {
-		return fmt.Errorf("bridge %s: %w", EdgeBridge, err)
+		return fmt.Errorf("bridge %s: %w", names.EdgeBridge, err)
 	}
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.MasterIndex = k.n.link(), edge.Attrs().Index
@@ -197,7 +199,7 @@ func (c Config) SetNode(ctx context.Context, name string, state NodeState) error
 
 // ask has the process that keeps a node bring it into a state. A process that is not there reads the wish when it starts.
 func (c Config) ask(ctx context.Context, n node, state NodeState, process supervise.Process) error {
-	if err := writeIfChanged(c.disk(n, "shall-be"), []byte(state), 0o644); err != nil {
+	if err := wholefile.WriteIfChanged(c.disk(n, "shall-be"), []byte(state), 0o644); err != nil {
 		return err
 	}
 	if process.Alive() {

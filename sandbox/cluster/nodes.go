@@ -10,6 +10,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
 )
 
 // MaxNodes is how many nodes a management cluster has at most.
@@ -17,7 +20,7 @@ const MaxNodes = 9
 
 const (
 	nodeZones     = 3
-	nodePrefixLen = 20 // of a node's part of podCIDR
+	nodePrefixLen = 20 // of a node's part of names.PodCIDR
 	// excludeFromBalancers keeps the load balancers of Azure to node 0: no other node is a virtual machine there.
 	excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 )
@@ -44,7 +47,7 @@ func (c Config) findNode(name string) (node, error) {
 			return n, nil
 		}
 	}
-	if name == NodeName {
+	if name == names.NodeName {
 		return node{}, fmt.Errorf("node %s is this machine, with the management API server: it cannot fail alone; take another node, which sandbox up --management-nodes brings", name)
 	}
 	return node{}, fmt.Errorf("there is no management node %q: kubectl get nodes lists them", name)
@@ -52,19 +55,19 @@ func (c Config) findNode(name string) (node, error) {
 
 func (n node) name() string { return fmt.Sprintf("management-%d", n.index) }
 
-func (n node) zone() string { return fmt.Sprintf("%s-%d", Location, n.index%nodeZones+1) }
+func (n node) zone() string { return fmt.Sprintf("%s-%d", names.Location, n.index%nodeZones+1) }
 
 // address of the node on the edge.
 func (n node) address() string {
 	if n.index == 0 {
-		return EdgeIP
+		return names.EdgeIP
 	}
 	return fmt.Sprintf("198.18.0.%d", 10+n.index)
 }
 
 // pods is the node's part of the pods' addresses.
 func (n node) pods() netip.Prefix {
-	all := netip.MustParsePrefix(podCIDR).Addr().As4()
+	all := netip.MustParsePrefix(names.PodCIDR).Addr().As4()
 	all[2] = byte(n.index << (24 - nodePrefixLen))
 	return netip.PrefixFrom(netip.AddrFrom4(all), nodePrefixLen)
 }
@@ -102,8 +105,8 @@ func (n node) suffixed(name, extension string) string {
 	return name + "-" + n.name() + extension
 }
 
-func (n node) identity() identity {
-	return identity{name: "system:node:" + n.name(), group: "system:nodes", hosts: []string{n.address(), n.name()}}
+func (n node) identity() pki.Identity {
+	return pki.Identity{Name: "system:node:" + n.name(), Group: "system:nodes", Hosts: []string{n.address(), n.name()}}
 }
 
 // disk is the directory that is a further node's disk.
@@ -145,18 +148,18 @@ func (c Config) makeNodes() error {
 }
 
 // routeNodes leads the pods' packets between nodes through the machine. The pods' bridge answers for addresses of other nodes, since a
-// pod takes all of podCIDR for its neighbours.
+// pod takes all of names.PodCIDR for its neighbours.
 func (c Config) routeNodes() error {
 	if c.Nodes < 2 {
 		return nil
 	}
-	if err := pinHardwareAddress(EdgeBridge); err != nil {
+	if err := pinHardwareAddress(names.EdgeBridge); err != nil {
 		return err
 	}
-	if err := makeBridge(podBridge); err != nil {
+	if err := makeBridge(names.PodBridge); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"conf/" + podBridge + "/proxy_arp": "1", "neigh/" + podBridge + "/proxy_delay": "0"} {
+	for name, value := range map[string]string{"conf/" + names.PodBridge + "/proxy_arp": "1", "neigh/" + names.PodBridge + "/proxy_delay": "0"} {
 		if err := os.WriteFile(filepath.Join("/proc/sys/net/ipv4", name), []byte(value), 0o644); err != nil {
 			return fmt.Errorf("sysctl %s: %w", name, err)
 		}

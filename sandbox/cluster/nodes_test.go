@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -76,7 +77,7 @@ func TestNodesShareNothing(t *testing.T) {
 		}
 		pods := addressesOf(t, dir+"/10-pods.conflist")
 		first, err := netip.ParseAddr(pods["rangeStart"])
-		if err != nil || !last.Less(first) || !n.pods().Contains(first) || pods["subnet"] != podCIDR {
+		if err != nil || !last.Less(first) || !n.pods().Contains(first) || pods["subnet"] != names.PodCIDR {
 			t.Errorf("pods of %s have %v, after %s: %v", n.name(), pods, last, err)
 		}
 		last = netip.MustParseAddr(pods["rangeEnd"])
@@ -92,7 +93,7 @@ func TestOneNodeHasAllAddresses(t *testing.T) {
 	if err := c.writeContainerd(); err != nil {
 		t.Fatal(err)
 	}
-	if pods := addressesOf(t, c.cluster("cni", "10-pods.conflist")); len(pods) != 1 || pods["subnet"] != podCIDR {
+	if pods := addressesOf(t, c.cluster("cni", "10-pods.conflist")); len(pods) != 1 || pods["subnet"] != names.PodCIDR {
 		t.Errorf("pods have %v", pods)
 	}
 	if got := strings.Join(c.kubeletCommand(node{}), " "); strings.Contains(got, excludeFromBalancers) || !strings.Contains(got, "--hostname-override=management-0") {
@@ -105,29 +106,6 @@ func TestOneNodeHasAllAddresses(t *testing.T) {
 	}
 }
 
-// With several nodes each has a provisioner of its own for volumes, which are bound to it.
-func TestVolumesOfSeveralNodes(t *testing.T) {
-	for nodes, want := range map[int]string{1: "Deployment", 3: "DaemonSet"} {
-		c := testConfig(t)
-		c.Nodes = nodes
-		if err := c.ensureRegistries(); err != nil {
-			t.Fatal(err)
-		}
-		objects, err := c.render(map[string]string{"coredns": "a", "local-path-provisioner": "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range objects {
-			if o.GetName() == "local-path-provisioner" && o.GetNamespace() == "kube-system" && o.GetKind() != "ServiceAccount" {
-				text, _ := yaml.Marshal(o.Object)
-				if o.GetKind() != want || strings.Contains(string(text), "--node=$(NODE_NAME)") != (nodes > 1) {
-					t.Errorf("with %d nodes:\n%s", nodes, text)
-				}
-			}
-		}
-	}
-}
-
 func TestWhichNodesCanFail(t *testing.T) {
 	c := Config{Nodes: 3}
 	for name, want := range map[string]string{"management-1": "", "management-2": "", "management-0": "this machine", "management-3": "no management node", "": "no management node"} {
@@ -135,5 +113,16 @@ func TestWhichNodesCanFail(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("node %q: %v, want %q", name, err, want)
 		}
+	}
+}
+
+// The objects are told of several nodes, and of a plain cluster.
+func TestObjectsFollowTheCluster(t *testing.T) {
+	c := Config{Dir: "/sandbox", Nodes: 3, Plain: true}
+	if from := c.objects(nil); !from.SeveralNodes || !from.Plain || from.Volumes != c.cluster("volumes") || from.CA != c.CA() {
+		t.Errorf("%+v", from)
+	}
+	if from := (Config{Nodes: 1}).objects(nil); from.SeveralNodes || from.Plain {
+		t.Errorf("%+v", from)
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/firewall"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // The addresses of the sandbox are fixed, so a machine has one. Whose it is
@@ -17,7 +20,7 @@ func (c Config) claim() error {
 	if err := os.MkdirAll(filepath.Dir(ownerFile), 0o755); err != nil {
 		return err
 	}
-	return writeIfChanged(ownerFile, []byte(c.Dir), 0o644)
+	return wholefile.WriteIfChanged(ownerFile, []byte(c.Dir), 0o644)
 }
 
 // OtherOwner returns the directory of another sandbox that has the machine's
@@ -45,7 +48,7 @@ func (c Config) TakeEdge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := keepStrangersOut(ctx, forwards); err != nil {
+	if err := firewall.KeepStrangersOut(ctx, forwards); err != nil {
 		return err
 	}
 	return ensureEdge()

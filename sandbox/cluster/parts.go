@@ -7,8 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/cloud"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
+
+// oldIssuer is Kubernetes' own; tokens of sandboxes that knew no other stay valid.
+const oldIssuer = "https://kubernetes.default.svc"
 
 // Names of the parts.
 const (
@@ -54,15 +59,15 @@ func (c Config) AzurePart(edge bool) supervise.Part {
 	part := supervise.Part{
 		// A small heap is worth more here than the time of collecting it more often.
 		Name: Azure, Argv: c.self(Azure), Env: append(c.selfEnv(), "GOGC=50"), Grace: 3 * time.Second,
-		Ready:   supervise.Probe{Socket: c.path("azure", "admin.sock"), TCP: "127.0.0.1:" + ProxyPort},
-		Address: LocalProxyURL,
+		Ready:   supervise.Probe{Socket: c.path("azure", "admin.sock"), TCP: "127.0.0.1:" + names.ProxyPort},
+		Address: names.LocalProxyURL,
 	}
 	if c.AzureProfile != "" {
 		part.Argv = append(part.Argv, ProfileFlag, c.AzureProfile)
 	}
 	if edge {
 		part.Argv = append(part.Argv, "--edge")
-		part.Address += ", " + ProxyURL
+		part.Address += ", " + names.ProxyURL
 	}
 	return part
 }
@@ -110,8 +115,8 @@ func (c Config) Parts() []supervise.Part {
 			Ready: supervise.Probe{URL: "http://127.0.0.1:2381/health"},
 		},
 		{
-			Name: APIServer, Argv: c.apiServerArgs(), After: []string{etcd}, Address: APIURL,
-			Ready: supervise.Probe{URL: APIURL + "/readyz", CA: c.pki("ca.crt")},
+			Name: APIServer, Argv: c.apiServerArgs(), After: []string{etcd}, Address: names.APIURL,
+			Ready: supervise.Probe{URL: names.APIURL + "/readyz", CA: c.pki("ca.crt")},
 		},
 		{
 			Name: Containerd, Argv: containerd, Env: containerdEnv,
@@ -140,7 +145,7 @@ func (c Config) kubernetesParts() []supervise.Part {
 		},
 		{
 			Name: Kubelet, Argv: c.selfWithTools(Kubelet), Env: c.selfEnv(), After: []string{APIServer, Containerd},
-			Ready: healthy("http://127.0.0.1:10248/healthz"), Address: EdgeIP + ":10250",
+			Ready: healthy("http://127.0.0.1:10248/healthz"), Address: names.EdgeIP + ":10250",
 		},
 		{
 			Name: kubeProxy, Argv: c.kubeProxyCommand(node{}),
@@ -159,15 +164,15 @@ func (c Config) kubernetesParts() []supervise.Part {
 	}
 	return append(parts, supervise.Part{
 		Name: Router, Argv: c.self(Router), Env: c.selfEnv(), After: []string{APIServer}, AfterFile: c.appliedMarker(),
-		Ready: supervise.Probe{TCP: RouterIP + ":443"}, Address: "https://*." + AppsDomain,
+		Ready: supervise.Probe{TCP: names.RouterIP + ":443"}, Address: "https://*." + names.AppsDomain,
 	})
 }
 
 func (c Config) etcdArgs() []string {
-	return []string{c.bin("etcd"), "--name=" + NodeName, "--data-dir=" + c.cluster("etcd"),
+	return []string{c.bin("etcd"), "--name=" + names.NodeName, "--data-dir=" + c.cluster("etcd"),
 		"--listen-client-urls=https://127.0.0.1:2379", "--advertise-client-urls=https://127.0.0.1:2379",
 		"--listen-peer-urls=https://127.0.0.1:2380", "--initial-advertise-peer-urls=https://127.0.0.1:2380",
-		"--initial-cluster=" + NodeName + "=https://127.0.0.1:2380", "--peer-cert-file=" + c.pki("etcd.crt"), "--peer-key-file=" + c.pki("etcd.key"),
+		"--initial-cluster=" + names.NodeName + "=https://127.0.0.1:2380", "--peer-cert-file=" + c.pki("etcd.crt"), "--peer-key-file=" + c.pki("etcd.key"),
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + c.pki("ca.crt"), "--peer-cert-allowed-cn=etcd", "--listen-metrics-urls=http://127.0.0.1:2381",
 		"--cert-file=" + c.pki("etcd.crt"), "--key-file=" + c.pki("etcd.key"),
 		"--client-cert-auth", "--trusted-ca-file=" + c.pki("ca.crt"),
@@ -178,9 +183,9 @@ func (c Config) apiServerArgs() []string {
 	return []string{c.bin("kube-apiserver"),
 		"--etcd-servers=https://127.0.0.1:2379", "--etcd-cafile=" + c.pki("ca.crt"),
 		"--etcd-certfile=" + c.pki("admin.crt"), "--etcd-keyfile=" + c.pki("admin.key"),
-		"--bind-address=" + EdgeIP, "--advertise-address=" + EdgeIP, "--secure-port=" + apiPort,
-		"--service-cluster-ip-range=" + serviceCIDR,
-		"--service-account-issuer=" + IssuerURL, "--service-account-issuer=" + oldIssuer, "--service-account-jwks-uri=" + IssuerURL + issuerKeys,
+		"--bind-address=" + names.EdgeIP, "--advertise-address=" + names.EdgeIP, "--secure-port=" + names.APIPort,
+		"--service-cluster-ip-range=" + names.ServiceCIDR,
+		"--service-account-issuer=" + cloud.IssuerURL, "--service-account-issuer=" + oldIssuer, "--service-account-jwks-uri=" + cloud.IssuerKeysURL,
 		"--service-account-signing-key-file=" + c.pki("sa.key"), "--service-account-key-file=" + c.pki("sa.pub"),
 		"--tls-cert-file=" + c.pki("apiserver.crt"), "--tls-private-key-file=" + c.pki("apiserver.key"),
 		"--client-ca-file=" + c.pki("ca.crt"),
@@ -201,7 +206,7 @@ func (c Config) controllerManagerArgs() []string {
 		"--leader-elect=false", "--use-service-account-credentials", "--root-ca-file=" + c.pki("ca.crt"),
 		"--service-account-private-key-file=" + c.pki("sa.key"),
 		"--cluster-signing-cert-file=" + c.pki("ca.crt"), "--cluster-signing-key-file=" + c.pki("ca.key"),
-		"--cluster-cidr=" + podCIDR, "--allocate-node-cidrs=false", "--service-cluster-ip-range=" + serviceCIDR,
+		"--cluster-cidr=" + names.PodCIDR, "--allocate-node-cidrs=false", "--service-cluster-ip-range=" + names.ServiceCIDR,
 		"--bind-address=127.0.0.1", "--profiling=false"}
 }
 
@@ -211,14 +216,14 @@ func (c Config) cloudControllerArgs() []string {
 	kubeconfig := c.clientKubeconfig("cloud")
 	return []string{c.bin("azure-cloud-controller-manager"), "--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		"--cloud-provider=azure", "--cloud-config=" + c.cloudConfigPath(), "--cluster-name=" + ManagementGroup,
+		"--cloud-provider=azure", "--cloud-config=" + c.cloudConfigPath(), "--cluster-name=" + names.ManagementGroup,
 		"--controllers=service", "--configure-cloud-routes=false", "--allocate-node-cidrs=false", "--leader-elect=false",
 		"--bind-address=127.0.0.1", "--secure-port=10258", "--use-service-account-credentials=false", "--v=2"}
 }
 
 // kubeletCommand is what runs in the Kubelet's own mount namespace.
 func (c Config) kubeletCommand(n node) []string {
-	labels := "topology.kubernetes.io/region=" + Location + ",topology.kubernetes.io/zone=" + n.zone() + ",node.kubernetes.io/instance-type=" + hostVMSize
+	labels := "topology.kubernetes.io/region=" + names.Location + ",topology.kubernetes.io/zone=" + n.zone() + ",node.kubernetes.io/instance-type=" + cloud.HostVMSize
 	if n.index > 0 {
 		labels += "," + excludeFromBalancers + "="
 	}

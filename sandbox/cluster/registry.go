@@ -1,12 +1,9 @@
 package cluster
 
 import (
-	"crypto/rand"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"time"
@@ -14,6 +11,9 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -27,8 +27,8 @@ type container struct {
 // containers are the public registry, which the sandbox fills, and one that is the user's own, as an Azure container registry
 // would be: it is empty, and what is in it was pushed by hand.
 var containers = []container{
-	{part: Registry, folder: "registry", addr: RegistryAddr, host: "quay.io", hosts: []string{"quay.io", "cdn.quay.io", "localhost", "127.0.0.1"}, user: "sandbox"},
-	{part: OwnRegistry, folder: "own-registry", addr: OwnRegistryAddr, host: OwnRegistryHost, hosts: []string{OwnRegistryHost, "localhost", "127.0.0.1"}, user: "own"},
+	{part: Registry, folder: "registry", addr: names.RegistryAddr, host: "quay.io", hosts: []string{"quay.io", "cdn.quay.io", "localhost", "127.0.0.1"}, user: "sandbox"},
+	{part: OwnRegistry, folder: "own-registry", addr: names.OwnRegistryAddr, host: names.OwnRegistryHost, hosts: []string{names.OwnRegistryHost, "localhost", "127.0.0.1"}, user: "own"},
 }
 
 // RegistryCredentials returns user and password of the registry that the sandbox fills.
@@ -39,7 +39,7 @@ func (c Config) RegistryCredentials() (user, password string, err error) {
 
 // ensureRegistries writes configurations, certificates, passwords and the pull secret made of these.
 func (c Config) ensureRegistries() error {
-	ca, err := loadCA(c.path("pki", "ca"))
+	ca, err := pki.Load(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c Config) ensureRegistries() error {
 			return err
 		}
 		auths[r.host] = map[string]string{
-			"auth": base64.StdEncoding.EncodeToString([]byte(r.user + ":" + password)), "email": r.user + "@" + BaseDomain,
+			"auth": base64.StdEncoding.EncodeToString([]byte(r.user + ":" + password)), "email": r.user + "@" + names.BaseDomain,
 		}
 	}
 	secret, err := json.Marshal(map[string]any{"auths": auths}) // in the form that OpenShift users know
@@ -60,20 +60,20 @@ func (c Config) ensureRegistries() error {
 	if err := os.MkdirAll(c.path("files"), 0o700); err != nil {
 		return err
 	}
-	return writeIfChanged(c.PullSecretFile(), secret, 0o600)
+	return wholefile.WriteIfChanged(c.PullSecretFile(), secret, 0o600)
 }
 
 // ensureRegistry writes what a registry reads, and returns the password of its user.
-func (c Config) ensureRegistry(ca authority, r container) (string, error) {
+func (c Config) ensureRegistry(ca pki.Authority, r container) (string, error) {
 	for _, dir := range []string{"storage", "tls"} {
 		if err := os.MkdirAll(c.path(r.folder, dir), 0o700); err != nil {
 			return "", err
 		}
 	}
-	if err := ca.issue(c.path(r.folder, "tls", "registry"), identity{name: r.host, hosts: r.hosts}); err != nil {
+	if err := ca.Issue(c.path(r.folder, "tls", "registry"), pki.Identity{Name: r.host, Hosts: r.hosts}); err != nil {
 		return "", err
 	}
-	password, err := ensureSecret(c.path(r.folder, "password"))
+	password, err := wholefile.EnsureSecret(c.path(r.folder, "password"))
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ func (c Config) ensureRegistry(ca authority, r container) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := writeIfChanged(c.path(r.folder, "htpasswd"), []byte(r.user+":"+string(hash)+"\n"), 0o600); err != nil {
+		if err := wholefile.WriteIfChanged(c.path(r.folder, "htpasswd"), []byte(r.user+":"+string(hash)+"\n"), 0o600); err != nil {
 			return "", err
 		}
 	}
@@ -92,11 +92,11 @@ func (c Config) ensureRegistry(ca authority, r container) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return password, writeIfChanged(c.path(r.folder, "config.yml"), config, 0o600)
+	return password, wholefile.WriteIfChanged(c.path(r.folder, "config.yml"), config, 0o600)
 }
 
 func (c Config) registryConfig(r container) ([]byte, error) {
-	secret, err := ensureSecret(c.path(r.folder, "secret"))
+	secret, err := wholefile.EnsureSecret(c.path(r.folder, "secret"))
 	if err != nil {
 		return nil, err
 	}
@@ -131,21 +131,4 @@ func (c Config) registryParts() []supervise.Part {
 		})
 	}
 	return parts
-}
-
-// ensureSecret returns the random content of a file, which it makes.
-func ensureSecret(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err == nil {
-		return string(text), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	random := make([]byte, 24)
-	if _, err := rand.Read(random); err != nil {
-		return "", fmt.Errorf("random number: %w", err)
-	}
-	secret := hex.EncodeToString(random)
-	return secret, writeIfChanged(path, []byte(secret), 0o600)
 }

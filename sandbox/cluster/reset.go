@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/mounts"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
 
@@ -37,7 +39,7 @@ func (c Config) ofManagement(target string) bool {
 // LoseManagement ends the management cluster's pods and removes its data. Its processes must have been stopped before; virtual machines
 // and Azure are not touched.
 func (c Config) LoseManagement(ctx context.Context) error {
-	problems := []error{c.killPods(ctx), c.removePodNetworks(), unmountIf(c.ofManagement), removePorts(podBridge), removeCgroups(ctx),
+	problems := []error{c.killPods(ctx), c.removePodNetworks(), mounts.UnmountIf(c.ofManagement), removePorts(names.PodBridge), removeCgroups(ctx),
 		removeShimState(c.runDir()+"/containerd", "/run/containerd"), removeLinksInto("/var/log/containers", c.cluster("pod-logs"))}
 	if err := errors.Join(problems...); err != nil {
 		return err // data below a mount or a process that lives on are not safe to remove

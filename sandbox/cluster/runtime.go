@@ -9,6 +9,10 @@ import (
 	"text/template"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/cloud"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/wholefile"
 )
 
 // restrict_oom_score_adj: not every machine lets root lower the score, and a
@@ -50,7 +54,7 @@ func (c Config) writeContainerd() error {
 	if err != nil {
 		return err
 	}
-	if err := writeIfChanged(c.cluster("containerd.toml"), text.Bytes(), 0o644); err != nil {
+	if err := wholefile.WriteIfChanged(c.cluster("containerd.toml"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
 	return c.writePodNetwork(node{})
@@ -58,16 +62,16 @@ func (c Config) writeContainerd() error {
 
 // writePodNetwork writes the network plugins' configuration of a node. One node has all of the pods' addresses, several share them.
 func (c Config) writePodNetwork(n node) error {
-	addresses := map[string]string{"subnet": podCIDR}
+	addresses := map[string]string{"subnet": names.PodCIDR}
 	if c.Nodes > 1 {
 		gateway, last := n.firstLast()
 		addresses["gateway"], addresses["rangeStart"], addresses["rangeEnd"] = gateway.String(), gateway.Next().String(), last.String()
 	}
 	network, err := json.MarshalIndent(map[string]any{
-		"cniVersion": "1.0.0", "name": cniNetwork,
+		"cniVersion": "1.0.0", "name": names.CNINetwork,
 		"plugins": []any{
 			map[string]any{
-				"type": "bridge", "bridge": podBridge, "isGateway": true, "ipMasq": true, "hairpinMode": true,
+				"type": "bridge", "bridge": names.PodBridge, "isGateway": true, "ipMasq": true, "hairpinMode": true,
 				"ipam": map[string]any{
 					"type": "host-local", "dataDir": c.runDir() + "/ipam",
 					"ranges": []any{[]any{addresses}},
@@ -84,12 +88,12 @@ func (c Config) writePodNetwork(n node) error {
 	if n.index > 0 {
 		dir = c.disk(n, "cni")
 	}
-	return writeIfChanged(filepath.Join(dir, "10-pods.conflist"), network, 0o644)
+	return wholefile.WriteIfChanged(filepath.Join(dir, "10-pods.conflist"), network, 0o644)
 }
 
 // writeKubelet writes the kubelet's configuration and the pods' resolv.conf.
 func (c Config) writeKubelet() error {
-	if err := writeIfChanged(c.cluster("resolv.conf"), []byte("nameserver "+EdgeIP+"\n"), 0o644); err != nil {
+	if err := wholefile.WriteIfChanged(c.cluster("resolv.conf"), []byte("nameserver "+names.EdgeIP+"\n"), 0o644); err != nil {
 		return err
 	}
 	return c.writeKubeletOf(node{})
@@ -107,7 +111,7 @@ func (n node) healthAddress() string {
 
 // writeKubeletOf writes the configuration of a node's kubelet. Only node 0 is a virtual machine in Azure, and has the cgroups' root.
 func (c Config) writeKubeletOf(n node) error {
-	provider, cgroups := NodeProviderID(), "/"
+	provider, cgroups := cloud.NodeProviderID(), "/"
 	if n.index > 0 {
 		provider, cgroups = "", "/"+n.group()
 	}
@@ -126,7 +130,7 @@ func (c Config) writeKubeletOf(n node) error {
 		"failCgroupV1":             false,
 		"failSwapOn":               false,
 		"containerRuntimeEndpoint": "unix://" + c.containerdSocket(),
-		"clusterDNS":               []string{dnsServiceIP},
+		"clusterDNS":               []string{names.DNSServiceIP},
 		"clusterDomain":            "cluster.local",
 		"resolvConf":               c.cluster("resolv.conf"),
 		"providerID":               provider,
@@ -150,7 +154,7 @@ func (c Config) writeKubeletOf(n node) error {
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.kubeletConfig(n), text, 0o644)
+	return wholefile.WriteIfChanged(c.kubeletConfig(n), text, 0o644)
 }
 
 // proxyMode prefers nftables, which is quicker and leaves one table behind
@@ -172,7 +176,7 @@ func (c Config) writeKubeProxyOf(n node) error {
 	sync := map[string]string{"syncPeriod": "30s", "minSyncPeriod": "100ms"}
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
-		"mode": proxyMode(), "clusterCIDR": podCIDR, "hostnameOverride": n.name(), "bindAddress": n.address(),
+		"mode": proxyMode(), "clusterCIDR": names.PodCIDR, "hostnameOverride": n.name(), "bindAddress": n.address(),
 		"healthzBindAddress": "127.0.0.1:10256", "metricsBindAddress": "127.0.0.1:10249",
 		"nodePortAddresses": []string{n.address() + "/32"},
 		"clientConnection":  map[string]string{"kubeconfig": c.clientKubeconfig("proxy")},
@@ -181,7 +185,7 @@ func (c Config) writeKubeProxyOf(n node) error {
 	if err != nil {
 		return err
 	}
-	return writeIfChanged(c.kubeProxyConfig(n), text, 0o644)
+	return wholefile.WriteIfChanged(c.kubeProxyConfig(n), text, 0o644)
 }
 
 // makeDirs makes the directories the processes expect.

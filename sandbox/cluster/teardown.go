@@ -18,6 +18,11 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/firewall"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/mounts"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/netpol"
 )
 
 // Teardown removes what the cluster's processes have left on the host. They
@@ -26,17 +31,17 @@ import (
 func (c Config) Teardown(ctx context.Context) error {
 	if _, err := os.Stat(c.hostStatePath()); errors.Is(err, os.ErrNotExist) {
 		// There was no cluster: pods and chains, if any, are somebody else's.
-		return errors.Join(deleteLink(EdgeBridge), letStrangersIn(ctx), os.RemoveAll(c.runDir()))
+		return errors.Join(deleteLink(names.EdgeBridge), firewall.LetStrangersIn(ctx), os.RemoveAll(c.runDir()))
 	}
 	var problems []error
 	problems = append(problems, c.killPods(ctx))
 	problems = append(problems, c.removePodNetworks())
 	problems = append(problems, c.unmountAll())
-	problems = append(problems, removePorts(podBridge))
-	for _, link := range []string{podBridge, EdgeBridge} {
+	problems = append(problems, removePorts(names.PodBridge))
+	for _, link := range []string{names.PodBridge, names.EdgeBridge} {
 		problems = append(problems, deleteLink(link))
 	}
-	problems = append(problems, cleanFirewall(ctx))
+	problems = append(problems, firewall.Clean(ctx, netpol.Table))
 	problems = append(problems, removeCgroups(ctx), c.removeNodes())
 	problems = append(problems, removeShimState(c.runDir()+"/containerd", "/run/containerd"))
 	problems = append(problems, os.RemoveAll(c.runDir()))
@@ -187,9 +192,9 @@ func (c Config) removePodNetworks() error {
 		_ = unix.Unmount(path, unix.MNT_DETACH)
 		problems = append(problems, removeFile(path))
 	}
-	paths, _ := filepath.Glob("/var/lib/cni/results/" + cniNetwork + "-*")
+	paths, _ := filepath.Glob("/var/lib/cni/results/" + names.CNINetwork + "-*")
 	for _, path := range paths {
-		id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), cniNetwork+"-"), "-eth0")
+		id := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), names.CNINetwork+"-"), "-eth0")
 		loopback := filepath.Join(filepath.Dir(path), "cni-loopback-"+id+"-lo")
 		problems = append(problems, removeFile(path), removeFile(loopback))
 	}
@@ -213,7 +218,7 @@ func isPodNamespace(path string) bool {
 	if err != nil {
 		return false
 	}
-	_, pods, err := net.ParseCIDR(podCIDR)
+	_, pods, err := net.ParseCIDR(names.PodCIDR)
 	if err != nil {
 		return false
 	}
@@ -234,34 +239,7 @@ func removeFile(path string) error {
 }
 
 // unmountAll unmounts what is mounted below the sandbox's directories.
-func (c Config) unmountAll() error { return unmountIf(c.owns) }
-
-// unmountIf unmounts what is mounted where it applies.
-func unmountIf(applies func(target string) bool) error {
-	for range 5 {
-		text, err := os.ReadFile("/proc/self/mounts")
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		left := false
-		for i := len(lines) - 1; i >= 0; i-- {
-			fields := strings.Fields(lines[i])
-			if len(fields) < 2 {
-				continue
-			}
-			target := strings.ReplaceAll(fields[1], `\040`, " ")
-			if applies(target) {
-				left = true
-				_ = unix.Unmount(target, unix.MNT_DETACH)
-			}
-		}
-		if !left {
-			return nil
-		}
-	}
-	return errors.New("mounts of pods are left: see /proc/self/mounts")
-}
+func (c Config) unmountAll() error { return mounts.UnmountIf(c.owns) }
 
 // owns tells whether a mount point is the sandbox's.
 func (c Config) owns(target string) bool {

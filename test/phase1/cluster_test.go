@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
@@ -99,7 +99,7 @@ func (w *world) nothingLeft(t *testing.T, name, infraID string) {
 	s, err := w.signIn()
 	must(t, err)
 	for _, group := range []string{name + "-" + infraID, name + "-vnet-" + infraID, name + "-nsg-" + infraID} {
-		if _, err := s.Get(context.Background(), s.GroupID(group), "2021-04-01"); !azure.IsNotFound(err) {
+		if _, err := s.Get(context.Background(), s.GroupID(group), "2021-04-01"); !failure.IsNotFound(err) {
 			t.Errorf("resource group %s: %v", group, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -109,7 +110,7 @@ func TestDestroyClusterEnds(t *testing.T) {
 	}
 	s, err := h.signIn()
 	must(t, err)
-	if _, err := s.Get(context.Background(), h.recordID(s, "*.apps.demo"), "2018-05-01"); !azure.IsNotFound(err) {
+	if _, err := s.Get(context.Background(), h.recordID(s, "*.apps.demo"), "2018-05-01"); !failure.IsNotFound(err) {
 		t.Errorf("the record of the applications is left: %v", err)
 	}
 	if _, err := s.Get(context.Background(), h.recordID(s, "*.apps.other"), "2018-05-01"); err != nil {

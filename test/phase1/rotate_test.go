@@ -15,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
@@ -193,7 +194,7 @@ func TestRotationWaitsForEntrasKeys(t *testing.T) {
 	must(t, err)
 	began := r.now
 	_, err = provision.RotateIssuer(t.Context(), r.session, r.options)
-	if err == nil || !strings.Contains(err.Error(), "goes on signing with the old one") || azure.CodeOf(err) != "AADSTS700027" || given != 0 {
+	if err == nil || !strings.Contains(err.Error(), "goes on signing with the old one") || failure.CodeOf(err) != "AADSTS700027" || given != 0 {
 		t.Fatalf("the cluster was given keys %d times; it ended with %v", given, err)
 	}
 	if took := r.now.Sub(began); took != r.options.KeyWait {

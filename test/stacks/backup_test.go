@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 )
@@ -53,7 +54,7 @@ func TestBackupIsStored(t *testing.T) {
 	}
 	refused := func(code string) {
 		t.Helper()
-		if _, err := upload(); azure.CodeOf(err) != code {
+		if _, err := upload(); failure.CodeOf(err) != code {
 			t.Errorf("%v, want %s", err, code)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
@@ -116,14 +117,14 @@ func TestARefusedWriteIsKnownAsOne(t *testing.T) {
 	_, err := w.process(0, false, func(ctx context.Context, s *azure.Session) error {
 		return s.PutAway(ctx, id, "2023-11-01", azure.Resource{Location: location})
 	})
-	if !azure.IsRefused(err, id) {
+	if !failure.IsRefused(err, id) {
 		t.Errorf("%v is not taken for a refusal", err)
 	}
 	_, err = w.process(0, false, func(ctx context.Context, s *azure.Session) error {
 		_, err := s.Get(ctx, id, "2023-11-01")
 		return err
 	})
-	if azure.IsRefused(err, id) {
+	if failure.IsRefused(err, id) {
 		t.Errorf("%v, the answer to a look, is taken for the refusal of a write", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/iam"
@@ -141,7 +142,7 @@ func TestWhatAGuestsAdministratorReaches(t *testing.T) {
 		if tc.may && err != nil {
 			t.Errorf("control: %s may not %s: %v", tc.identity, tc.does, err)
 		}
-		if !tc.may && azure.CodeOf(err) != denied {
+		if !tc.may && failure.CodeOf(err) != denied {
 			t.Errorf("%s may %s: %v", tc.identity, tc.does, err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
@@ -41,7 +43,7 @@ func TestSignInAndVault(t *testing.T) {
 	_, err = s.Put(t.Context(), id+"/federatedIdentityCredentials/machines", "2023-01-31", azure.Resource{Properties: map[string]any{
 		"issuer": made.URL, "subject": subject, "audiences": []any{"openshift"}}})
 	must(t, err)
-	if err := signIn(); azure.CodeOf(err) != "AADSTS70021" {
+	if err := signIn(); failure.CodeOf(err) != "AADSTS70021" {
 		t.Errorf("a credential that Entra does not know yet: %v", err)
 	}
 	must(t, w.server.Faults().Clear())
@@ -54,9 +56,9 @@ func vaultDenies(t *testing.T, w *world, clientID string, assertion func(context
 	t.Helper()
 	_, err := w.server.Faults().Add(fault.Rule{Preset: "vault-denied"})
 	must(t, err)
-	vault, err := azure.NewVaultWithAssertion(azure.VaultKey{Vault: "keeper", Name: "etcd", Version: "1", TenantID: tenant, ClientID: clientID}, &http.Client{Transport: w.transport}, assertion)
+	vault, err := vault.WithAssertion(vault.Key{Vault: "keeper", Name: "etcd", Version: "1", TenantID: tenant, ClientID: clientID}, &http.Client{Transport: w.transport}, assertion)
 	must(t, err)
-	if _, err := vault.Encrypt(t.Context(), []byte("x")); azure.CodeOf(err) != "Forbidden" {
+	if _, err := vault.Encrypt(t.Context(), []byte("x")); failure.CodeOf(err) != "Forbidden" {
 		t.Errorf("a vault that refuses its key: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 )
 
@@ -22,7 +23,7 @@ func (g *useGuard) allowUntrusted(ctx context.Context, cmd *cobra.Command, s *az
 		return nil
 	}
 	trusting, err := identity.Trusting(ctx, s, issuerURL)
-	if azure.CodeOf(err) == "AuthorizationFailed" {
+	if failure.CodeOf(err) == "AuthorizationFailed" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: whether managed identities trust issuer %s is not known: %v\n", issuerURL, err)
 		err = nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
@@ -214,7 +215,7 @@ func (r *restoration) key(ctx context.Context, hc *hyperv1.HostedCluster, file s
 		return key, "--encryption-key-file " + file, nil
 	case e != nil && e.Type == hyperv1.KMS && e.KMS != nil && e.KMS.Azure != nil:
 		active := e.KMS.Azure.ActiveKey
-		id, err := azure.VaultKey{Vault: active.KeyVaultName, Name: active.KeyName, Version: active.KeyVersion, ManagedHSM: e.KMS.Azure.KeyVaultType == "ManagedHSM",
+		id, err := vault.Key{Vault: active.KeyVaultName, Name: active.KeyName, Version: active.KeyVersion, ManagedHSM: e.KMS.Azure.KeyVaultType == "ManagedHSM",
 			Cloud: hc.Spec.Platform.Azure.Cloud}.ID()
 		return nil, "--encryption-key-id " + id, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/releasestream"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/feasibility"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/interview"
@@ -51,7 +52,7 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
   1  a typed flag asks for something new that is not there: nothing was changed`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := &creation{createInfra: createInfra, releases: releases, look: look, cmd: cmd, say: progress.Line(cmd), streams: newReleaseStreams(), record: record}
+			c := &creation{createInfra: createInfra, releases: releases, look: look, cmd: cmd, say: progress.Line(cmd), streams: releasestream.New(), record: record}
 			if err := c.fill(t.file); err != nil {
 				return err
 			}
@@ -100,7 +101,7 @@ type creation struct {
 	look        Looker
 	cmd         *cobra.Command
 	say         func(format string, args ...any)
-	streams     *releaseStreams
+	streams     *releasestream.Streams
 	record      *azureflags.HandoffFile
 	who         *interview.Person // who is asked, with --interactive
 	filled      []string          // the flags that the file of --file has set

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/existing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
@@ -60,7 +61,7 @@ func (c *creation) apply(ctx context.Context, r resolved, p plan) ([]stack.Step,
 	if r.existing == nil {
 		return done, nil
 	}
-	missing, err := missingObjects(ctx, r, p.cluster)
+	missing, err := existing.Missing(ctx, r.client, r.typed.wishes(), r.existing, p.cluster)
 	if err != nil {
 		return done, err
 	}

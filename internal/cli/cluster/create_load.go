@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/infraflags"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
@@ -185,7 +185,7 @@ func (v *validated) loadMetadata() error {
 		}
 	}
 	for key, value := range map[string]string{
-		hyperv1.ControlPlaneOperatorImageAnnotation: v.typed.controlPlaneOperatorImage, hyperv1.AzureTagsAnnotation: azure.FormatTags(v.typed.machines.Tags),
+		hyperv1.ControlPlaneOperatorImageAnnotation: v.typed.controlPlaneOperatorImage, hyperv1.AzureTagsAnnotation: tags.Format(v.typed.machines.Tags),
 	} {
 		if value == "" {
 			continue

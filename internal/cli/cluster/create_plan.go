@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/existing"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
@@ -27,7 +28,7 @@ func (c *creation) plan(ctx context.Context, r resolved, cluster manifest.Cluste
 	asked := r.asked
 	if r.existing == nil {
 		var err error
-		if asked, err = wishesOf(r.typed, cluster); err != nil {
+		if asked, err = existing.Wishes(r.typed.wishes(), cluster); err != nil {
 			return plan{}, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/existing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/imagecheck"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
@@ -41,8 +42,8 @@ type resolved struct {
 	existing *hyperv1.HostedCluster // nil where there is none
 	release  *release.Release       // nil where the payload was not read, or not from here
 
-	asked       map[string]string // of a cluster that is there: what this run and earlier ones ask for, by object and field
-	differences []difference      // of it from that
+	asked       map[string]string     // of a cluster that is there: what this run and earlier ones ask for, by object and field
+	differences []existing.Difference // of it from that
 }
 
 // resolve asks Azure and the management cluster what has to be known before anything is made.
@@ -121,7 +122,7 @@ func (c *creation) askManagementCluster(ctx context.Context, r *resolved) error 
 	if err != nil {
 		return err
 	}
-	if r.cluster.ReleaseImage, err = c.streams.resolve(ctx, t.releaseStream, minors); err == nil {
+	if r.cluster.ReleaseImage, err = c.streams.Resolve(ctx, t.releaseStream, minors); err == nil {
 		c.say("release %s of stream %s", r.cluster.ReleaseImage, t.releaseStream)
 	}
 	return err

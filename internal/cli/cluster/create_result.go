@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/existing"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/inventory"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
@@ -45,7 +47,7 @@ func stepsOf(ctx context.Context, r resolved, cluster manifest.Cluster) ([]stack
 	}
 	objs := cluster.Objects()
 	steps = append(steps, stack.Step{Kind: kindOf(objs[0]), Name: objs[0].GetName(), Action: "apply"})
-	add("Secret", inventoryName(cluster.Name), "apply")
+	add("Secret", inventory.Name(cluster.Name), "apply")
 	if r.existing == nil {
 		for _, obj := range objs[1:] {
 			add(kindOf(obj), obj.GetName(), "apply")
@@ -54,7 +56,7 @@ func stepsOf(ctx context.Context, r resolved, cluster manifest.Cluster) ([]stack
 	}
 	steps[0].Action = "keep"
 	add(kindOf(cluster.HostedCluster()), r.existing.Name, "keep")
-	missing, err := missingObjects(ctx, r, cluster)
+	missing, err := existing.Missing(ctx, r.client, r.typed.wishes(), r.existing, cluster)
 	for _, obj := range missing {
 		add(kindOf(obj), obj.GetName(), "create")
 	}
@@ -63,11 +65,11 @@ func stepsOf(ctx context.Context, r resolved, cluster manifest.Cluster) ([]stack
 
 // clusterResult is what a run prints for a program.
 type clusterResult struct {
-	Name        string       `json:"name"`
-	Namespace   string       `json:"namespace"`
-	InfraID     string       `json:"infraID"`
-	Objects     []stack.Step `json:"objects"`
-	Differences []difference `json:"differences,omitempty"`
+	Name        string                `json:"name"`
+	Namespace   string                `json:"namespace"`
+	InfraID     string                `json:"infraID"`
+	Objects     []stack.Step          `json:"objects"`
+	Differences []existing.Difference `json:"differences,omitempty"`
 }
 
 func (c *creation) printResult(r resolved, cluster manifest.Cluster, done []stack.Step) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/export"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -76,7 +77,7 @@ func TestExportMakesTheSameAgain(t *testing.T) {
 		if strings.Contains(line, "--namespace other") {
 			namespace = "other"
 		}
-		text, err := export(t.Context(), clitest.Client(objects...), client.ObjectKey{Namespace: namespace, Name: "demo"})
+		text, err := export.Text(t.Context(), clitest.Client(objects...), client.ObjectKey{Namespace: namespace, Name: "demo"}, FileFlags())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,16 +164,16 @@ func TestOrigins(t *testing.T) {
 
 // --namespace and --output-file of export cluster; --kubeconfig is that of every command.
 func TestExportFlags(t *testing.T) {
-	cmd := NewExportCommand()
+	cmd := export.NewCommand(FileFlags)
 	for _, line := range []string{"demo --namespace other --output-file absent/demo.yaml", "demo --output-file " + t.TempDir()} {
 		if _, _, err := typedAt(t, cmd, strings.Fields(line)...); err == nil || !strings.Contains(err.Error(), "--output-file") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if _, err := export(t.Context(), clitest.Client(), client.ObjectKey{Namespace: "other", Name: "demo"}); err == nil || !strings.Contains(err.Error(), "other") {
+	if _, err := export.Text(t.Context(), clitest.Client(), client.ObjectKey{Namespace: "other", Name: "demo"}, FileFlags()); err == nil || !strings.Contains(err.Error(), "other") {
 		t.Errorf("%v", err)
 	}
-	text, err := export(t.Context(), clitest.Client(clitest.HostedCluster("demo", false)), client.ObjectKey{Namespace: "clusters", Name: "demo"})
+	text, err := export.Text(t.Context(), clitest.Client(clitest.HostedCluster("demo", false)), client.ObjectKey{Namespace: "clusters", Name: "demo"}, FileFlags())
 	if err != nil || !strings.Contains(string(text), "#   pull-secret: a file with what Secret") {
 		t.Errorf("%v\n%s", err, text)
 	}

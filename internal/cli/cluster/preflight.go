@@ -15,6 +15,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/checklist"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/releasestream"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/feasibility"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
@@ -36,7 +37,7 @@ type look struct {
 const resolverVariable = "HYPERSHIFT_DNS_RESOLVER"
 
 func (l *look) add(cmd *cobra.Command) {
-	l.cmd, l.streams, l.record = cmd, newReleaseStreams(), &azureflags.HandoffFile{}
+	l.cmd, l.streams, l.record = cmd, releasestream.New(), &azureflags.HandoffFile{}
 	l.typed.Flags.Add(cmd)
 	l.list.Add(cmd)
 	l.record.AddRead(cmd)
@@ -238,7 +239,7 @@ func (l *look) atRelease(ctx context.Context, r resolved) ([]preflight.Check, *r
 			return []preflight.Check{preflight.OfError("release stream "+stream, preflight.Fail, minorsErr, "install the operator first")}, nil
 		}
 		var err error
-		if image, err = l.streams.resolve(ctx, stream, minors); err != nil {
+		if image, err = l.streams.Resolve(ctx, stream, minors); err != nil {
 			return []preflight.Check{preflight.OfError("release stream "+stream, preflight.Fail, err, "name another --release-stream, or a --release-image")}, nil
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/releasestream"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight/preflighttest"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
@@ -55,7 +56,7 @@ func TestPreflightClusterRows(t *testing.T) {
 		{"a stream without an operator", nil, "", "4-stable", "release stream 4-stable", preflight.Fail, "hypershift install"},
 	} {
 		t.Run(tc.title, func(t *testing.T) {
-			l := &look{creation: creation{say: func(string, ...any) {}, releases: clitest.Releases{}, streams: &releaseStreams{http: server.Client(), address: func(string) string { return server.URL }}}}
+			l := &look{creation: creation{say: func(string, ...any) {}, releases: clitest.Releases{}, streams: &releasestream.Streams{HTTP: server.Client(), Address: func(string) string { return server.URL }}}}
 			v := validated{}
 			v.cluster.Networking.ClusterCIDRs = []string{"10.132.0.0/14"}
 			if err := v.loadRanges(); err != nil {

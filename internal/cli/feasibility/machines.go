@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
@@ -102,7 +103,7 @@ func (e *examination) image(ctx context.Context) []preflight.Check {
 	urn := strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
 	found, err := e.s.MarketplaceImage(ctx, e.Infra.Location, i.Publisher, i.Offer, i.SKU, i.Version)
 	switch {
-	case azure.IsNotFound(err):
+	case failure.IsNotFound(err):
 		return one(preflight.Verdict(name, preflight.Fail, false, e.Infra.Location+" has no image "+urn, "correct the --marketplace flags: `az vm image list --all --location "+e.Infra.Location+" --publisher "+i.Publisher+"` prints what there is"))
 	case err != nil:
 		return unanswered(name, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
@@ -29,7 +30,7 @@ func (e *examination) groups(ctx context.Context) []preflight.Check {
 	for _, group := range infra.OwnGroups(e.s, e.Infra) {
 		found, err := e.s.Get(ctx, e.s.GroupID(group), node.APIGroups)
 		switch {
-		case azure.IsNotFound(err):
+		case failure.IsNotFound(err):
 		case err != nil:
 			return unanswered(name, err)
 		case !infra.IsOwned(found, e.Infra.InfraID):
@@ -88,7 +89,7 @@ func (e *examination) ranges(ctx context.Context) []preflight.Check {
 	}
 	err := infra.CheckRanges(ctx, e.s, o)
 	switch {
-	case azure.CodeOf(err) != "" && !azure.IsNotFound(err):
+	case failure.CodeOf(err) != "" && !failure.IsNotFound(err):
 		return unanswered(name, err)
 	case err != nil:
 		return one(preflight.OfError(name, preflight.Fail, err, remedy))
@@ -132,7 +133,7 @@ func (e *examination) freeRecords(ctx context.Context, zone *azure.Resource) []p
 	name := "DNS name " + record + "." + zone.Name
 	_, err := e.s.Get(ctx, zone.ID+"/A/"+record, node.APIDNS)
 	switch {
-	case azure.IsNotFound(err):
+	case failure.IsNotFound(err):
 		return one(preflight.Verdict(name, preflight.Warn, true, "is free", ""))
 	case err != nil:
 		return unanswered(name, err)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
@@ -48,7 +48,7 @@ func (e *examination) subnet(ctx context.Context) []preflight.Check {
 		return one(preflight.Verdict(name, preflight.Fail, true, "it is made with the network: nothing blocks it", ""))
 	}
 	found := subnetFacts{}
-	if err := e.facts(ctx, e.Infra.SubnetID, &found); azure.IsNotFound(err) {
+	if err := e.facts(ctx, e.Infra.SubnetID, &found); failure.IsNotFound(err) {
 		return one(preflight.Verdict(name, preflight.Fail, false, "there is no "+e.Infra.SubnetID, "name one that is there by --subnet-id"))
 	} else if err != nil {
 		return unanswered(name, err)

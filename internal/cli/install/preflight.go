@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 )
@@ -69,10 +70,10 @@ func (i *installer) checkZone(ctx context.Context, options ...azure.Option) erro
 	switch {
 	case err == nil:
 		return nil
-	case azure.IsNotFound(err):
+	case failure.IsNotFound(err):
 		return fmt.Errorf("there is no DNS zone %s in resource group %s, or ExternalDNS may not see it; make it with `create dns azure`, or correct --external-dns-domain-filter: %w",
 			zone, file.ResourceGroup, err)
-	case ctx.Err() == nil && azure.KindOf(err) == azure.Terminal:
+	case ctx.Err() == nil && failure.KindOf(err) == failure.Terminal:
 		return fmt.Errorf("ExternalDNS cannot read DNS zone %s with its credentials: %w", zone, err)
 	}
 	i.say("warning: cannot look at DNS zone %s: %v", zone, err)

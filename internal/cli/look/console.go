@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
@@ -169,7 +169,7 @@ func (f *consoles) tell(out io.Writer, machines []string, failures []error) erro
 }
 
 func hint(err error) string {
-	switch azure.CodeOf(err) {
+	switch failure.CodeOf(err) {
 	case "OperationNotAllowed":
 		return "; make the node pool with --diagnostics-storage-account-type Managed"
 	case "ResourceNotReady":

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
 )
 
@@ -27,7 +27,7 @@ func TestConsoleLogs(t *testing.T) {
 		surveytest.Machine("demo", "demo-a", "InfrastructureReady True Ready"), other,
 	}
 	c := surveytest.Client(objects...).Build()
-	off := &azure.Error{Op: "call", Resource: "demo-b", Code: "OperationNotAllowed", Cause: "Boot diagnostics is not enabled"}
+	off := &failure.Error{Op: "call", Resource: "demo-b", Code: "OperationNotAllowed", Cause: "Boot diagnostics is not enabled"}
 	for _, tc := range []struct {
 		title, name, pool, refusal, said string
 		fails                            map[string]error

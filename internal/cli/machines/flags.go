@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
@@ -88,7 +88,7 @@ func (m *Flags) validateValues() error {
 }
 
 func (m *Flags) validateTags() error {
-	if err := azure.CheckTags(m.Tags); err != nil {
+	if err := tags.Check(m.Tags); err != nil {
 		return fmt.Errorf("--additional-tags: %w", err)
 	}
 	return nil

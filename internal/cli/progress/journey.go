@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -153,14 +153,14 @@ func failuresOf(err error) string {
 
 // notInterrupted are the errors of a tree that no interrupt caused.
 func notInterrupted(err error) []error {
-	if !errors.Is(err, context.Canceled) && !azure.IsUnanswered(err) {
+	if !errors.Is(err, context.Canceled) && !failure.IsUnanswered(err) {
 		if err == nil {
 			return nil
 		}
 		return []error{err}
 	}
 	switch tree := err.(type) { //nolint:errorlint // each branch is looked at
-	case *azure.Error:
+	case *failure.Error:
 		return nil
 	case interface{ Unwrap() []error }:
 		var all []error

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -55,7 +55,7 @@ func (w *waiting) words(e stack.Event) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, again := w.told[e.Node]
-	reason := e.Wait.For + azure.CodeOf(e.Err)
+	reason := e.Wait.For + failure.CodeOf(e.Err)
 	if again && before.what == reason && e.Elapsed-before.at < tellEvery {
 		return ""
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -14,7 +14,7 @@ func TestWaitingIsTold(t *testing.T) {
 	n := &stack.Node{ID: "n", Kind: "role assignment", Name: "capz"}
 	var w waiting
 	at := func(seconds int, code string) string {
-		return w.words(stack.Event{Node: n, Phase: stack.Waiting, Elapsed: time.Duration(seconds) * time.Second, Err: &azure.Error{Op: "create", Resource: "x", Code: code, Cause: "no"},
+		return w.words(stack.Event{Node: n, Phase: stack.Waiting, Elapsed: time.Duration(seconds) * time.Second, Err: &failure.Error{Op: "create", Resource: "x", Code: code, Cause: "no"},
 			Wait: stack.Wait{For: "Azure to spread the role", SoFar: time.Duration(seconds) * time.Second, Limit: 10 * time.Minute}})
 	}
 	var told []string

@@ -7,6 +7,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
@@ -92,7 +93,7 @@ func Config(hcp *hyperv1.HostedControlPlane, forNodes bool) (string, error) {
 	}
 	if !forNodes { // nothing on a node makes anything in Azure
 		config.VMType = vmTypeStandard
-		if config.TagsMap, err = azure.ParseTags(hcp.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
+		if config.TagsMap, err = tags.Parse(hcp.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
 			return "", fmt.Errorf("annotation %s: %w", hyperv1.AzureTagsAnnotation, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
@@ -108,7 +109,7 @@ func (s *SignIns) due(of []identity, now time.Time) bool {
 
 // put keeps an answer. That nobody answered is no answer: the one before stays.
 func (s *SignIns) put(one identity, err error) {
-	if err != nil && !strings.HasPrefix(azure.CodeOf(err), entraCode) {
+	if err != nil && !strings.HasPrefix(failure.CodeOf(err), entraCode) {
 		return
 	}
 	s.mu.Lock()

@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -57,7 +58,7 @@ func TestIdentitiesAreTried(t *testing.T) {
 	if look(); tried.Load() != before {
 		t.Error("tried at every pass")
 	}
-	now, answer = now.Add(signInPeriod), &azure.Error{Code: "AADSTS700213", Op: "sign in as", Resource: machines, Cause: "no federated credential has the token's subject"}
+	now, answer = now.Add(signInPeriod), &failure.Error{Code: "AADSTS700213", Op: "sign in as", Resource: machines, Cause: "no federated credential has the token's subject"}
 	c := look()
 	if c.Status != metav1.ConditionFalse || c.Reason != hyperv1.InvalidAzureCredentialsReason || !strings.Contains(c.Message, "AADSTS700213") ||
 		!strings.Contains(c.Message, "nodePoolManagement") || strings.Contains(c.Message, "cloudProvider") {

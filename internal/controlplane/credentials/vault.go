@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -33,8 +34,8 @@ type Vault interface {
 type Assertion func(context.Context) (string, error)
 
 // OpenVault is how production reaches a key.
-func OpenVault(key azure.VaultKey, assertion Assertion) (Vault, error) {
-	return azure.NewVaultWithAssertion(key, nil, assertion)
+func OpenVault(key vault.Key, assertion Assertion) (Vault, error) {
+	return vault.WithAssertion(key, nil, assertion)
 }
 
 // Vaults asks vaults whether they encrypt, and remembers what they answered. The zero value is ready.
@@ -44,7 +45,7 @@ type Vaults struct {
 }
 
 type vaultCheck struct {
-	key azure.VaultKey
+	key vault.Key
 	at  time.Time
 	err error
 }
@@ -65,13 +66,13 @@ func (v *Vaults) put(id types.UID, check vaultCheck) {
 }
 
 // activeVaultKey is the key vault key that is to encrypt, with the identity that may use it; false when there is none.
-func activeVaultKey(hcp *hyperv1.HostedControlPlane) (azure.VaultKey, bool) {
+func activeVaultKey(hcp *hyperv1.HostedControlPlane) (vault.Key, bool) {
 	encryption := hcp.Spec.SecretEncryption
 	if encryption == nil || encryption.Type != hyperv1.KMS || encryption.KMS == nil || encryption.KMS.Azure == nil || hcp.Spec.Platform.Azure == nil {
-		return azure.VaultKey{}, false
+		return vault.Key{}, false
 	}
 	kms, platform := encryption.KMS.Azure, hcp.Spec.Platform.Azure
-	key := azure.VaultKey{Vault: kms.ActiveKey.KeyVaultName, Name: kms.ActiveKey.KeyName, Version: kms.ActiveKey.KeyVersion,
+	key := vault.Key{Vault: kms.ActiveKey.KeyVaultName, Name: kms.ActiveKey.KeyName, Version: kms.ActiveKey.KeyVersion,
 		ManagedHSM: kms.KeyVaultType == "ManagedHSM", Cloud: platform.Cloud, TenantID: platform.TenantID}
 	if kms.WorkloadIdentity != nil {
 		key.ClientID = string(kms.WorkloadIdentity.ClientID)
@@ -81,7 +82,7 @@ func activeVaultKey(hcp *hyperv1.HostedControlPlane) (azure.VaultKey, bool) {
 
 // Check encrypts something as the provider beside the API server will. Its token is signed here: the API server does not serve while
 // its provider cannot reach the vault, and that is when somebody has to be told why. open nil asks nobody.
-func (v *Vaults) Check(ctx context.Context, hcp *hyperv1.HostedControlPlane, signer Signer, open func(azure.VaultKey, Assertion) (Vault, error)) {
+func (v *Vaults) Check(ctx context.Context, hcp *hyperv1.HostedControlPlane, signer Signer, open func(vault.Key, Assertion) (Vault, error)) {
 	key, configured := activeVaultKey(hcp)
 	if !configured || key.ClientID == "" || len(signer.Key) == 0 || open == nil {
 		return
@@ -120,7 +121,7 @@ func (v *Vaults) Tell(hcp *hyperv1.HostedControlPlane, set kube.ConditionSetter)
 		unknown("the key vault has not been asked yet")
 	case last.err == nil:
 		set.True(hyperv1.ValidAzureKMSConfig, hyperv1.AsExpectedReason, "")
-	case azure.IsSignIn(last.err):
+	case failure.IsSignIn(last.err):
 		set.False(hyperv1.ValidAzureKMSConfig, hyperv1.InvalidAzureCredentialsReason, fmt.Sprintf("identity %s cannot sign in: %v", key.ClientID, last.err))
 	default:
 		set.False(hyperv1.ValidAzureKMSConfig, hyperv1.AzureErrorReason, last.err.Error())

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -45,7 +45,7 @@ func TestVaultIsAskedAndReported(t *testing.T) {
 	hcp := planetest.Plane()
 	now, asked, answer := time.Now(), 0, error(nil)
 	signer := Signer{Key: key, Now: func() time.Time { return now }}
-	open := func(_ azure.VaultKey, assertion Assertion) (Vault, error) {
+	open := func(_ vault.Key, assertion Assertion) (Vault, error) {
 		return answering{assertion, answer, &asked}, nil
 	}
 	vaults := &Vaults{}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
@@ -50,8 +50,8 @@ func disks(facts *inside.Facts) []client.Object {
 // diskClass is the default class. Its disks have the tags of the cluster, which the operator has judged.
 func diskClass(facts *inside.Facts) *storagev1.StorageClass {
 	parameters := map[string]string{"skuname": "Premium_LRS"}
-	if tags, err := azure.ParseTags(facts.HCP.Annotations[hyperv1.AzureTagsAnnotation]); err == nil && len(tags) > 0 {
-		parameters["tags"] = azure.FormatTags(tags)
+	if wanted, err := tags.Parse(facts.HCP.Annotations[hyperv1.AzureTagsAnnotation]); err == nil && len(wanted) > 0 {
+		parameters["tags"] = tags.Format(wanted)
 	}
 	return &storagev1.StorageClass{
 		ObjectMeta:           metav1.ObjectMeta{Name: DiskClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},

@@ -9,6 +9,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 )
 
@@ -112,7 +113,7 @@ func write(ctx context.Context, sets recordSets, r record, infraID string, addre
 		last.Unsure = false
 		return last, foreign(r)
 	case err != nil:
-		last.Unsure = last.Unsure || !azure.IsRefused(err, r.id)
+		last.Unsure = last.Unsure || !failure.IsRefused(err, r.id)
 		return last, err
 	}
 	return state{ETag: made.ETag, Addresses: addresses}, nil

@@ -22,6 +22,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -42,8 +43,8 @@ type fakeZones struct {
 	refuse error
 }
 
-func failure(op, id string, status int) error {
-	return azure.Wrap(op, id, &azcore.ResponseError{StatusCode: status, RawResponse: &http.Response{
+func refusal(op, id string, status int) error {
+	return failure.Wrap(op, id, &azcore.ResponseError{StatusCode: status, RawResponse: &http.Response{
 		StatusCode: status, Request: &http.Request{Method: http.MethodPut}}})
 }
 
@@ -64,14 +65,14 @@ func (f *fakeZones) PutIf(_ context.Context, id, _, etag string, body azure.Reso
 		return nil, f.refuse
 	}
 	if !f.holds(id, etag) {
-		return nil, failure("create", id, http.StatusPreconditionFailed)
+		return nil, refusal("create", id, http.StatusPreconditionFailed)
 	}
 	f.version++
 	body.ETag = strconv.Itoa(f.version)
 	f.sets[id] = body
 	if f.lose {
 		f.lose = false
-		return nil, azure.Wrap("create", id, errors.New("connection reset"))
+		return nil, failure.Wrap("create", id, errors.New("connection reset"))
 	}
 	return &body, nil
 }
@@ -82,7 +83,7 @@ func (f *fakeZones) DeleteIf(_ context.Context, id, _, etag string) error {
 		return f.refuse
 	}
 	if _, there := f.sets[id]; there && !f.holds(id, etag) {
-		return failure("delete", id, http.StatusPreconditionFailed)
+		return refusal("delete", id, http.StatusPreconditionFailed)
 	}
 	delete(f.sets, id)
 	return nil
@@ -256,7 +257,7 @@ func TestLostAnswersAreNotForeign(t *testing.T) {
 
 func TestRefusalsSayWhoLacksWhat(t *testing.T) {
 	w := newWorld(t)
-	w.zones.refuse = failure("create", publicID, http.StatusForbidden)
+	w.zones.refuse = refusal("create", publicID, http.StatusForbidden)
 	c := w.pass()
 	for _, part := range []string{"the-ingress-client", "Cluster Ingress Operator", "403"} {
 		if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, part) {

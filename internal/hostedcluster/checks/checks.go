@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -46,7 +47,7 @@ func Configuration(hc *hyperv1.HostedCluster) []error {
 			problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.ControlPlaneOperatorImageLabels, err))
 		}
 	}
-	if _, err := azure.ParseTags(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
+	if _, err := tags.Parse(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
 		problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.AzureTagsAnnotation, err))
 	}
 	problems = append(problems, invalidServices(hc)...)

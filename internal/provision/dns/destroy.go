@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
@@ -48,7 +49,7 @@ func whatGoes(ctx context.Context, s *azure.Session, o Options, force bool) ([]*
 		d.out.ParentZoneID = parent
 	}
 	zone, err := s.Get(ctx, d.out.ZoneID, node.APIDNS)
-	gone := azure.IsNotFound(err)
+	gone := failure.IsNotFound(err)
 	if err != nil && !gone {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (d *zoneStack) mayGo(ctx context.Context, zone *azure.Resource) error {
 		return field.Errorf(FieldForce, "the DNS zone %s was not made by `create dns azure`; give %s to delete it all the same", d.Zone, FieldForce)
 	}
 	sets, err := d.s.List(ctx, d.out.ZoneID+"/recordsets", node.APIDNS, "")
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil // another run has just removed it
 	}
 	if err != nil {
@@ -105,7 +106,7 @@ func (d *zoneStack) destroyNodes(ctx context.Context, zone *azure.Resource, gone
 	switch {
 	case err == nil && account.Tags[node.StackTag("dns", "external-dns")] == "owned":
 		nodes = append(nodes, node.Resource{Session: d.s, ID: d.identityID(), API: node.APIIdentity}.Node("identity", "managed identity", d.identityName()))
-	case err != nil && !azure.IsNotFound(err):
+	case err != nil && !failure.IsNotFound(err):
 		return nil, err
 	}
 	for _, r := range []struct{ name, scope string }{{"DNS Zone Contributor", d.out.ZoneID}, {"Reader", d.s.GroupID(d.ResourceGroup)}, {"Reader", d.out.ZoneID}, {"Contributor", d.out.ZoneID}} {
@@ -124,7 +125,7 @@ func (d *zoneStack) destroyNodes(ctx context.Context, zone *azure.Resource, gone
 // delegationIsOurs goes by the metadata of the record set, or by its leading to the zone that goes.
 func (d *zoneStack) delegationIsOurs(ctx context.Context, zone *azure.Resource, gone bool) (bool, error) {
 	set, err := d.s.Get(ctx, d.delegationID(), node.APIDNS)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {

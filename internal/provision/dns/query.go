@@ -11,7 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -88,7 +88,7 @@ func notDelegated(zone string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &azure.Error{Op: "verify the delegation of", Resource: zone, Cause: err.Error(), Kind: azure.Terminal,
+	return &failure.Error{Op: "verify the delegation of", Resource: zone, Cause: err.Error(), Kind: failure.Terminal,
 		Remedy: fmt.Sprintf("the records are made; check that the parent zone is delegated itself, ask another server with %s HOST:PORT, wait longer with %s, and run the command again",
 			FieldResolver, FieldDelegationWait)}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
@@ -54,9 +54,9 @@ func (j *Journal) note(e stack.Event) int {
 		if changed {
 			j.begun[e.Node.Resource] = true
 		}
-	case e.Phase == stack.Waiting && !azure.IsRefused(e.Err, e.Node.Resource): // this try may have taken effect
+	case e.Phase == stack.Waiting && !failure.IsRefused(e.Err, e.Node.Resource): // this try may have taken effect
 		delete(j.begun, e.Node.Resource)
-	case e.Phase == stack.Failed && j.begun[e.Node.Resource] && azure.IsRefused(e.Err, e.Node.Resource):
+	case e.Phase == stack.Failed && j.begun[e.Node.Resource] && failure.IsRefused(e.Err, e.Node.Resource):
 		changed = j.handoff.remove(e.Node.Resource)
 	case e.Phase == stack.Deleted:
 		changed = j.handoff.drop(e.Node.Resource)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -107,7 +107,7 @@ func TestJournalRecordsOnlyOurs(t *testing.T) {
 
 // answer is Azure's to a call for a resource.
 func answer(method string, status int, id string) error {
-	return azure.Wrap("create", id, &azcore.ResponseError{StatusCode: status,
+	return failure.Wrap("create", id, &azcore.ResponseError{StatusCode: status,
 		RawResponse: &http.Response{StatusCode: status, Body: http.NoBody, Request: &http.Request{Method: method}}})
 }
 
@@ -127,7 +127,7 @@ func TestJournalForgetsOnlyWhatWasRefused(t *testing.T) {
 		"refused twice":               {false, []stack.Event{applying, waiting(refusal), applying, failed(refusal)}, false},
 		"refused, known before":       {true, []stack.Event{applying, failed(refusal)}, true},
 		"refused after a lost answer": {false, []stack.Event{applying, waiting(busy), applying, failed(refusal)}, true},
-		"lost answer":                 {false, []stack.Event{applying, failed(azure.Wrap("create", n.Resource, io.ErrUnexpectedEOF))}, true},
+		"lost answer":                 {false, []stack.Event{applying, failed(failure.Wrap("create", n.Resource, io.ErrUnexpectedEOF))}, true},
 		"busy":                        {false, []stack.Event{applying, failed(busy)}, true},
 		"conflict":                    {false, []stack.Event{applying, failed(answer(http.MethodPut, http.StatusConflict, n.Resource))}, true},
 		"throttled":                   {false, []stack.Event{applying, failed(answer(http.MethodPut, http.StatusTooManyRequests, n.Resource))}, true},

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 )
 
@@ -36,7 +37,7 @@ func Trusting(ctx context.Context, s *azure.Session, issuerURL string) ([]Trust,
 	for _, identity := range all {
 		group.Go(func() error {
 			credentials, err := s.List(ctx, identity.ID+"/federatedIdentityCredentials", node.APIIdentity, "")
-			if err != nil && !azure.IsNotFound(err) {
+			if err != nil && !failure.IsNotFound(err) {
 				return err
 			}
 			at := slices.IndexFunc(credentials, func(c azure.Resource) bool { return sameIssuer(c.Property("issuer"), issuerURL) })

@@ -7,6 +7,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
@@ -66,7 +67,7 @@ func (i *layout) placeApps(ctx context.Context) error {
 	}
 	zone, err := i.s.Get(ctx, i.appsZoneID(), node.APIDNS)
 	switch {
-	case azure.IsNotFound(err), azure.CodeOf(err) == notAllowed:
+	case failure.IsNotFound(err), failure.CodeOf(err) == notAllowed:
 		return nil
 	case err != nil:
 		return err
@@ -80,7 +81,7 @@ func (i *layout) placeApps(ctx context.Context) error {
 func (i *layout) hasSharedRecord(ctx context.Context) (bool, error) {
 	name := strings.TrimSuffix("*."+i.appsDomain(), "."+i.BaseDomain)
 	_, err := i.s.Get(ctx, i.apps.baseZoneID+"/A/"+name, node.APIDNS)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -140,14 +141,14 @@ func (i *layout) appsDelegation() node.Resource {
 // delegatedElsewhere refuses to turn somebody else's delegation, before anything is made. One that leads to the cluster's zone may be anybody's.
 func (i *layout) delegatedElsewhere(ctx context.Context) error {
 	set, err := i.s.Get(ctx, delegation.ID(i.appsDomain(), i.apps.baseZoneID), node.APIDNS)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil
 	}
 	if err != nil || set.Property("metadata", hyperv1.IngressRecordMetadata) == i.InfraID {
 		return err
 	}
 	zone, err := i.s.Get(ctx, i.appsZoneID(), node.APIDNS)
-	if err == nil && slices.Equal(delegation.ServersOf(zone), delegation.LeadsTo(set)) || err != nil && !azure.IsNotFound(err) {
+	if err == nil && slices.Equal(delegation.ServersOf(zone), delegation.LeadsTo(set)) || err != nil && !failure.IsNotFound(err) {
 		return err
 	}
 	return field.Errorf(FieldAppsZone, "the zone of %s delegates %s to %s already, and this cluster did not make that record; delete it where it is left, choose another name of the cluster, or give %s=%s",
@@ -167,7 +168,7 @@ func (d *demolition) addDelegation(ctx context.Context) error {
 			continue
 		}
 		sets, err := d.s.List(ctx, zones[i].ID+"/NS", node.APIDNS, "")
-		if azure.IsNotFound(err) {
+		if failure.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
@@ -191,7 +192,7 @@ func (d *demolition) mayDelegate(zone *azure.Resource) bool {
 
 // warnOfDelegation says what may be left where the zones may not be read; other errors are the caller's.
 func (d *demolition) warnOfDelegation(err error) error {
-	if azure.CodeOf(err) != notAllowed {
+	if failure.CodeOf(err) != notAllowed {
 		return err
 	}
 	d.warn("cannot look for the delegation of this cluster's applications (" + err.Error() + "); delete the NS record set apps.… where it is left")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
@@ -217,7 +218,7 @@ func (d *demolition) addForeignLink(ctx context.Context) error {
 	}
 	id := d.PrivateZoneID + "/virtualNetworkLinks/" + d.Name + "-" + d.InfraID
 	found, err := d.s.Get(ctx, id, node.APIPrivateDNS)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil
 	}
 	if err != nil || !d.marked(found) {
@@ -241,7 +242,7 @@ func (d *demolition) addStage(nodes ...*stack.Node) {
 // addGroup decides whether a group goes as a whole, is emptied of ours, or is left.
 func (d *demolition) addGroup(ctx context.Context, name string) error {
 	found, err := d.s.Get(ctx, d.s.GroupID(name), node.APIGroups)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -382,7 +383,7 @@ func (d *demolition) holdsBrought(ctx context.Context, group string) (bool, erro
 			api = node.APIPrivateDNS
 		}
 		found, err := d.s.Get(ctx, id, api)
-		if err != nil && !azure.IsNotFound(err) {
+		if err != nil && !failure.IsNotFound(err) {
 			return false, err
 		}
 		if err == nil && !d.marked(found) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/roles"
@@ -112,7 +113,7 @@ func prepare(s *azure.Session, o Options) (*layout, error) {
 func groupName(ctx context.Context, s *azure.Session, name string) (string, error) {
 	found, err := s.Get(ctx, s.GroupID(name), node.APIGroups)
 	switch {
-	case azure.CodeOf(err) == "AuthorizationFailed":
+	case failure.CodeOf(err) == "AuthorizationFailed":
 		return name, nil // who may read the zone need not see its group
 	case err != nil:
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -33,7 +34,7 @@ func kindOf(r *azure.Resource) string {
 // resourcesIn lists a group: nothing when it is gone, as it is when another run deletes it meanwhile.
 func (d *demolition) resourcesIn(ctx context.Context, group string) ([]azure.Resource, error) {
 	all, err := d.s.List(ctx, d.s.GroupID(group)+"/resources", node.APIGroups, "")
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil, nil
 	}
 	return all, err
@@ -80,7 +81,7 @@ func (d *demolition) linksOf(ctx context.Context, all []azure.Resource) ([]azure
 			continue
 		}
 		found, err := d.s.List(ctx, zone.ID+"/virtualNetworkLinks", node.APIPrivateDNS, "")
-		if err != nil && !azure.IsNotFound(err) {
+		if err != nil && !failure.IsNotFound(err) {
 			return nil, err
 		}
 		for _, link := range found {

@@ -8,6 +8,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -25,10 +26,10 @@ func (d *demolition) addRecords(ctx context.Context) error {
 			list, api = zone+"/ALL", node.APIPrivateDNS
 		}
 		sets, err := d.s.List(ctx, list, api, "")
-		if azure.IsNotFound(err) {
+		if failure.IsNotFound(err) {
 			continue
 		}
-		if azure.CodeOf(err) == notAllowed {
+		if failure.CodeOf(err) == notAllowed {
 			d.warn("cannot look for this cluster's records in zone " + zone + " (" + err.Error() + "); delete the one of its applications (*.apps.…) where it is left")
 			continue
 		}
@@ -60,10 +61,10 @@ func (d *demolition) zones(ctx context.Context) ([]string, error) {
 		return zones, nil
 	}
 	found, err := d.s.List(ctx, d.s.GroupID(d.DNSZoneGroup)+"/providers/"+node.TypeDNS, node.APIDNS, "")
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return zones, nil
 	}
-	if azure.CodeOf(err) == notAllowed {
+	if failure.CodeOf(err) == notAllowed {
 		d.warn("cannot look for this cluster's records in the zones of resource group " + d.DNSZoneGroup + " (" + err.Error() + ")")
 		return zones, nil
 	}

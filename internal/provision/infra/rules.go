@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -24,9 +25,9 @@ func (d *demolition) addRules(ctx context.Context) error {
 	}
 	group, err := d.s.Get(ctx, d.NSGID, node.APINetwork)
 	switch {
-	case azure.IsNotFound(err):
+	case failure.IsNotFound(err):
 		return nil
-	case azure.CodeOf(err) == notAllowed:
+	case failure.CodeOf(err) == notAllowed:
 		d.warn("cannot look for this cluster's rules in network security group " + d.NSGID + " (" + err.Error() + ")")
 		return nil
 	case err != nil:
@@ -39,7 +40,7 @@ func (d *demolition) addRules(ctx context.Context) error {
 		return err
 	}
 	rules, err := d.s.List(ctx, d.NSGID+"/securityRules", node.APINetwork, "")
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil // its owner has removed it
 	}
 	if err != nil {
@@ -61,7 +62,7 @@ func (d *demolition) addresses(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, kind := range []string{node.TypePublicIP, node.TypeLB} {
 		all, err := d.s.List(ctx, d.s.GroupID(d.main)+"/providers/"+kind, node.APINetwork, "")
-		if azure.IsNotFound(err) {
+		if failure.IsNotFound(err) {
 			continue
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -33,7 +34,7 @@ func PlanDestroy(ctx context.Context, s *azure.Session, o Options) ([]stack.Step
 		steps = append(steps, stack.Step{Kind: "blob container", Name: issuer.Container, Action: "delete"})
 	case err == nil:
 		steps = append(steps, stack.Step{Kind: "issuer document", Name: DiscoveryPath, Action: "delete"}, stack.Step{Kind: "issuer document", Name: KeysPath, Action: "delete"})
-	case !azure.IsNotFound(err):
+	case !failure.IsNotFound(err):
 		return nil, err
 	}
 	mine, err := ourAccount(ctx, s, account)
@@ -65,7 +66,7 @@ func ourContainer(r *azure.Resource, issuer Issuer) bool {
 func deleteIssuerContainer(ctx context.Context, s *azure.Session, account string, issuer Issuer) error {
 	id := containerID(account, issuer)
 	found, err := s.Get(ctx, id, node.APIStorage)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -84,7 +85,7 @@ func deleteIssuerContainer(ctx context.Context, s *azure.Session, account string
 
 func deleteEmptyAccount(ctx context.Context, s *azure.Session, account string, issuer Issuer) error {
 	found, err := s.Get(ctx, account, node.APIStorage)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -113,7 +114,7 @@ func deleteEmptyAccount(ctx context.Context, s *azure.Session, account string, i
 
 func ourAccount(ctx context.Context, s *azure.Session, id string) (bool, error) {
 	found, err := s.Get(ctx, id, node.APIStorage)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -124,7 +125,7 @@ func ourAccount(ctx context.Context, s *azure.Session, id string) (bool, error) 
 
 func otherContainers(ctx context.Context, s *azure.Session, account string, issuer Issuer) ([]azure.Resource, error) {
 	all, err := s.List(ctx, account+"/blobServices/default/containers", node.APIStorage, "")
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return nil, nil // another run has just removed the account
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 )
@@ -40,7 +41,7 @@ func PublishedKeys(ctx context.Context, s *azure.Session, issuerURL string) (*si
 	address := issuerURL + "/" + KeysPath
 	raw, status, err := s.ReadPublic(ctx, address)
 	if err != nil {
-		return nil, azure.Wrap("read anonymously", address, err)
+		return nil, failure.Wrap("read anonymously", address, err)
 	}
 	if status != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %d to anyone who has not signed in: %w", address, status, ErrNoKeySet)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
@@ -129,7 +130,7 @@ func PublishedNode(s *azure.Session, o Options, issuer Issuer, signer *SigningKe
 	return &stack.Node{ID: "published", Kind: "published keys", Name: issuer.URL, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
 			_, err := s.Get(ctx, accountID(s, o, issuer), node.APIStorage)
-			if azure.IsNotFound(err) {
+			if failure.IsNotFound(err) {
 				return stack.Current, nil // where there is no account, its name may not even resolve
 			}
 			set, err := PublishedKeys(ctx, s, issuer.URL)
@@ -151,7 +152,7 @@ func otherKey(issuer Issuer, set *signing.KeySet) error {
 
 // ExplainPublicAccess adds the ways that are left where nobody may allow public blobs.
 func ExplainPublicAccess(issuer Issuer, err error) error {
-	if code := azure.CodeOf(err); code != "PublicAccessNotPermitted" && code != "RequestDisallowedByPolicy" {
+	if code := failure.CodeOf(err); code != "PublicAccessNotPermitted" && code != "RequestDisallowedByPolicy" {
 		return err
 	}
 	return field.Errorf(FieldURL, "%w. Where policy forbids public blobs, publish the two documents at another https address that Entra can read: "+
@@ -292,7 +293,7 @@ func document(s *azure.Session, issuer Issuer, path string, current func([]byte)
 	observe := func(ctx context.Context) (stack.State, error) {
 		got, status, err := s.ReadPublic(ctx, url)
 		if err != nil {
-			return stack.Missing, azure.Wrap("read anonymously", url, err)
+			return stack.Missing, failure.Wrap("read anonymously", url, err)
 		}
 		if status != http.StatusOK {
 			return stack.Missing, nil
@@ -316,8 +317,8 @@ func document(s *azure.Session, issuer Issuer, path string, current func([]byte)
 			if state, err := observe(ctx); err != nil || state == stack.Current {
 				return err
 			}
-			return &azure.Error{Op: "read anonymously", Resource: url, Cause: "the document was uploaded but cannot be read without signing in",
-				Remedy: "allow public blob access on the storage account", Code: "PublicAccessNotPermitted", Kind: azure.Terminal}
+			return &failure.Error{Op: "read anonymously", Resource: url, Cause: "the document was uploaded but cannot be read without signing in",
+				Remedy: "allow public blob access on the storage account", Code: "PublicAccessNotPermitted", Kind: failure.Terminal}
 		},
 		Delete: func(ctx context.Context) error {
 			return s.DeleteBlob(ctx, issuer.StorageAccount, issuer.Container, path)

@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 )
 
 func TestForbiddenPublicBlobsNameTheOtherWays(t *testing.T) {
 	issuer := Issuer{StorageAccount: "acc"}
 	for code, explained := range map[string]bool{"PublicAccessNotPermitted": true, "RequestDisallowedByPolicy": true, "AuthorizationFailed": false} {
-		err := ExplainPublicAccess(issuer, &azure.Error{Code: code, Cause: "no", Kind: azure.Terminal})
+		err := ExplainPublicAccess(issuer, &failure.Error{Code: code, Cause: "no", Kind: failure.Terminal})
 		if got := strings.Contains(err.Error(), "--static-website") && strings.Contains(err.Error(), "custom domain"); got != explained {
 			t.Errorf("%s: %v", code, err)
 		}
-		if azure.CodeOf(err) != code {
+		if failure.CodeOf(err) != code {
 			t.Errorf("%s is lost", code)
 		}
 	}

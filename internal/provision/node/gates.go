@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -28,7 +29,7 @@ func regionNode(s *azure.Session, location string) *stack.Node {
 	return &stack.Node{ID: "region", Kind: "region", Name: location, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
 			names, err := s.Locations(ctx)
-			if azure.IsNotFound(err) || azure.CodeOf(err) == codeForbidden {
+			if failure.IsNotFound(err) || failure.CodeOf(err) == codeForbidden {
 				return stack.Current, nil
 			}
 			if err == nil && !slices.Contains(names, location) {
@@ -59,7 +60,7 @@ func rightsNode(s *azure.Session, fresh func() []*stack.Node, roles *spreading) 
 func checkRights(ctx context.Context, s *azure.Session, nodes []*stack.Node, roles *spreading) error {
 	look := rights{s: s, at: map[string]azure.Permissions{}}
 	switch err := look.everywhere(ctx); {
-	case azure.IsSignIn(err):
+	case failure.IsSignIn(err):
 		return err
 	case err != nil:
 		return nil // Azure does not tell, so the writes have to
@@ -82,7 +83,7 @@ func checkRights(ctx context.Context, s *azure.Session, nodes []*stack.Node, rol
 	}
 	err := missingRights(s, missing)
 	if all {
-		return azure.Spreading(err, "nothing is made yet, for Azure does not show the rights of these credentials yet: they were given a role a short time ago, or have none at all")
+		return failure.Spreading(err, "nothing is made yet, for Azure does not show the rights of these credentials yet: they were given a role a short time ago, or have none at all")
 	}
 	return err
 }
@@ -114,7 +115,7 @@ type rights struct {
 // everywhere asks for the subscription. A principal that has its roles on groups alone may not ask, and has none there.
 func (r *rights) everywhere(ctx context.Context) (err error) {
 	r.all, err = r.s.Permissions(ctx, "/subscriptions/"+r.s.SubscriptionID)
-	if azure.CodeOf(err) == codeForbidden {
+	if failure.CodeOf(err) == codeForbidden {
 		return nil
 	}
 	return err
@@ -130,7 +131,7 @@ func (r *rights) mayIn(ctx context.Context, group, action string) (may, known bo
 	if !asked {
 		var err error
 		permissions, err = r.s.Permissions(ctx, r.s.GroupID(group))
-		if err != nil && !azure.IsNotFound(err) {
+		if err != nil && !failure.IsNotFound(err) {
 			return false, false
 		}
 		r.at[group] = permissions
@@ -188,7 +189,7 @@ func missingRights(s *azure.Session, missing map[string][]string) error {
 		remedy = "give their service principal the role User Access Administrator there or on the subscription (with Contributor), or have the roles given by somebody who may: " +
 			"`hypershift create iam azure " + FieldRoles.String() + "`"
 	}
-	return &azure.Error{Op: "create", Resource: "subscription " + s.SubscriptionID, Code: codeForbidden, Kind: azure.Terminal,
+	return &failure.Error{Op: "create", Resource: "subscription " + s.SubscriptionID, Code: codeForbidden, Kind: failure.Terminal,
 		Cause: "nothing was made, for the credentials lack a right: " + strings.Join(lines, "; "), Field: "role of the signed-in identity", Remedy: remedy}
 }
 

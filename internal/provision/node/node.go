@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -52,7 +53,7 @@ func (r Resource) Node(id, kind, name string, dependsOn ...string) *stack.Node {
 // Observe looks at the resource.
 func (r Resource) Observe(ctx context.Context) (stack.State, error) {
 	got, err := r.Session.Get(ctx, r.ID, r.API)
-	if azure.IsNotFound(err) {
+	if failure.IsNotFound(err) {
 		return stack.Missing, nil
 	}
 	if err != nil {

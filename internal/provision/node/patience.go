@@ -3,7 +3,7 @@ package node
 import (
 	"time"
 
-	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -26,21 +26,21 @@ func Options(progress stack.Progress) stack.Options {
 // judge has patience where it is known that something was made or given a short time ago, or where Azure itself says that it is busy. All
 // else is told at once.
 func judge(err error, at stack.Attempt) stack.Verdict {
-	code, kind := azure.CodeOf(err), azure.KindOf(err)
+	code, kind := failure.CodeOf(err), failure.KindOf(err)
 	switch {
-	case at.Fresh && azure.IsParentMissing(err):
+	case at.Fresh && failure.IsParentMissing(err):
 		return stack.Verdict{Patience: freshPatience, For: "Azure to know everywhere what was just made"}
-	case at.Fresh && azure.IsUnresolved(err):
+	case at.Fresh && failure.IsUnresolved(err):
 		return stack.Verdict{Patience: freshPatience, For: "DNS to know the name of what was just made"}
 	case at.Fresh && code == "AuthorizationPermissionMismatch":
 		return stack.Verdict{Patience: SpreadPatience, For: "Azure to spread the role just given"}
 	case code == "PrincipalNotFound": // the principal was looked up, or made by this run
 		return stack.Verdict{Patience: SpreadPatience, For: "Azure to spread the new principal"}
-	case code == codeForbidden && kind == azure.Waiting: // see spreading
+	case code == codeForbidden && kind == failure.Waiting: // see spreading
 		return stack.Verdict{Patience: SpreadPatience, For: "Azure to spread the role of these credentials"}
 	case code == codeRegistering:
 		return stack.Verdict{Patience: SpreadPatience, For: "Azure to register them"}
-	case kind == azure.Waiting, kind == azure.Transient && at.Try < transientTries:
+	case kind == failure.Waiting, kind == failure.Transient && at.Try < transientTries:
 		return stack.Verdict{Patience: busyPatience}
 	}
 	return stack.Verdict{}

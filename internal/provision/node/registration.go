@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -53,7 +54,7 @@ func (r *registration) observe(ctx context.Context) (stack.State, error) {
 	for _, namespace := range r.namespaces {
 		group.Go(func() error {
 			found, err := r.s.Registration(ctx, namespace)
-			if azure.CodeOf(err) == codeForbidden || azure.IsNotFound(err) {
+			if failure.CodeOf(err) == codeForbidden || failure.IsNotFound(err) {
 				found, err = azure.Registered, nil
 			}
 			mu.Lock()
@@ -87,20 +88,20 @@ func (r *registration) apply(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return &azure.Error{Op: "register", Resource: strings.Join(left, ", "), Code: codeRegistering, Kind: azure.Waiting,
+	return &failure.Error{Op: "register", Resource: strings.Join(left, ", "), Code: codeRegistering, Kind: failure.Waiting,
 		Cause: "nothing is made before the subscription has them", Remedy: "`az provider show -n NAMESPACE` says how far Azure is"}
 }
 
 // refused names the commands for who may register.
 func (r *registration) refused(err error) error {
-	if azure.CodeOf(err) != codeForbidden {
+	if failure.CodeOf(err) != codeForbidden {
 		return err
 	}
 	var commands []string
 	for _, namespace := range r.without(azure.Registered, azure.Registering) {
 		commands = append(commands, "az provider register -n "+namespace)
 	}
-	return &azure.Error{Op: "register", Resource: "subscription " + r.s.SubscriptionID, Code: codeForbidden, Kind: azure.Terminal,
+	return &failure.Error{Op: "register", Resource: "subscription " + r.s.SubscriptionID, Code: codeForbidden, Kind: failure.Terminal,
 		Cause:  "nothing was made, for the subscription does not have the resource providers, and the credentials may not register them",
 		Remedy: "have somebody who may (Contributor on the subscription) run: " + strings.Join(commands, "; ")}
 }

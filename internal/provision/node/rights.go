@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -114,7 +115,7 @@ func (r *rights) everyScope(ctx context.Context, nodes []*stack.Node) (map[strin
 			if exists {
 				out[group] = at
 			}
-			if azure.IsSignIn(at.err) {
+			if failure.IsSignIn(at.err) {
 				return at.err
 			}
 			return ctx.Err()
@@ -131,5 +132,5 @@ func (r *rights) ask(ctx context.Context, group string) (at permissionsAt, exist
 		return at, true
 	}
 	at.of, at.err = r.s.Permissions(ctx, r.s.GroupID(group))
-	return at, !azure.IsNotFound(at.err)
+	return at, !failure.IsNotFound(at.err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
@@ -38,10 +39,10 @@ func newSpreading(s *azure.Session, nodes []*stack.Node) *spreading {
 
 // explain is the error as one that passes where a role that was given a short time ago allows the action; every other error stays.
 func (p *spreading) explain(ctx context.Context, err error, action, id string) error {
-	if azure.CodeOf(err) != codeForbidden || !p.isSpreading(ctx, action, id) {
+	if failure.CodeOf(err) != codeForbidden || !p.isSpreading(ctx, action, id) {
 		return err
 	}
-	return azure.Spreading(err, "Azure refuses "+action+" to credentials that were given a role for it a short time ago, or shows no right of theirs at all")
+	return failure.Spreading(err, "Azure refuses "+action+" to credentials that were given a role for it a short time ago, or shows no right of theirs at all")
 }
 
 func (p *spreading) isSpreading(ctx context.Context, action, id string) bool {
@@ -51,7 +52,7 @@ func (p *spreading) isSpreading(ctx context.Context, action, id string) bool {
 	if len(p.given) == 0 {
 		given, err := p.s.GivenSince(ctx, after)
 		if err != nil {
-			return azure.CodeOf(err) == codeForbidden && p.blind(ctx)
+			return failure.CodeOf(err) == codeForbidden && p.blind(ctx)
 		}
 		p.given = given
 	}
@@ -66,7 +67,7 @@ func (p *spreading) blind(ctx context.Context) bool {
 	}
 	for _, scope := range scopes {
 		seen, err := p.s.Permissions(ctx, scope)
-		if len(seen) > 0 || err != nil && azure.CodeOf(err) != codeForbidden && !azure.IsNotFound(err) {
+		if len(seen) > 0 || err != nil && failure.CodeOf(err) != codeForbidden && !failure.IsNotFound(err) {
 			return false
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 )
 
@@ -74,6 +75,6 @@ func (r Grant) role(ctx context.Context, s *azure.Session) (string, error) {
 			return found[i].Name, nil
 		}
 	}
-	return "", &azure.Error{Op: "look up the role definition", Resource: r.roleName, Cause: "the subscription knows no role of this name",
-		Remedy: "leave " + FieldCustomRoles.String() + " out to use Azure's own role, or have the role made", Kind: azure.Terminal}
+	return "", &failure.Error{Op: "look up the role definition", Resource: r.roleName, Cause: "the subscription knows no role of this name",
+		Remedy: "leave " + FieldCustomRoles.String() + " out to use Azure's own role, or have the role made", Kind: failure.Terminal}
 }

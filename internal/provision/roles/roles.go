@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
@@ -172,7 +173,7 @@ func roleNode(all *azure.Assignments, s *azure.Session, infraID string, r Grant,
 func Left(ctx context.Context, s *azure.Session, infraID string, known []string) ([]*stack.Node, error) {
 	all, err := s.AssignmentsBelow(ctx)
 	listed := err == nil
-	if err != nil && azure.CodeOf(err) != "AuthorizationFailed" {
+	if err != nil && failure.CodeOf(err) != "AuthorizationFailed" {
 		return nil, err
 	}
 	spelled, err := groupSpellings(ctx, s)
@@ -238,7 +239,7 @@ var ownScope = regexp.MustCompile(`(?i)^/subscriptions/[0-9a-f-]+/resourceGroups
 // groupSpellings maps the lower-cased ids of the subscription's groups to the ids with the names as they were given.
 func groupSpellings(ctx context.Context, s *azure.Session) (map[string]string, error) {
 	all, err := s.List(ctx, "/subscriptions/"+s.SubscriptionID+"/resourcegroups", node.APIGroups, "")
-	if err != nil && azure.CodeOf(err) != "AuthorizationFailed" {
+	if err != nil && failure.CodeOf(err) != "AuthorizationFailed" {
 		return nil, err
 	}
 	out := map[string]string{}

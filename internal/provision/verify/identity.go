@@ -11,6 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
@@ -57,7 +58,7 @@ func (v *verification) checkIdentity(ctx context.Context, c identity.Component, 
 // matchCredential says which field of the nearest credential differs.
 func matchCredential(credentials []azure.Resource, want identity.Federation) error {
 	if d := want.Nearest(credentials); d != "" {
-		return &azure.Error{Op: "compare", Resource: want.Subject, Cause: "no federated credential of the identity fits the cluster's tokens", Field: d, Kind: azure.Terminal,
+		return &failure.Error{Op: "compare", Resource: want.Subject, Cause: "no federated credential of the identity fits the cluster's tokens", Field: d, Kind: failure.Terminal,
 			Remedy: "run `hypershift create iam azure` again with this issuer"}
 	}
 	return nil
@@ -75,7 +76,7 @@ func (v *verification) checkToken(ctx context.Context, name, clientID string, cr
 	}
 	c := verdict(area, name, "exchanged for client "+clientID, err, "")
 	// Entra says what it was shown; what it was compared with is in the credentials.
-	switch d, code := f.Nearest(credentials), azure.CodeOf(err); {
+	switch d, code := f.Nearest(credentials), failure.CodeOf(err); {
 	case d != "" && slices.Contains(federationCodes, code):
 		c.Field = d
 	case d == "":

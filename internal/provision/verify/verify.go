@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
@@ -130,7 +131,7 @@ func verdict(area, name, detail string, err error, remedy string) Check {
 		return Check{Area: area, Name: name, Status: Pass, Detail: detail}
 	}
 	c := Check{Area: area, Name: name, Status: Fail, Detail: err.Error(), Remedy: remedy}
-	var known *azure.Error
+	var known *failure.Error
 	if errors.As(err, &known) {
 		c.Detail, c.Field = known.Cause, known.Field
 		if known.Code != "" {
@@ -288,7 +289,7 @@ func (v *verification) checkRoles(ctx context.Context, r roles.Grant, clientID s
 	}
 	if r.RoleGUID == roles.Reader && v.key != nil && v.h.Issuer != nil {
 		read, err := v.checkRead(ctx, r, clientID, groups[roles.Main])
-		read.spreads = held && azure.CodeOf(err) == "AuthorizationFailed"
+		read.spreads = held && failure.CodeOf(err) == "AuthorizationFailed"
 		checks = append(checks, read)
 	}
 	return checks

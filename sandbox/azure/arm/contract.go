@@ -8,6 +8,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/resources"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -34,7 +35,7 @@ func (c *call) versionKnown() error {
 			typ, ns, version, strings.Join(known, ","))
 	}
 	return provider.BadRequest("NoRegisteredProviderFound", "No registered resource provider found for location '%s' and API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are '%s'.",
-		location, version, typ, strings.Join(known, ", "), strings.Join(c.regionNames(), ", "))
+		location, version, typ, strings.Join(known, ", "), strings.Join(resources.RegionNames(c.Call), ", "))
 }
 
 // contract is what the tables say of the request, nil when they do not have it.

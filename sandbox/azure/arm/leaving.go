@@ -67,7 +67,7 @@ func (s *Server) wakeAt(t time.Time) {
 
 // staysThere refuses a write to what is being deleted, and inside of it.
 func (c *call) staysThere() error {
-	verb := verbs[c.Req.Method]
+	verb := provider.Verbs[c.Req.Method]
 	if verb != "write" && verb != "action" {
 		return nil
 	}

@@ -5,16 +5,17 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/authorization"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/rights"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
 // unlocked refuses a change that a lock forbids: one on the resource, on what it is in, or, for a deletion, on what would go along.
 func (c *call) unlocked() error {
-	verb := verbs[c.Req.Method]
+	verb := provider.Verbs[c.Req.Method]
 	if verb == "read" || strings.EqualFold(c.Path.Type, authorization.TypeLock) {
 		return nil
 	}
-	_, at := actionOf(c.Req.Method, c.Path)
+	_, at := rights.Action(c.Req.Method, c.Path)
 	if verb == "delete" {
 		at = c.Path.Raw
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/policy"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/resources"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/rights"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -44,7 +46,7 @@ func (c *call) parentExists() error {
 		}
 		return c.NotFound(p)
 	}
-	return provider.Failf(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the parent resource '%s' could not be found.", verbs[c.Req.Method], c.Path.Type[strings.Index(c.Path.Type, "/")+1:], parent)
+	return provider.Failf(http.StatusNotFound, "ParentResourceNotFound", "Failed to perform '%s' on resource(s) of type '%s', because the parent resource '%s' could not be found.", provider.Verbs[c.Req.Method], c.Path.Type[strings.Index(c.Path.Type, "/")+1:], parent)
 }
 
 func (c *call) put() (*provider.Reply, error) {
@@ -100,10 +102,10 @@ func (c *call) takeOver(k *provider.Kind, old *provider.Resource) (wire.Doc, err
 		return nil, err
 	}
 	normalizeLocation(c.Body)
-	if err := c.checkLocation(k); err != nil {
+	if err := resources.CheckLocation(c.Call, k); err != nil {
 		return nil, err
 	}
-	if err := c.checkZones(k); err != nil {
+	if err := resources.CheckZones(c.Call, k); err != nil {
 		return nil, err
 	}
 	return oldBody, c.stays(oldBody)
@@ -268,12 +270,12 @@ func (c *call) list() (*provider.Reply, error) {
 	if d := c.inlineList(); d != nil {
 		return provider.Answer(http.StatusOK, wire.Doc{"value": d}), nil
 	}
-	action, at := actionOf(http.MethodGet, c.Path)
-	all := c.allowed(action, at)
+	action, at := rights.Action(http.MethodGet, c.Path)
+	all := rights.Allowed(c.Call, action, at)
 	match := provider.ParseFilter(c.Req.URL.Query().Get("$filter"))
 	out := []any{}
 	for _, r := range c.Within(scope, typ) {
-		if match(r) && (k.Lists == nil || k.Lists(c.Call, r)) && (all || c.visible(r)) {
+		if match(r) && (k.Lists == nil || k.Lists(c.Call, r)) && (all || rights.Visible(c.Call, r)) {
 			out = append(out, c.Shown(r))
 		}
 	}

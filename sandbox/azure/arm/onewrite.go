@@ -17,7 +17,7 @@ type writes struct {
 
 // begin refuses a write while another one beneath the same parent is being answered, where its kind demands that.
 func (w *writes) begin(r *http.Request, p provider.Path, k *provider.Kind) (end func(), err error) {
-	if verbs[r.Method] == "read" || p.Collection || k.OneWrite == nil {
+	if provider.Verbs[r.Method] == "read" || p.Collection || k.OneWrite == nil {
 		return func() {}, nil
 	}
 	parent := provider.Key(p.Parent())

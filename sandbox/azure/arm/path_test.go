@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/rights"
 )
 
 func TestActions(t *testing.T) {
@@ -26,7 +27,7 @@ func TestActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if action, scope := actionOf(c.method, p); action != c.action || scope != c.scope {
+		if action, scope := rights.Action(c.method, p); action != c.action || scope != c.scope {
 			t.Errorf("%s %s: %s over %s, want %s over %s", c.method, c.path, action, scope, c.action, c.scope)
 		}
 	}
@@ -44,7 +45,7 @@ func FuzzParsePath(f *testing.F) {
 			return
 		}
 		// Everything that takes a path from a request must not panic, and what is parsed again must stay the same.
-		_, scope := actionOf(http.MethodGet, p)
+		_, scope := rights.Action(http.MethodGet, p)
 		_, _, _, _ = p.Parent(), p.ResourceGroup(), p.Name(), scope
 		_ = served.route(http.MethodGet, p)
 		again, err := provider.ParsePath(p.Raw)

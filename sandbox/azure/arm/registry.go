@@ -3,58 +3,31 @@ package arm
 import (
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/resources"
 )
 
-// registry is what all providers serve, and the gateway itself.
+// registry is what all providers serve.
 type registry struct {
 	kinds      provider.Table
 	routes     []provider.Route
 	scoped     []provider.ScopedRoute
 	actions    map[string]provider.Action
-	namespaces []string // that have kinds of their own here, in order
+	namespaces resources.Namespaces
 }
 
 func newRegistry() *registry {
-	r := &registry{actions: map[string]provider.Action{}}
-	all := append([]provider.Spec{r.own()}, specs...)
+	r := &registry{actions: map[string]provider.Action{}, namespaces: resources.NamespacesOf(specs)}
+	all := append([]provider.Spec{r.namespaces.Spec()}, specs...)
 	for _, s := range all {
 		r.routes = append(r.routes, s.Routes...)
 		r.scoped = append(r.scoped, s.Scoped...)
 		maps.Copy(r.actions, s.Actions)
-		r.namespaces = append(r.namespaces, s.Namespace)
 	}
-	slices.Sort(r.namespaces)
-	r.namespaces = slices.Compact(r.namespaces)
 	r.kinds = provider.NewTable(all)
 	return r
-}
-
-// own is what the gateway answers itself: what describes the subscription, resource groups, and the tags of any resource.
-func (r *registry) own() provider.Spec {
-	handle := func(f func(*call) (*provider.Reply, error)) provider.Handler {
-		return func(c *provider.Call) (*provider.Reply, error) { return f(&call{Call: c, registry: r}) }
-	}
-	return provider.Spec{Namespace: "Microsoft.Resources",
-		Kinds: []*provider.Kind{{Type: provider.TypeResourceGroup, AsyncDelete: true, Name: groupName, Put: putResourceGroup}},
-		Routes: []provider.Route{
-			{Method: "GET", Pattern: "tenants", Handle: handle((*call).tenants)},
-			{Method: "GET", Pattern: "subscriptions", Handle: handle((*call).subscriptions)},
-			{Method: "GET", Pattern: "subscriptions/*", Handle: handle((*call).subscription)},
-			{Method: "GET", Pattern: "subscriptions/*/locations", Handle: handle((*call).locations)},
-			{Method: "GET", Pattern: "providers", Handle: handle((*call).providers)},
-			{Method: "GET", Pattern: "subscriptions/*/providers", Handle: handle((*call).providers)},
-			{Method: "GET", Pattern: "subscriptions/*/providers/*", Handle: handle((*call).showProvider)},
-			{Method: "POST", Pattern: "subscriptions/*/providers/*/register", Handle: handle((*call).registerProvider)},
-			{Method: "POST", Pattern: "subscriptions/*/providers/*/unregister", Handle: handle((*call).unregisterProvider)},
-			{Method: "GET", Pattern: "subscriptions/*/resources", Handle: handle((*call).resources)},
-			{Method: "GET", Pattern: "subscriptions/*/resourcegroups/*/resources", Handle: handle((*call).resources)},
-		},
-		Scoped: []provider.ScopedRoute{{Type: "microsoft.resources/tags", Handle: handle((*call).tags)}},
-	}
 }
 
 // route finds who answers a path that is not a plain document, nil when it is one.

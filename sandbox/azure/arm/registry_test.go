@@ -13,7 +13,7 @@ import (
 // row of a name would win silently.
 func TestProvidersDoNotCollide(t *testing.T) {
 	r := newRegistry()
-	rows := append([]provider.Spec{r.own()}, specs...)
+	rows := append([]provider.Spec{r.namespaces.Spec()}, specs...)
 	kinds, routes := map[string]bool{}, map[string]bool{}
 	for _, s := range rows {
 		for _, k := range s.Kinds {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/resources"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -31,7 +32,7 @@ func (c *call) served() error {
 		return nil
 	}
 	ns, typ, _ := strings.Cut(c.Path.Type, "/")
-	if exists := foreignNamespace(ns) || c.Path.Scope == "" || azureTypes()[strings.ToLower(c.Path.Type)]; !exists {
+	if exists := resources.Foreign(ns) || c.Path.Scope == "" || azureTypes()[strings.ToLower(c.Path.Type)]; !exists {
 		return provider.Failf(http.StatusNotFound, "InvalidResourceType", "The resource type '%s' could not be found in the namespace '%s' for api version '%s'. The supported api-versions are '%s'.",
 			typ, ns, c.Req.URL.Query().Get("api-version"), strings.Join(schema.Versions(c.Path.Type), ","))
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/resources"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/rights"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/entra"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/schema"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
@@ -62,7 +64,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("x-ms-routing-request-id", "SANDBOX:"+uuid.NewString())
 	h.Set("Cache-Control", "no-cache")
 	if strings.EqualFold(r.URL.Path, "/metadata/endpoints") {
-		wire.JSON(w, http.StatusOK, cloudMetadata(r))
+		wire.JSON(w, http.StatusOK, resources.CloudMetadata(r))
 		return
 	}
 	out, err := s.handle(w, r)
@@ -164,8 +166,8 @@ func (s *Server) reachable(path provider.Path) error {
 		}
 		return provider.Failf(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", segs[1])
 	}
-	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && s.namespace(ns) == "" {
-		return namespaceInvalid(ns)
+	if ns, _, isResource := strings.Cut(path.Type, "/"); isResource && path.Scope != "" && s.namespaces.Find(ns) == "" {
+		return resources.NamespaceInvalid(ns)
 	}
 	return nil
 }
@@ -220,6 +222,12 @@ func (c *call) allows() error {
 	}
 	return nil
 }
+
+// authorize asks the role assignments of the caller.
+func (c *call) authorize() error { return rights.Authorize(c.Call) }
+
+// registered asks whether the subscription has registered the namespace.
+func (c *call) registered() error { return c.namespaces.Registered(c.Call) }
 
 // dispatch answers a request inside its transaction.
 func (c *call) dispatch() (*provider.Reply, error) {

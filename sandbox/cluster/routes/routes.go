@@ -1,0 +1,244 @@
+// Package routes is the router of the management cluster, as OpenShift has one: TLS connections by the name of a Route, the status of
+// Routes, and the injected trust bundle.
+package routes
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+var (
+	routesResource     = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
+	servicesResource   = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	configMapsResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+const (
+	helloTimeout = 10 * time.Second
+	dialTimeout  = 5 * time.Second
+	// hostedLabel marks routes that the router of a hosted cluster serves.
+	hostedLabel = "hypershift.openshift.io/hosted-control-plane"
+)
+
+// Run is the default router of the management cluster: it passes TLS
+// connections through to the Service of the Route that has their name, and
+// keeps the status of Routes. It also fills the ConfigMaps that ask for the
+// trusted CA with the bundle, a file.
+func Run(ctx context.Context, kubeconfig, bundle string) error {
+	k, err := kubeclient.New(kubeconfig)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", names.RouterIP+":443")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(k, 0)
+	services := factory.ForResource(servicesResource)
+	r := &table{client: k, hosts: map[string]target{}, services: services.Lister()}
+	routes := factory.ForResource(routesResource).Informer()
+	r.routes = routes.GetIndexer()
+	set, gone := func(o *unstructured.Unstructured) { r.changed(ctx, o) }, func(o *unstructured.Unstructured) { r.deleted(ctx, o) }
+	if _, err := routes.AddEventHandler(kubeclient.Handler(set, gone)); err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	injected, err := startInjector(ctx, bundle, k)
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		_ = listener.Close()
+	}()
+	factory.WaitForCacheSync(ctx.Done())
+	cache.WaitForCacheSync(ctx.Done(), injected)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		go r.serve(ctx, conn)
+	}
+}
+
+// target is where a Route's connections go.
+type target struct {
+	route              string // namespace/name, the owner of the host name
+	namespace, service string
+	port               string // name or number of the Service's port or its target
+	created            time.Time
+}
+
+// table knows the Routes by host name.
+type table struct {
+	client   dynamic.Interface
+	services cache.GenericLister
+	routes   cache.Indexer
+
+	mu    sync.RWMutex
+	hosts map[string]target
+}
+
+func (r *table) changed(ctx context.Context, route *unstructured.Unstructured) {
+	if _, hosted := route.GetLabels()[hostedLabel]; hosted {
+		r.removed(route)
+		return
+	}
+	t := targetOf(route)
+	host := hostOf(route)
+	r.forget(t.route, host)
+	r.mu.Lock()
+	owner, taken := r.hosts[host]
+	admitted := !taken || owner.route == t.route || t.created.Before(owner.created)
+	if admitted {
+		r.hosts[host] = t
+	}
+	r.mu.Unlock()
+	if err := admit(ctx, r.client, route, host, admitted); err != nil {
+		slog.Error("status of a route", "route", t.route, "error", err)
+	}
+}
+
+func (r *table) removed(route *unstructured.Unstructured) {
+	r.forget(route.GetNamespace()+"/"+route.GetName(), "")
+}
+
+// deleted gives the host name of a deleted route to another that asked for it.
+func (r *table) deleted(ctx context.Context, route *unstructured.Unstructured) {
+	r.removed(route)
+	for _, o := range r.routes.List() {
+		other, ok := o.(*unstructured.Unstructured)
+		if ok && hostOf(other) == hostOf(route) {
+			r.changed(ctx, other)
+		}
+	}
+}
+
+// forget removes the host names of a route but one.
+func (r *table) forget(route, but string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for host, t := range r.hosts {
+		if t.route == route && host != but {
+			delete(r.hosts, host)
+		}
+	}
+}
+
+func targetOf(route *unstructured.Unstructured) target {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedFieldNoCopy(route.Object, fields...)
+		if value == nil {
+			return ""
+		}
+		return fmt.Sprint(value)
+	}
+	return target{
+		route: route.GetNamespace() + "/" + route.GetName(), namespace: route.GetNamespace(),
+		service: text("spec", "to", "name"), port: text("spec", "port", "targetPort"),
+		created: route.GetCreationTimestamp().Time,
+	}
+}
+
+// hostOf is the route's name, or the one it gets.
+func hostOf(route *unstructured.Unstructured) string {
+	host, _, _ := unstructured.NestedString(route.Object, "spec", "host")
+	if host == "" {
+		host = route.GetName() + "-" + route.GetNamespace() + "." + names.AppsDomain
+	}
+	return strings.ToLower(host)
+}
+
+// serve passes one connection through.
+func (r *table) serve(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
+	name, hello, err := sni.Read(conn)
+	if err != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	r.mu.RLock()
+	t, ok := r.hosts[strings.ToLower(name)]
+	r.mu.RUnlock()
+	if !ok {
+		return
+	}
+	address, err := r.address(t)
+	if err != nil {
+		slog.Warn("route without a service", "route", t.route, "error", err)
+		return
+	}
+	dialer := net.Dialer{Timeout: dialTimeout}
+	backend, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer backend.Close()
+	if _, err := backend.Write(hello); err != nil {
+		return
+	}
+	splice(conn, backend)
+}
+
+// splice copies both ways until both are done.
+func splice(a, b net.Conn) {
+	var wg sync.WaitGroup
+	oneWay := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		if half, ok := to.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}
+	wg.Go(func() { oneWay(a, b) })
+	wg.Go(func() { oneWay(b, a) })
+	wg.Wait()
+}
+
+// address is where the Service of a route answers.
+func (r *table) address(t target) (string, error) {
+	o, err := r.services.ByNamespace(t.namespace).Get(t.service)
+	if err != nil {
+		return "", err
+	}
+	service := o.(*unstructured.Unstructured)
+	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
+	if net.ParseIP(ip) == nil {
+		return "", fmt.Errorf("service %s/%s has no cluster address", t.namespace, t.service)
+	}
+	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+	for _, entry := range ports {
+		port, ok := entry.(object)
+		if !ok {
+			continue
+		}
+		number := fmt.Sprint(port["port"])
+		// A Route names a port by its name or by what it leads to.
+		if t.port == "" || t.port == port["name"] || t.port == fmt.Sprint(port["targetPort"]) || t.port == number {
+			return net.JoinHostPort(ip, number), nil
+		}
+	}
+	return "", fmt.Errorf("service %s/%s has no port %s", t.namespace, t.service, strconv.Quote(t.port))
+}
