@@ -49,6 +49,7 @@ var roleRights = map[string][]kubetest.Right{
 		each("", []string{"list"}, "pods"), cached("certificates.hypershift.openshift.io", "certificatesigningrequestapprovals"),
 		cached("certificates.hypershift.openshift.io", "certificaterevocationrequests"),
 		each("certificates.hypershift.openshift.io", []string{"patch"}, "certificaterevocationrequests/status")),
+	"endpoint-resolver":     cached("", "pods"),
 	"featuregate-generator": each("", []string{"create", "patch"}, "configmaps"),
 }
 
@@ -58,22 +59,11 @@ func TestOpenShiftRights(t *testing.T) {
 	f := newFixture(t)
 	f.hcp = inNamespace("openshift-rights")
 	f.hcp.Spec.Networking.NetworkType = hyperv1.OVNKubernetes
+	f.hcp.Spec.Monitoring = forwarding
 	f.withOpenShift()
 	f.beginOpenShift()
 	f.publishedPasses()
-	roles := &rbacv1.RoleList{}
-	f.list(roles)
-	var given []kubetest.Right
-	for name, want := range roleRights {
-		i := slices.IndexFunc(roles.Items, func(r rbacv1.Role) bool { return r.Name == name })
-		if i < 0 {
-			t.Errorf("there is no Role %s", name)
-			continue
-		}
-		held := kubetest.Expand(roles.Items[i].Rules)
-		f.compare(name, held, want)
-		given = append(given, held...)
-	}
+	given := f.checkRoles()
 	for _, name := range []string{"olm-collect-profiles", "featuregate-generator"} {
 		role := &rbacv1.Role{}
 		f.get(role, name)
@@ -99,6 +89,25 @@ func TestOpenShiftRights(t *testing.T) {
 			t.Errorf("%s has a token and no rights", key)
 		}
 	}
+}
+
+// checkRoles compares the Roles of OpenShift's operators with what is known of them, and returns what all of them may do.
+func (f *fixture) checkRoles() []kubetest.Right {
+	f.Helper()
+	roles := &rbacv1.RoleList{}
+	f.list(roles)
+	var given []kubetest.Right
+	for name, want := range roleRights {
+		i := slices.IndexFunc(roles.Items, func(r rbacv1.Role) bool { return r.Name == name })
+		if i < 0 {
+			f.Errorf("there is no Role %s", name)
+			continue
+		}
+		held := kubetest.Expand(roles.Items[i].Rules)
+		f.compare(name, held, want)
+		given = append(given, held...)
+	}
+	return given
 }
 
 // bound tells whether an account has a Role.

@@ -34,6 +34,9 @@ var openShiftPlanes = map[string]func(*hyperv1.HostedControlPlane){
 	},
 }
 
+// forwarding asks for the metrics of the control plane in the hosted cluster.
+var forwarding = &hyperv1.Monitoring{MetricsForwarding: &hyperv1.MetricsForwarding{Mode: "Forward"}}
+
 // etcdKey encrypts the Secrets of planeEncrypted.
 var etcdKey = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key"}, Data: map[string][]byte{"key": make([]byte, 32)}}
 
@@ -44,16 +47,16 @@ kind: FeatureGate
 metadata: {name: cluster}
 status:
   featureGates:
-  - version: 4.20.0
+  - version: 4.17.0
     enabled: [{name: Former}]
-  - version: 4.21.0
+  - version: <version>
     enabled: [{name: WatchList}, {name: RouteAdvertisements}]
     disabled: [{name: Example}]
 `}}
 
 // withOpenShift gives the fixture a payload with every image of OpenShift's, under the keys of its own.
 func (f *fixture) withOpenShift(more ...string) {
-	f.kind = string(release.KindOpenShift)
+	f.payload.Kind = string(release.KindOpenShift)
 	f.withPayload(append(slices.Clone(openShiftOnly), append(more, "machine-config-operator", "docker-builder", "deployer")...)...)
 }
 
@@ -61,6 +64,7 @@ func (f *fixture) beginOpenShift(secrets ...corev1.Secret) {
 	f.Helper()
 	f.begin(secrets...)
 	gates := featureGates.DeepCopy()
+	gates.Data["feature-gate.yaml"] = strings.ReplaceAll(gates.Data["feature-gate.yaml"], "<version>", f.payload.Version)
 	gates.Namespace = f.hcp.Namespace
 	f.create(gates)
 }
@@ -72,6 +76,7 @@ func TestOpenShiftTable(t *testing.T) {
 	f.hcp = inNamespace("openshift")
 	f.hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
 	f.hcp.Spec.KubeAPIServerDNSName = customName
+	f.hcp.Spec.Monitoring = forwarding
 	f.withOpenShift("cluster-autoscaler")
 	f.beginOpenShift()
 	f.publishedPasses()
@@ -81,6 +86,7 @@ func TestOpenShiftTable(t *testing.T) {
 	f.checkCertificates(rows)
 	f.checkKubeconfigs(rows)
 	f.checkObjects("openshift", corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	highlyAvailable := f.rendered()
 	f.checkLogin()
 	f.checkEmergencies()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionTrue, hyperv1.AsExpectedReason)
@@ -103,6 +109,7 @@ func TestOpenShiftTable(t *testing.T) {
 			f.checkWorkloads(rows, name)
 		})
 	}
+	checkVersions(t, rows, secrets.Items, highlyAvailable)
 }
 
 // checkEmergencies: the API server trusts those whom the signers of access for emergencies certify, beside all others, and its pods go on.
