@@ -35,7 +35,7 @@ var chapters = []struct {
 }{
 	{"Start", []string{"README.md", "docs/guide.md", "docs/migration.md", "docs/comparison.md"}},
 	{"When something is wrong", []string{"docs/reference/troubleshooting.md", "docs/reference/preflight.md", "docs/reference/errors.md", "docs/nodes.md", "docs/etcd-majority.md"}},
-	{"Security", []string{"SECURITY.md", "docs/signatures.md", "docs/architecture/rights.md"}},
+	{"Security", []string{"SECURITY.md", "docs/access.md", "docs/signatures.md", "docs/architecture/rights.md"}},
 	{"Reference", []string{"docs/reference/cli.md", "docs/reference/cluster-file.md", "docs/reference/api.md", "docs/reference/conditions.md", "docs/reference/metrics.md",
 		"docs/reference/supported.md", "docs/reference/control-plane.md", "docs/reference/images.md", "docs/reference/licences.md"}},
 	{"What is proven", []string{"docs/real-azure.md", "docs/conformance.md", "docs/benchmarks.md"}},

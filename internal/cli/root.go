@@ -103,7 +103,7 @@ Colour is only on terminals, and never with NO_COLOR.`,
 
 func newCreateCommand() *cobra.Command {
 	return command.Parent("create", "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs",
-		azure.NewCreateOIDCIssuerCommand(), azure.NewCreateIAMCommand(), azure.NewCreateDNSCommand(), azure.NewCreateInfraCommand(), azure.NewCreatePrerequisitesCommand(), cluster.NewCreateCommand(), nodepool.NewCreateCommand(), cluster.NewKubeconfigCommand("create"),
+		azure.NewCreateOIDCIssuerCommand(), azure.NewCreateIAMCommand(), azure.NewCreateDNSCommand(), azure.NewCreateInfraCommand(), azure.NewCreatePrerequisitesCommand(), cluster.NewCreateCommand(), nodepool.NewCreateCommand(), cluster.NewKubeconfigCommand("create"), cluster.NewCredentialCommand(),
 		oadp.NewBackupCommand(), oadp.NewRestoreCommand(), oadp.NewScheduleCommand())
 }
 

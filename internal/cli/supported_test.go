@@ -72,7 +72,7 @@ func TestKubeconfigFlag(t *testing.T) {
 		"logs etcd --cluster demo --kubeconfig /nonexistent/mine", "dump cluster demo --kubeconfig /nonexistent/mine", "preflight management --kubeconfig /nonexistent/mine",
 		"explain cluster demo --kubeconfig /nonexistent/mine", "create oadp-backup --hc-name demo --hc-namespace clusters --kubeconfig /nonexistent/mine", "backup create demo --kubeconfig /nonexistent/mine", "backup list demo --kubeconfig /nonexistent/mine",
 		"backup restore demo --azure-creds x --kubeconfig /nonexistent/mine", "explain nodepool demo --kubeconfig /nonexistent/mine",
-		"export cluster demo --kubeconfig /nonexistent/mine", "graph cluster demo --kubeconfig /nonexistent/mine", "create kubeconfig demo --kubeconfig /nonexistent/mine", "kubeconfig demo --merge --kubeconfig /nonexistent/mine",
+		"export cluster demo --kubeconfig /nonexistent/mine", "graph cluster demo --kubeconfig /nonexistent/mine", "create kubeconfig demo --kubeconfig /nonexistent/mine", "create credential demo --kubeconfig /nonexistent/mine", "kubeconfig demo --merge --kubeconfig /nonexistent/mine",
 		"create nodepool azure --cluster-name demo --name more --kubeconfig /nonexistent/mine",
 		"rotate oidc-issuer azure --update-cluster --namespace clusters --name demo --resource-group-name g --kubeconfig /nonexistent/mine",
 	} {

@@ -12,15 +12,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/credential"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
@@ -31,6 +34,9 @@ import (
 type kubeconfigFlags struct {
 	name, namespace, outputFile, kubeconfig string
 	portForward, merge                      bool
+	// credential is how the kubeconfig logs in, duration how long a short-lived certificate lives.
+	credential string
+	duration   time.Duration
 }
 
 // NewKubeconfigCommand is create kubeconfig, and kubeconfig: the verb stands before it in its examples.
@@ -41,9 +47,14 @@ func NewKubeconfigCommand(verb string) *cobra.Command {
 		Short: "Print the administrator's kubeconfig of one hosted cluster, or of all in a namespace",
 		Long: `Prints the administrator's kubeconfig, or writes it: with --output-file as a file that only its owner can read, whole or not at all; with --merge
 into the file that kubectl reads ($KUBECONFIG, or ~/.kube/config), as context NAMESPACE-NAME beside what is there; the current context stays.
-Whoever has it administers the cluster.`,
+Whoever has it administers the cluster: by default with the administrator's own certificate, which lives long. --credential short-lived writes a
+certificate that ends after --duration instead; --credential exec writes no secret at all: kubectl calls "hypershift create credential", which
+gets such a certificate whenever it needs one, with your rights in the management cluster. The hosted cluster signs it for the user
+hypershift:YOU, by your name in the management cluster, and the group hypershift:administrators, which a ClusterRoleBinding of that name makes
+administrators: no signer signs for system:masters.`,
 		Example: strings.ReplaceAll(`  hypershift VERB demo --output-file demo.kubeconfig
-  hypershift VERB demo --merge
+  hypershift VERB demo --merge --credential exec
+  hypershift VERB demo --credential short-lived --duration 30m > demo.kubeconfig
   hypershift VERB --name demo > demo.kubeconfig
   hypershift VERB --namespace clusters > all.kubeconfig`, "VERB", strings.TrimSpace(verb+" kubeconfig")),
 		Args:              cobra.MaximumNArgs(1),
@@ -52,7 +63,7 @@ Whoever has it administers the cluster.`,
 			if err := f.takeName(args); err != nil {
 				return err
 			}
-			if err := flagfile.CheckWritable("--output-file", f.outputFile); err != nil {
+			if err := errors.Join(f.checkCredential(command.Given(cmd, "duration")), flagfile.CheckWritable("--output-file", f.outputFile)); err != nil {
 				return err
 			}
 			c, err := management.NewClient(f.kubeconfig)
@@ -68,6 +79,9 @@ Whoever has it administers the cluster.`,
 	cmd.Flags().StringVar(&f.outputFile, "output-file", "", "file to write to (mode 0600); standard output when empty")
 	cmd.Flags().BoolVar(&f.merge, "merge", false, "add it to the file that kubectl reads")
 	cmd.Flags().BoolVar(&f.portForward, "port-forward", false, "for private clusters: reach the API server through 'kubectl port-forward'")
+	cmd.Flags().StringVar(&f.credential, "credential", longLived, "how it logs in: "+strings.Join(credentials, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("credential", cobra.FixedCompletions(credentials, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().DurationVar(&f.duration, "duration", credential.Usual, "how long a short-lived certificate lives")
 	management.AddKubeconfig(cmd, &f.kubeconfig)
 	cmd.MarkFlagsMutuallyExclusive("output-file", "merge")
 	return cmd
@@ -151,10 +165,10 @@ func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, message
 		return f.merged(ctx, c, out, messages)
 	}
 	hc := &hyperv1.HostedCluster{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.name}, hc); meta.IsNoMatchError(err) {
-		return management.ErrNotInstalled
+	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: f.name}, hc); apierrors.IsNotFound(err) {
+		return management.NoCluster(ctx, c, f.namespace, f.name)
 	} else if err != nil {
-		return fmt.Errorf("cannot read HostedCluster %s/%s: %w; see `kubectl get hostedclusters -A`", f.namespace, f.name, err)
+		return management.Unread("HostedCluster", f.namespace, f.name, err)
 	}
 	raw, err := adminKubeconfig(ctx, c, hc)
 	if err != nil {
@@ -167,6 +181,9 @@ func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, message
 		if raw, err = f.forwarded(ctx, c, hc, raw, messages); err != nil {
 			return err
 		}
+	}
+	if raw, err = f.withCredential(ctx, c, hc, raw, messages); err != nil {
+		return err
 	}
 	_, err = out.Write(raw)
 	return err
@@ -230,7 +247,7 @@ func (f *kubeconfigFlags) merged(ctx context.Context, c client.Client, out, mess
 	merged := clientcmdapi.NewConfig()
 	for i := range list.Items {
 		hc := &list.Items[i]
-		if err := f.mergeOne(ctx, c, merged, hc); err != nil {
+		if err := f.mergeOne(ctx, c, merged, hc, messages); err != nil {
 			fmt.Fprintf(messages, "skipping %s: %v\n", hc.Name, err)
 		}
 	}
@@ -245,9 +262,12 @@ func (f *kubeconfigFlags) merged(ctx context.Context, c client.Client, out, mess
 	return err
 }
 
-func (f *kubeconfigFlags) mergeOne(ctx context.Context, c client.Client, merged *clientcmdapi.Config, hc *hyperv1.HostedCluster) error {
+func (f *kubeconfigFlags) mergeOne(ctx context.Context, c client.Client, merged *clientcmdapi.Config, hc *hyperv1.HostedCluster, messages io.Writer) error {
 	raw, err := adminKubeconfig(ctx, c, hc)
 	if err != nil {
+		return err
+	}
+	if raw, err = f.withCredential(ctx, c, hc, raw, messages); err != nil {
 		return err
 	}
 	conf, err := clientcmd.Load(raw)

@@ -4,6 +4,7 @@ package management
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,10 +32,13 @@ func IsTransient(err error) bool {
 var ErrNotInstalled = errors.New("the management cluster does not know HostedCluster; install the operator first: `hypershift install`")
 
 // RestConfig finds the management cluster: the flag, then $KUBECONFIG, then inside a pod, then the home default.
-func RestConfig(kubeconfig string) (*rest.Config, error) {
+func RestConfig(kubeconfig string) (*rest.Config, error) { return restConfig(kubeconfig, "") }
+
+// restConfig takes the current context where none is named.
+func restConfig(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, fmt.Errorf("cannot find the management cluster: no kubeconfig in %s; set KUBECONFIG", strings.Join(rules.GetLoadingPrecedence(), ", "))
 	}
@@ -51,9 +55,37 @@ func KubeconfigAtHand() bool {
 	return !clientcmd.IsEmptyConfig(err)
 }
 
+// Way is how another process finds the same management cluster: the value of $KUBECONFIG, and the context. Both are empty inside a pod.
+func Way(kubeconfig string) (files, context string, err error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := rules.Load()
+	if err != nil {
+		return "", "", fmt.Errorf("cannot find the management cluster: %w", err)
+	}
+	if config.CurrentContext == "" {
+		return "", "", nil
+	}
+	var paths []string
+	for _, path := range rules.GetLoadingPrecedence() {
+		if path == "" {
+			continue
+		}
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			return "", "", fmt.Errorf("where kubeconfig %s is: %w", path, err)
+		}
+		paths = append(paths, whole)
+	}
+	return strings.Join(paths, string(filepath.ListSeparator)), config.CurrentContext, nil
+}
+
 // NewClient connects to the management cluster and knows our kinds.
-func NewClient(kubeconfig string) (client.Client, error) {
-	config, err := RestConfig(kubeconfig)
+func NewClient(kubeconfig string) (client.Client, error) { return NewClientOf(kubeconfig, "") }
+
+// NewClientOf is NewClient for a context of the kubeconfig; for the current one where that is empty.
+func NewClientOf(kubeconfig, context string) (client.Client, error) {
+	config, err := restConfig(kubeconfig, context)
 	if err != nil {
 		return nil, err
 	}

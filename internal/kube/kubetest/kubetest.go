@@ -193,3 +193,17 @@ func read(t testing.TB, files embed.FS) []*apiextensionsv1.CustomResourceDefinit
 	}
 	return all
 }
+
+// TrustClients has the running server accept client certificates of another authority, PEM, soon: it reads the file again by itself.
+func (s *Server) TrustClients(t testing.TB, authority []byte) {
+	t.Helper()
+	s.Config(t)
+	path := filepath.Join(s.environment.ControlPlane.GetAPIServer().CertDir, "client-cert-auth-ca.crt")
+	trusted, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append(append(trusted, '\n'), authority...), 0o600)
+	}
+	if err != nil {
+		t.Fatalf("trust another authority: %v", err)
+	}
+}
