@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -16,10 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight/preflighttest"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
@@ -182,5 +185,29 @@ func TestManagementThatDoesNotAnswer(t *testing.T) {
 	w.unread = map[string]error{"Node": errors.New("no answer")}
 	if _, err := preflight.Management(t.Context(), w.client(), preflight.Needs{Namespace: "clusters", Operator: "hypershift"}); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestManagementRounds: where the API server takes 100 ms to answer, the look ends in three seconds, discovery of its kinds included.
+func TestManagementRounds(t *testing.T) {
+	var r *preflighttest.Rounds
+	config := rest.CopyConfig(kubetest.Start(t))
+	config.QPS = -1
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		r = &preflighttest.Rounds{Next: next}
+		return r
+	})
+	scheme := surveytest.Client().Build().Scheme()
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := preflight.Management(t.Context(), c, preflight.Needs{Namespace: "clusters", Operator: "hypershift", HighlyAvailable: true}); err != nil {
+		t.Fatal(err)
+	}
+	rounds, calls := r.Counted()
+	t.Logf("%d calls in %d rounds", calls, rounds)
+	if most := preflighttest.MostRounds; calls < 10 || rounds > most {
+		t.Errorf("%d calls in %d rounds, may be %d", calls, rounds, most)
 	}
 }

@@ -430,3 +430,18 @@ func lookWithoutSignIn(t *testing.T, w *world) []preflight.Check {
 	}
 	return checks
 }
+
+// TestFeasibilityRounds: where each call of Azure's takes 100 ms, the look ends in three seconds.
+func TestFeasibilityRounds(t *testing.T) {
+	w := newWorld(t)
+	r := &preflighttest.Rounds{Next: w.transport}
+	o := demand(t, w)
+	o.ExternalDNSDomain, o.Infra.DNSZoneGroup, o.Infra.AppsZone = "clusters."+domain, common, infra.AppsZoneShared
+	checks, err := feasibility.Look(t.Context(), w.session(r), o)
+	must(t, err)
+	rounds, calls := r.Counted()
+	t.Logf("%d checks by %d calls in %d rounds", len(checks), calls, rounds)
+	if most := preflighttest.MostRounds; calls < 40 || rounds > most {
+		t.Errorf("%d calls in %d rounds, may be %d", calls, rounds, most)
+	}
+}
