@@ -94,18 +94,14 @@ func (f *kubeconfigFlags) issue(ctx context.Context, c client.Client, messages i
 	if err := admin.run(ctx, c, &raw, messages); err != nil {
 		return nil, err
 	}
-	conf, err := clientcmd.Load([]byte(raw.String()))
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig of HostedCluster %s/%s is malformed: %w", f.namespace, f.name, err)
-	}
-	return f.signed(ctx, c, conf)
+	return f.signed(ctx, c, []byte(raw.String()))
 }
 
 // signed gets a certificate with the administrator's kubeconfig, for who asks.
-func (f *kubeconfigFlags) signed(ctx context.Context, c client.Client, admin *clientcmdapi.Config) (*credential.Credential, error) {
-	config, err := clientcmd.NewDefaultClientConfig(*admin, nil).ClientConfig()
+func (f *kubeconfigFlags) signed(ctx context.Context, c client.Client, admin []byte) (*credential.Credential, error) {
+	config, err := management.HostedConfig(admin)
 	if err != nil {
-		return nil, fmt.Errorf("the administrator's kubeconfig: %w", err)
+		return nil, fmt.Errorf("no certificate of the hosted cluster: %w", err)
 	}
 	self := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, self); err != nil {
@@ -147,7 +143,7 @@ func (f *kubeconfigFlags) withCredential(ctx context.Context, c client.Client, h
 		}
 		return clientcmd.Write(*conf)
 	}
-	issued, err := f.signed(ctx, c, admin)
+	issued, err := f.signed(ctx, c, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, message
 	} else if err != nil {
 		return management.Unread("HostedCluster", f.namespace, f.name, err)
 	}
-	raw, err := adminKubeconfig(ctx, c, hc)
+	raw, err := management.AdminKubeconfig(ctx, c, hc)
 	if err != nil {
 		return err
 	}
@@ -187,23 +187,6 @@ func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, message
 	}
 	_, err = out.Write(raw)
 	return err
-}
-
-func adminKubeconfig(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster) ([]byte, error) {
-	if hc.Status.KubeConfig == nil {
-		return nil, fmt.Errorf("HostedCluster %s/%s doesn't report a kubeconfig yet: its API server is not up; see `kubectl -n %s get hostedcluster %s`",
-			hc.Namespace, hc.Name, hc.Namespace, hc.Name)
-	}
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: hc.Namespace, Name: hc.Status.KubeConfig.Name}
-	if err := c.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("cannot read Secret %s with the kubeconfig: %w", key, err)
-	}
-	raw := secret.Data[hyperv1.KubeconfigKey]
-	if len(raw) == 0 {
-		return nil, fmt.Errorf("key %s of Secret %s is empty", hyperv1.KubeconfigKey, key)
-	}
-	return raw, nil
 }
 
 func private(hc *hyperv1.HostedCluster) bool {
@@ -263,7 +246,7 @@ func (f *kubeconfigFlags) merged(ctx context.Context, c client.Client, out, mess
 }
 
 func (f *kubeconfigFlags) mergeOne(ctx context.Context, c client.Client, merged *clientcmdapi.Config, hc *hyperv1.HostedCluster, messages io.Writer) error {
-	raw, err := adminKubeconfig(ctx, c, hc)
+	raw, err := management.AdminKubeconfig(ctx, c, hc)
 	if err != nil {
 		return err
 	}

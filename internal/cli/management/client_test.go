@@ -3,6 +3,7 @@ package management
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -27,5 +28,28 @@ func TestWay(t *testing.T) {
 	}
 	if _, _, err := Way("nowhere"); err == nil {
 		t.Error("a file that is not there is no way")
+	}
+}
+
+// TestHostedConfig: a kubeconfig that comes out of a Secret runs nothing and reads nothing on the machine of who uses it.
+func TestHostedConfig(t *testing.T) {
+	of := func(cluster, user string) []byte {
+		return []byte("clusters: [{name: c, cluster: {server: 'https://api.example.com'" + cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
+	}
+	if config, err := HostedConfig(of("", "token: t")); err != nil || config.Host != "https://api.example.com" || config.BearerToken != "t" {
+		t.Errorf("%v, %v", config, err)
+	}
+	for word, kubeconfig := range map[string][]byte{
+		"a program to run":      of("", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}"),
+		"client-key":            of("", "client-key: /root/.ssh/id_rsa"),
+		"client-certificate":    of("", "client-certificate: /root/.ssh/id_rsa"),
+		"tokenFile":             of("", "tokenFile: /etc/shadow"),
+		"certificate-authority": of(", certificate-authority: /etc/shadow", "token: t"),
+		"malformed":             []byte("{"),
+		"no cluster and user":   []byte("current-context: x"),
+	} {
+		if _, err := HostedConfig(kubeconfig); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: %v", word, err)
+		}
 	}
 }
