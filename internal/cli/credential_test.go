@@ -158,11 +158,27 @@ func (s *signing) kept() (files []string) {
 	return files
 }
 
+// dump looks inside the hosted cluster with its administrator's kubeconfig, unless told not to.
+func (s *signing) dump() {
+	s.Helper()
+	for flags, inside := range map[string]bool{"": true, " --guest=false": false} {
+		folder := filepath.Join(s.TempDir(), "dump")
+		s.hypershift("dump cluster demo --output-dir " + folder + flags)
+		if _, err := os.Stat(filepath.Join(folder, "hostedcluster-demo", "cluster-scoped-resources", "core", "namespaces.yaml")); (err == nil) != inside {
+			s.Errorf("dump%s: %v", flags, err)
+		}
+		if raw, err := os.ReadFile(filepath.Join(folder, "namespaces", "clusters", "hypershift.openshift.io", "hostedclusters.yaml")); err != nil || !strings.Contains(string(raw), "name: demo") {
+			s.Errorf("dump%s: %v", flags, err)
+		}
+	}
+}
+
 // TestShortLivedKubeconfig: a real API server lets a person in whose kubeconfig has a certificate of an hour, or none and the plugin, as an
 // administrator by their own name; nothing of the long-lived certificate is in either file.
 func TestShortLivedKubeconfig(t *testing.T) {
 	s := newSigning(t)
 	s.plugin()
+	s.dump()
 	long, err := clientcmd.LoadFromFile(s.management)
 	s.check(err)
 	secret := long.AuthInfos["test"].ClientKeyData

@@ -1,5 +1,5 @@
 // Package dump writes what a support engineer needs of a hosted cluster into a folder, in the layout of `oc adm inspect`: manifests of the
-// management side, logs and events; never the value of a secret.
+// management side, logs and events, what the system has inside of the hosted cluster, and Azure's resources; never the value of a secret.
 package dump
 
 import (
@@ -23,16 +23,17 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/tenancy"
 )
 
-// Kind is a kind of objects with the name that it has in addresses.
+// Kind is a kind of objects with the name that it has in addresses. Objects of a wide one are in no namespace.
 type Kind struct {
 	schema.GroupVersionKind
 	Resource string
+	Wide     bool
 }
 
-// Source is the management cluster.
+// Source is the management cluster, or a hosted one.
 type Source struct {
 	Client client.Reader
-	// Kinds are those that namespaces have.
+	// Kinds are those that there are; of the management cluster, those that namespaces have.
 	Kinds []Kind
 	// Log reads a container's log, of the one before the last restart with previous.
 	Log func(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
@@ -45,6 +46,10 @@ type What struct {
 	Operator string
 	// Folder is made; it must not be there yet, or be empty.
 	Folder string
+	// Guest connects to the hosted cluster; nil leaves its inside out.
+	Guest func(ctx context.Context, hc *hyperv1.HostedCluster) (*Source, error)
+	// Azure has the cluster's resources; nil leaves them out.
+	Azure Azure
 	// Say tells of what could not be read, which ends nothing.
 	Say func(format string, args ...any)
 }
@@ -69,6 +74,12 @@ func Write(ctx context.Context, s Source, w What) (int, error) {
 	}
 	if err == nil {
 		err = d.namespace(ctx, w.Operator, func(k Kind) bool { return slices.Contains(operatorKinds, k.Resource) })
+	}
+	if err == nil {
+		err = d.guest(ctx, hc)
+	}
+	if err == nil {
+		err = d.azure(ctx, hc)
 	}
 	return d.files, err
 }
@@ -194,6 +205,9 @@ func (d *dumper) kind(ctx context.Context, namespace string, kind Kind, keep fun
 	group := kind.Group
 	if group == "" {
 		group = "core"
+	}
+	if namespace == "" {
+		return d.file(string(raw), "cluster-scoped-resources", group, kind.Resource+".yaml")
 	}
 	return d.file(string(raw), "namespaces", namespace, group, kind.Resource+".yaml")
 }

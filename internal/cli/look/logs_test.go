@@ -88,11 +88,11 @@ func TestKindsOfADump(t *testing.T) {
 			{Name: "pods", Kind: "Pod", Namespaced: true, Verbs: []string{"list", "get"}}, {Name: "pods/log", Kind: "Pod", Namespaced: true, Verbs: []string{"list"}},
 			{Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}}, {Name: "nodes", Kind: "Node", Verbs: []string{"list"}}}},
 	}}}
-	kinds, err := kindsOf(known)
+	kinds, err := kindsOf(discovery.ServerPreferredNamespacedResources(known))
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "Pod" || kinds[0].Resource != "pods" {
 		t.Errorf("%v, %v", kinds, err)
 	}
-	if _, err := kindsOf(unanswered{known}); err == nil {
+	if _, err := kindsOf(discovery.ServerPreferredNamespacedResources(unanswered{known})); err == nil {
 		t.Error("a management cluster that does not answer has no kinds")
 	}
 }

@@ -4,14 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
+
+// hostedTimeout bounds each call to a hosted cluster.
+const hostedTimeout = 30 * time.Second
 
 // AdminKubeconfig is the administrator's kubeconfig of a hosted cluster.
 func AdminKubeconfig(ctx context.Context, c client.Reader, hc *hyperv1.HostedCluster) ([]byte, error) {
@@ -52,4 +61,29 @@ func HostedConfig(kubeconfig []byte) (*rest.Config, error) {
 		}
 	}
 	return clientcmd.NewDefaultClientConfig(*conf, nil).ClientConfig()
+}
+
+// Hosted reaches a hosted cluster, for objects, logs and kinds.
+type Hosted struct {
+	Client    client.Client
+	Logs      Logs
+	Discovery discovery.DiscoveryInterface
+}
+
+// ConnectHosted connects by a kubeconfig of a Secret.
+func ConnectHosted(kubeconfig []byte) (*Hosted, error) {
+	config, err := HostedConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst, config.Timeout = 100, 100, hostedTimeout
+	known := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(known))
+	c, objects := client.New(config, client.Options{Scheme: known})
+	pods, logs := corev1client.NewForConfig(config)
+	asked, kinds := discovery.NewDiscoveryClientForConfig(config)
+	if err := errors.Join(objects, logs, kinds); err != nil {
+		return nil, fmt.Errorf("cannot connect to the hosted cluster at %s: %w", config.Host, err)
+	}
+	return &Hosted{Client: c, Logs: Logs{pods}, Discovery: asked}, nil
 }
