@@ -3,6 +3,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,7 +143,7 @@ type done func(obj client.Object) (state string, reached bool, err error)
 
 // until tells each change of the state, until it is reached. gone is what it means that the object is not there any more.
 func (t *target) until(ctx context.Context, what string, gone bool, reached done) error {
-	last := "nothing is known yet"
+	watch := progress.NewWatch(t.say, t.timeout)
 	err := management.Within(ctx, waitPeriod, t.timeout, func(ctx context.Context) (bool, error) {
 		obj := t.object()
 		err := t.client.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: t.name}, obj)
@@ -155,16 +156,13 @@ func (t *target) until(ctx context.Context, what string, gone bool, reached done
 			return false, t.read(ctx, obj)
 		}
 		state, ok, err := reached(obj)
-		if state != last && state != "" {
-			t.say("%s", state)
-			last = state
-		}
+		watch.Saw(state)
 		return ok, err
 	})
 	if errors.Is(err, management.ErrTimeUp) {
 		kind := map[bool]string{false: "cluster", true: "nodepool"}[t.pool]
 		return fmt.Errorf("%s: %s has not come after %s (%s); it goes on by itself: `hypershift explain %s %s --namespace %s` says why, and the same command waits again",
-			t, what, t.timeout, last, kind, t.name, t.namespace)
+			t, what, t.timeout, cmp.Or(watch.Last(), "nothing is known yet"), kind, t.name, t.namespace)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func (c *creation) finish(ctx context.Context, r resolved, cluster manifest.Clus
 		return err
 	}
 	if r.typed.wait {
-		if err := c.waitForCluster(ctx, r.client, p.cluster); err != nil {
+		if err := c.waitForCluster(ctx, r.client, p.cluster, r.typed.timeout); err != nil {
 			return err
 		}
 	}

@@ -12,13 +12,14 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
 // waitForCluster reports every change until the cluster is available and its node pools have their nodes.
-func (c *creation) waitForCluster(ctx context.Context, in client.Client, cluster manifest.Cluster) error {
-	last := ""
+func (c *creation) waitForCluster(ctx context.Context, in client.Client, cluster manifest.Cluster, limit time.Duration) error {
+	watch := progress.NewWatch(c.say, limit)
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		state, done, err := progressOf(ctx, in, cluster)
 		if err != nil {
@@ -27,10 +28,7 @@ func (c *creation) waitForCluster(ctx context.Context, in client.Client, cluster
 			}
 			return false, err
 		}
-		if state != last {
-			c.say("%s", state)
-			last = state
-		}
+		watch.Saw(state)
 		return done, nil
 	})
 	if err == nil {
@@ -40,7 +38,7 @@ func (c *creation) waitForCluster(ctx context.Context, in client.Client, cluster
 		err = cause
 	}
 	return fmt.Errorf("waiting for HostedCluster %s/%s: %w; last: %s; it goes on without this command, see `kubectl -n %s get hostedcluster,nodepool`",
-		cluster.Namespace, cluster.Name, err, last, cluster.Namespace)
+		cluster.Namespace, cluster.Name, err, watch.Last(), cluster.Namespace)
 }
 
 // progressOf describes the state in one sentence and tells whether all is done.

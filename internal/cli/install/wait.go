@@ -13,6 +13,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 )
 
 // errStuck ends a wait that time cannot help.
@@ -58,7 +59,7 @@ func (i *installer) reportRouter(ctx context.Context) {
 func (i *installer) waitForDeployment(ctx context.Context, name string) error {
 	key := client.ObjectKey{Namespace: i.opts.Namespace, Name: name}
 	i.say("waiting for Deployment %s", key)
-	last := ""
+	watch := progress.NewWatch(i.say, i.patience)
 	err := management.Within(ctx, 500*time.Millisecond, i.patience, func(ctx context.Context) (bool, error) {
 		d := &appsv1.Deployment{}
 		err := i.client.Get(ctx, key, d)
@@ -75,10 +76,7 @@ func (i *installer) waitForDeployment(ctx context.Context, name string) error {
 		if cause := i.blocker(ctx, d); cause != "" {
 			state += "; " + cause
 		}
-		if state != last {
-			i.say("%s", state)
-			last = state
-		}
+		watch.Saw(state)
 		if condition(d, appsv1.DeploymentProgressing) == "ProgressDeadlineExceeded" {
 			return false, errStuck
 		}
@@ -89,7 +87,7 @@ func (i *installer) waitForDeployment(ctx context.Context, name string) error {
 		i.say("the %s is available", name)
 		return nil
 	case errors.Is(err, management.ErrTimeUp), errors.Is(err, errStuck):
-		return fmt.Errorf("the %s did not become available within %s: %s; see `kubectl -n %s describe pods -l name=%s`", name, i.patience, last, key.Namespace, name)
+		return fmt.Errorf("the %s did not become available within %s: %s; see `kubectl -n %s describe pods -l name=%s`", name, i.patience, watch.Last(), key.Namespace, name)
 	}
 	return err
 }

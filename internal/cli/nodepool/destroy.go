@@ -108,7 +108,7 @@ func orNone(names []string) string {
 
 // waitUntilGone says what the pool waits for, in the words of its conditions.
 func (d *nodePoolDestroyer) waitUntilGone(ctx context.Context, c client.Client, np *hyperv1.NodePool, say func(string, ...any)) error {
-	last := ""
+	watch := progress.NewWatch(say, d.timeout)
 	err := management.Within(ctx, time.Second, d.timeout, func(ctx context.Context) (bool, error) {
 		live := &hyperv1.NodePool{}
 		err := c.Get(ctx, client.ObjectKeyFromObject(np), live)
@@ -118,19 +118,16 @@ func (d *nodePoolDestroyer) waitUntilGone(ctx context.Context, c client.Client, 
 		case err != nil || live.UID != np.UID:
 			return client.IgnoreNotFound(err) == nil, client.IgnoreNotFound(err)
 		}
-		now := fmt.Sprintf("waiting for %d nodes to go", live.Status.Replicas)
+		state := fmt.Sprintf("waiting for %d nodes to go", live.Status.Replicas)
 		if problem := machines.Problem(live); problem != "" {
-			now += "; " + problem
+			state += "; " + problem
 		}
-		if now != last {
-			say("%s", now)
-			last = now
-		}
+		watch.Saw(state)
 		return false, nil
 	})
 	if errors.Is(err, management.ErrTimeUp) {
 		return fmt.Errorf("NodePool %s/%s is not gone after %s (%s); its deletion goes on: see `kubectl -n %s describe nodepool %s`, or wait with the same command again: %s",
-			d.namespace, d.name, d.timeout, last, d.namespace, d.name, progress.JourneyOf(ctx).Typed())
+			d.namespace, d.name, d.timeout, watch.Last(), d.namespace, d.name, progress.JourneyOf(ctx).Typed())
 	}
 	return err
 }

@@ -21,7 +21,7 @@ import (
 
 // waitForOperator waits until only this command's finalizer is left, and says what the operator waits for.
 func (o *options) waitForOperator(ctx context.Context, c client.Client, key client.ObjectKey, say func(string, ...any)) error {
-	last := ""
+	watch := progress.NewWatch(say, o.gracePeriod)
 	err := management.Within(ctx, time.Second, o.gracePeriod, func(ctx context.Context) (bool, error) {
 		hc, err := getHostedCluster(ctx, c, key)
 		if management.IsTransient(err) {
@@ -31,10 +31,7 @@ func (o *options) waitForOperator(ctx context.Context, c client.Client, key clie
 			return err == nil, err
 		}
 		others := slices.DeleteFunc(slices.Clone(hc.Finalizers), func(f string) bool { return f == hyperv1.DestroyFinalizer })
-		if now := deletionMessage(hc); now != last && now != "" {
-			say("%s", now)
-			last = now
-		}
+		watch.Saw(deletionMessage(hc))
 		return len(others) == 0, nil
 	})
 	if !errors.Is(err, management.ErrTimeUp) {
@@ -48,7 +45,7 @@ func (o *options) waitForOperator(ctx context.Context, c client.Client, key clie
 		return o.forceFinalization(ctx, c, key)
 	}
 	return fmt.Errorf("HostedCluster %s wasn't finalized within %s (%s); its deletion goes on: wait with the same command again, or end it without the management cluster's controllers: %s",
-		key, o.gracePeriod, last, progress.JourneyOf(ctx).Typed("--force"))
+		key, o.gracePeriod, watch.Last(), progress.JourneyOf(ctx).Typed("--force"))
 }
 
 func deletionMessage(hc *hyperv1.HostedCluster) string {
