@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
 )
@@ -137,6 +138,27 @@ func TestMisspelt(t *testing.T) {
 			continue
 		}
 		if status, _, stderr := run(t, strings.Fields(line)...); status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d %s", line, status, stderr)
+		}
+	}
+}
+
+// TestMisspeltValue: so is a value of those that a flag takes.
+func TestMisspeltValue(t *testing.T) {
+	inputs := clitest.Inputs(t)
+	for line, want := range map[string]string{
+		"create cluster azure --endpoint-access Pubic": "Public", "create cluster azure --arch amd46": "amd64", "create cluster azure --node-upgrade-type Replce": "Replace", "create cluster azure --image-generation gen2": "Gen2",
+		"create cluster azure --encryption-at-host enabled": "Enabled", "create cluster azure --control-plane-availability-policy HighlyAvailble": "HighlyAvailable", "create cluster azure --network-type OVNKubernets": "OVNKubernetes",
+		"create cluster azure --disable-cluster-capabilities ImageRegisty": "ImageRegistry", "create cluster azure --feature-set TechPreviewNoUpgrad": "TechPreviewNoUpgrade", "create cluster azure --diagnostics-storage-account-type Manged": "Managed",
+		"create cluster azure --oauth-publishing-strategy Rout": "Route", "create cluster azure --olm-catalog-placement gest": "guest", "create cluster azure --disk-storage-account-type Premum_LRS": "Premium_LRS",
+		"install render --format jsno": "json", "install render --outputs crd": "crds", "install --install-scope resource": "resources", "install --platform-monitoring OperatorOly": "OperatorOnly", "install --external-dns-provider azrue": "azure",
+		"install --metrics-set Telemtry": "Telemetry", "graph cluster demo -o mermad": "mermaid",
+	} {
+		all := strings.Fields(line)
+		if strings.HasPrefix(line, "create cluster") {
+			all = append(append(all, "--name", "demo"), inputs...)
+		}
+		if status, _, stderr := run(t, all...); status != 1 || !strings.Contains(stderr, "did you mean "+want+"?") {
 			t.Errorf("%s: %d %s", line, status, stderr)
 		}
 	}

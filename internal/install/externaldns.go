@@ -86,8 +86,8 @@ func (e *ExternalDNS) validate() []error {
 	if e.Provider == "" {
 		return nil
 	}
-	if !slices.Contains([]string{"aws", "azure", "google"}, e.Provider) {
-		errs = append(errs, FieldDNSProvider.Wrong("%q is unknown; use aws, azure or google", e.Provider))
+	if known := []string{"aws", "azure", "google"}; !slices.Contains(known, e.Provider) {
+		errs = append(errs, FieldDNSProvider.Wrong("%q is unknown; use aws, azure or google%s", e.Provider, field.Suggest(e.Provider, known)))
 	}
 	if len(e.Credentials) > 0 && e.SecretName != "" {
 		errs = append(errs, field.Errorf(FieldDNSCredentials, "only one of %s and %s may be given", FieldDNSCredentials, FieldDNSSecretName))

@@ -106,7 +106,7 @@ func (o *Options) Normalize() error {
 	canonical := func(f field.Field, value *string, allowed []string) {
 		i := slices.IndexFunc(allowed, func(a string) bool { return strings.EqualFold(a, *value) })
 		if i < 0 {
-			errs = append(errs, f.Wrong("%q is unknown; use one of %s", *value, strings.Join(allowed, ", ")))
+			errs = append(errs, f.Wrong("%q is unknown; use one of %s%s", *value, strings.Join(allowed, ", "), field.Suggest(*value, allowed)))
 			return
 		}
 		*value = allowed[i]
@@ -121,11 +121,11 @@ func (o *Options) Normalize() error {
 		errs = append(errs, names(FieldIngressDomain, o.IngressDomain, validation.IsDNS1123Subdomain)...)
 	}
 	if !slices.Contains(monitorings, o.PlatformMonitoring) {
-		errs = append(errs, FieldPlatformMonitoring.Wrong("%q is unknown; use None, OperatorOnly or All", o.PlatformMonitoring))
+		errs = append(errs, FieldPlatformMonitoring.Wrong("%q is unknown; use None, OperatorOnly or All%s", o.PlatformMonitoring, field.Suggest(o.PlatformMonitoring, monitorings)))
 	}
 	switch {
 	case !slices.Contains(privatePlatforms, o.PrivatePlatform):
-		errs = append(errs, FieldPrivatePlatform.Wrong("%q is unknown; use one of %s", o.PrivatePlatform, strings.Join(privatePlatforms, ", ")))
+		errs = append(errs, FieldPrivatePlatform.Wrong("%q is unknown; use one of %s%s", o.PrivatePlatform, strings.Join(privatePlatforms, ", "), field.Suggest(o.PrivatePlatform, privatePlatforms)))
 	case o.PrivatePlatform != "None":
 		errs = append(errs, FieldPrivatePlatform.Wrong("%q is not served by this version; leave it out and use public endpoints", o.PrivatePlatform))
 	}

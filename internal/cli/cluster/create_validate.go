@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/infraflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
 )
@@ -170,7 +171,7 @@ func (t typed) validateFeatureSet() error {
 	case "CustomNoUpgrade":
 		return errors.New("--feature-set CustomNoUpgrade is not supported: single gates cannot be given by flag; set spec.configuration.featureGate")
 	default:
-		return fmt.Errorf("--feature-set %q is not supported; use TechPreviewNoUpgrade or DevPreviewNoUpgrade", set)
+		return fmt.Errorf("--feature-set %q is not supported; use TechPreviewNoUpgrade or DevPreviewNoUpgrade%s", set, printing.Suggest(set, []string{"TechPreviewNoUpgrade", "DevPreviewNoUpgrade"}))
 	}
 }
 
@@ -191,12 +192,12 @@ func (t typed) validateSpec() error {
 	for _, p := range []struct{ flag, value string }{
 		{"--control-plane-availability-policy", t.controlPlanePolicy}, {"--infra-availability-policy", t.infraPolicy},
 	} {
-		if !slices.Contains([]string{"", string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable)}, p.value) {
-			return fmt.Errorf("%s %q is unknown; use SingleReplica or HighlyAvailable", p.flag, p.value)
+		if known := []string{string(hyperv1.SingleReplica), string(hyperv1.HighlyAvailable)}; p.value != "" && !slices.Contains(known, p.value) {
+			return fmt.Errorf("%s %q is unknown; use SingleReplica or HighlyAvailable%s", p.flag, p.value, printing.Suggest(p.value, known))
 		}
 	}
-	if !slices.Contains([]string{"management", "guest"}, strings.ToLower(t.catalogPlacement)) {
-		return fmt.Errorf("--olm-catalog-placement %q is unknown; use management or guest", t.catalogPlacement)
+	if known := []string{"management", "guest"}; !slices.Contains(known, strings.ToLower(t.catalogPlacement)) {
+		return fmt.Errorf("--olm-catalog-placement %q is unknown; use management or guest%s", t.catalogPlacement, printing.Suggest(t.catalogPlacement, known))
 	}
 	return nil
 }
@@ -205,12 +206,12 @@ func (t typed) validateCapabilities() error {
 	c := &t.cluster
 	for _, name := range c.DisabledCapabilities {
 		if !slices.Contains(capabilityNames, name) {
-			return fmt.Errorf("unknown disabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
+			return fmt.Errorf("unknown disabled capability %q; known are %s%s", name, strings.Join(capabilityNames, ", "), printing.Suggest(name, capabilityNames))
 		}
 	}
 	for _, name := range c.EnabledCapabilities {
 		if !slices.Contains(capabilityNames, name) {
-			return fmt.Errorf("unknown enabled capability %q; known are %s", name, strings.Join(capabilityNames, ", "))
+			return fmt.Errorf("unknown enabled capability %q; known are %s%s", name, strings.Join(capabilityNames, ", "), printing.Suggest(name, capabilityNames))
 		}
 	}
 	if slices.Contains(c.DisabledCapabilities, "Ingress") && !slices.Contains(c.DisabledCapabilities, "Console") {
@@ -219,12 +220,14 @@ func (t typed) validateCapabilities() error {
 	return nil
 }
 
+var networkTypes = []string{"OVNKubernetes", "OpenShiftSDN", "Calico", "Other"}
+
 func (t typed) validateNetworking() error {
 	n := &t.cluster.Networking
 	isOther := t.networkType == string(hyperv1.OtherNetwork)
 	switch {
-	case !slices.Contains([]string{"OVNKubernetes", "OpenShiftSDN", "Calico", "Other"}, t.networkType):
-		return fmt.Errorf("--network-type %q is unknown; use OVNKubernetes, OpenShiftSDN, Calico or Other", t.networkType)
+	case !slices.Contains(networkTypes, t.networkType):
+		return fmt.Errorf("--network-type %q is unknown; use OVNKubernetes, OpenShiftSDN, Calico or Other%s", t.networkType, printing.Suggest(t.networkType, networkTypes))
 	case n.DisableMultiNetwork && !isOther:
 		return errors.New("--disable-multi-network is only valid with --network-type Other")
 	case n.AllocateNodeCIDRs && !isOther:
@@ -267,11 +270,11 @@ func (t typed) validateFlavour() error {
 }
 
 func (t typed) validatePublishing() error {
-	if !slices.Contains([]string{"Public", "PublicAndPrivate", "Private"}, t.endpointAccess) {
-		return fmt.Errorf("--endpoint-access must be one of Public, PublicAndPrivate, Private; it is %q", t.endpointAccess)
+	if known := []string{"Public", "PublicAndPrivate", "Private"}; !slices.Contains(known, t.endpointAccess) {
+		return fmt.Errorf("--endpoint-access must be one of Public, PublicAndPrivate, Private; it is %q%s", t.endpointAccess, printing.Suggest(t.endpointAccess, known))
 	}
 	if t.oauth != "Route" && t.oauth != "LoadBalancer" {
-		return fmt.Errorf("--oauth-publishing-strategy must be either Route or LoadBalancer; it is %q", t.oauth)
+		return fmt.Errorf("--oauth-publishing-strategy must be either Route or LoadBalancer; it is %q%s", t.oauth, printing.Suggest(t.oauth, []string{"Route", "LoadBalancer"}))
 	}
 	if t.oauth == "LoadBalancer" && t.managed.Given() {
 		return errors.New("--oauth-publishing-strategy LoadBalancer is not supported for ARO HCP, whose clusters use managed identities; use Route")

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	_ "github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags" // the flags of the fields that errors name
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 )
@@ -73,7 +74,7 @@ type installer struct {
 func (i *installer) validate() error {
 	switch {
 	case i.scope != "all" && i.scope != "crds" && i.scope != "resources":
-		return fmt.Errorf("--install-scope %q is unknown; use all, crds or resources", i.scope)
+		return fmt.Errorf("--install-scope %q is unknown; use all, crds or resources%s", i.scope, printing.Suggest(i.scope, []string{"all", "crds", "resources"}))
 	case i.scope == "crds" && i.waitAvailable:
 		return errors.New("--wait-until-available needs the operator, which --install-scope crds leaves out; use --wait-until-crds-established")
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -84,10 +85,10 @@ func (f *installFlags) completeAlone() error {
 
 func (r *installRender) render(o *install.Options) ([]byte, error) {
 	if !slices.Contains([]string{"yaml", "json"}, r.format) {
-		return nil, fmt.Errorf("--format %q is unknown; use yaml or json", r.format)
+		return nil, fmt.Errorf("--format %q is unknown; use yaml or json%s", r.format, printing.Suggest(r.format, []string{"yaml", "json"}))
 	}
 	if !slices.Contains([]string{"all", "crds", "resources"}, r.outputs) {
-		return nil, fmt.Errorf("--outputs %q is unknown; use all, crds or resources", r.outputs)
+		return nil, fmt.Errorf("--outputs %q is unknown; use all, crds or resources%s", r.outputs, printing.Suggest(r.outputs, []string{"all", "crds", "resources"}))
 	}
 	render := r.objects
 	if r.template {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/graph"
 )
@@ -41,7 +42,7 @@ mermaid, and ` + "`dot -Tsvg`" + ` of Graphviz the other.`,
 		ValidArgsFunction: management.CompleteClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if drawings[s.output] == nil {
-				return fmt.Errorf("--output %q is unknown; use mermaid or dot", s.output)
+				return fmt.Errorf("--output %q is unknown; use mermaid or dot%s", s.output, printing.Suggest(s.output, []string{"mermaid", "dot"}))
 			}
 			c, err := management.NewClient(s.kubeconfig)
 			if err != nil {

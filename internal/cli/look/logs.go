@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
@@ -47,7 +48,7 @@ several containers carry the names of pod and container. A component that is not
   hypershift logs capi-provider --cluster demo --follow
   hypershift logs etcd --cluster demo --previous
   hypershift logs operator`,
-		Args: cobra.ExactArgs(1),
+		Args: command.OneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, logs, err := management.Connect(l.kubeconfig)
 			if err != nil {

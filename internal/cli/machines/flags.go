@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
@@ -51,7 +52,7 @@ func (m *Flags) Add(f *pflag.FlagSet) {
 // ValidateArch refuses an architecture that there is not.
 func (m *Flags) ValidateArch() error {
 	if arches := []string{"amd64", "arm64", "ppc64le", "s390x"}; !slices.Contains(arches, strings.ToLower(m.Arch)) {
-		return fmt.Errorf("the value of --arch is not supported: %q; use one of %s", m.Arch, strings.Join(arches, ", "))
+		return fmt.Errorf("the value of --arch is not supported: %q; use one of %s%s", m.Arch, strings.Join(arches, ", "), printing.Suggest(m.Arch, arches))
 	}
 	return nil
 }
@@ -78,11 +79,12 @@ func (m *Flags) validateValues() error {
 		{m.DiskStorageType, []string{"Premium_LRS", "PremiumV2_LRS", "Standard_LRS", "StandardSSD_LRS"}, "invalid value for --disk-storage-account-type"},
 	} {
 		if !slices.Contains(v.allowed, v.value) {
-			return fmt.Errorf("%s: %q; use one of %s", v.cue, v.value, strings.Join(slices.DeleteFunc(v.allowed, func(s string) bool { return s == "" }), ", "))
+			known := slices.DeleteFunc(v.allowed, func(s string) bool { return s == "" })
+			return fmt.Errorf("%s: %q; use one of %s%s", v.cue, v.value, strings.Join(known, ", "), printing.Suggest(v.value, known))
 		}
 	}
 	if m.parsedUpgradeType() == "" {
-		return fmt.Errorf("--node-upgrade-type %q is unknown; use Replace or InPlace", m.upgradeType)
+		return fmt.Errorf("--node-upgrade-type %q is unknown; use Replace or InPlace%s", m.upgradeType, printing.Suggest(m.upgradeType, []string{"Replace", "InPlace"}))
 	}
 	return nil
 }
@@ -130,7 +132,7 @@ func (m *Flags) validateDisks() error {
 
 func (m *Flags) validateImage() error {
 	if g := m.Image.Generation; g != "" && g != "Gen1" && g != "Gen2" {
-		return fmt.Errorf("invalid value for --image-generation: %q; use exactly Gen1 or Gen2", g)
+		return fmt.Errorf("invalid value for --image-generation: %q; use exactly Gen1 or Gen2%s", g, printing.Suggest(g, []string{"Gen1", "Gen2"}))
 	}
 	parts := []struct{ flag, value, pattern string }{
 		{"--marketplace-publisher", m.Image.Publisher, `^[a-z0-9][a-z0-9-_]{2,49}$`}, {"--marketplace-offer", m.Image.Offer, `^.{1,255}$`},

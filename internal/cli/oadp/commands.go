@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 )
 
 const (
@@ -186,7 +188,7 @@ func (r *restore) object() (*unstructured.Unstructured, error) {
 	case "update", "none":
 		spec["existingResourcePolicy"] = r.existing
 	default:
-		return nil, fmt.Errorf("--existing-resource-policy %q is unknown; use update or none", r.existing)
+		return nil, fmt.Errorf("--existing-resource-policy %q is unknown; use update or none%s", r.existing, printing.Suggest(r.existing, []string{"update", "none"}))
 	}
 	if r.fromBackup != "" {
 		spec["backupName"] = r.fromBackup

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/images"
 	"github.com/hypershift-on-azure/hypershift/images/registry"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 	"github.com/hypershift-on-azure/hypershift/parts/build"
@@ -68,7 +69,7 @@ func Archs(flag string, values, known []string) ([]string, error) {
 	}
 	for _, value := range values {
 		if !slices.Contains(known, value) {
-			return nil, fmt.Errorf("%s %q is unknown; use %s", flag, value, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s %q is unknown; use %s%s", flag, value, strings.Join(known, ", "), printing.Suggest(value, known))
 		}
 	}
 	values = slices.Clone(values)
