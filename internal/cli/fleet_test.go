@@ -54,6 +54,7 @@ func fleetServer(t *testing.T, clusters int, asked *atomic.Int32) {
 		"/apis/hypershift.openshift.io/v1beta1": resourcesOf("hypershift.openshift.io", "v1beta1", map[string]string{"hostedclusters": "HostedCluster", "nodepools": "NodePool"}),
 		"/apis/cluster.x-k8s.io/v1beta2":        resourcesOf("cluster.x-k8s.io", "v1beta2", map[string]string{"machines": "Machine"}),
 		"/apis/infrastructure.cluster.x-k8s.io/v1beta1":                            resourcesOf("infrastructure.cluster.x-k8s.io", "v1beta1", map[string]string{"azuremachines": "AzureMachine"}),
+		"/apis/hypershift.openshift.io/v1beta1/hostedclusters":                     list("HostedClusterList", "hypershift.openshift.io/v1beta1", hostedClusters),
 		"/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters": list("HostedClusterList", "hypershift.openshift.io/v1beta1", hostedClusters),
 		"/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/nodepools":      list("NodePoolList", "hypershift.openshift.io/v1beta1", pools),
 		"/apis/cluster.x-k8s.io/v1beta2/machines":                                  list("MachineList", "cluster.x-k8s.io/v1beta2", machines),

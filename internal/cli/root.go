@@ -98,6 +98,7 @@ Colour is only on terminals, and never with NO_COLOR.`,
 		azure.NewVerifyCommand(),
 		images.NewCommand(), payload.NewCommand(), sandbox.NewCommand(), newVersionCommand(),
 	)
+	completeFlags(root)
 	return root
 }
 

@@ -3,6 +3,7 @@ package management
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,31 @@ func CompleteClusters(cmd *cobra.Command, args []string, _ string) ([]string, co
 // CompleteNodePools offers the node pools of the namespace that is typed.
 func CompleteNodePools(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return complete(cmd, args, &hyperv1.NodePoolList{})
+}
+
+// CompleteNamespaces offers the namespaces that have hosted clusters.
+func CompleteNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	kubeconfig := ""
+	if f := cmd.Flag("kubeconfig"); f != nil {
+		kubeconfig = f.Value.String()
+	}
+	c, err := NewClient(kubeconfig)
+	if err != nil {
+		return nil, none
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionLimit)
+	defer cancel()
+	list := &hyperv1.HostedClusterList{}
+	if err := c.List(ctx, list); err != nil {
+		return nil, none
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Namespace)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), none
 }
 
 // complete offers names while there is no name yet. A management cluster that does not answer offers none.

@@ -54,7 +54,7 @@ A versions file says what the payload is made of. 'payload build --dry-run' prin
 	flags.StringVar(&f.release, "release", "", "release whose versions come with this program: "+strings.Join(payload.BuiltIn(), ", "))
 	flags.StringVar(&f.versions, "versions", "", "versions file to build from instead")
 	flags.StringVar(&f.out, "out", "", "directory to write, empty or not there")
-	flags.StringSliceVar(&f.archs, "arch", payload.Architectures, "architectures of the payload")
+	flags.StringSliceVar(&f.archs, "arch", payload.Architectures, "architectures of the payload: amd64, arm64")
 	flags.StringToStringVar(&f.images, "image", nil, "published images that the payload takes as they are, as KEY=REFERENCE")
 	flags.StringVar(&f.source, "source", "", "source tree of this project, whose control-plane-operator the payload gets; without it the operator's image runs the control planes")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be built; nothing is fetched or built")
