@@ -201,7 +201,7 @@ func TestShortLivedKubeconfig(t *testing.T) {
 	if who := s.whoami(short); !strings.Contains(who, `"hypershift:admin"`) || !strings.Contains(who, `"`+credential.Group+`"`) || strings.Contains(who, "system:masters") {
 		t.Errorf("%s", who)
 	}
-	out, err := exec.Command(s.kubectl, "--kubeconfig", short, "auth", "can-i", "delete", "nodes").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), s.kubectl, "--kubeconfig", short, "auth", "can-i", "delete", "nodes").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "yes") {
 		t.Errorf("no administrator: %v %s", err, out)
 	}
@@ -236,7 +236,7 @@ func TestShortLivedKubeconfig(t *testing.T) {
 	// The plugin's own words reach whoever types kubectl.
 	s.check(os.Remove(kept[0]))
 	s.check(s.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-admin-kubeconfig"}}))
-	out, err = exec.Command(s.kubectl, "--kubeconfig", filepath.Join(s.folder, "exec"), "get", "nodes").CombinedOutput()
+	out, err = exec.CommandContext(t.Context(), s.kubectl, "--kubeconfig", filepath.Join(s.folder, "exec"), "get", "nodes").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "error: cannot read Secret clusters/demo-admin-kubeconfig with the kubeconfig") {
 		t.Errorf("%v %s", err, out)
 	}
