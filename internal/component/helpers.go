@@ -178,10 +178,12 @@ func TokenMinter(image string, token Token) corev1.Container {
 
 // TLSFlags are the serving options that the Kubernetes programs share.
 func TLSFlags(dir string) []string {
-	return []string{
-		"--tls-cert-file=" + dir + "/tls.crt", "--tls-private-key-file=" + dir + "/tls.key",
-		"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + CipherSuites,
-	}
+	return append([]string{"--tls-cert-file=" + dir + "/tls.crt", "--tls-private-key-file=" + dir + "/tls.key"}, TLSProfile()...)
+}
+
+// TLSProfile is how connections are encrypted at least.
+func TLSProfile() []string {
+	return []string{"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + CipherSuites}
 }
 
 // ProfilingDisabled tells whether the user switched profiling off for a component.

@@ -25,6 +25,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -33,13 +34,19 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
-type oneRelease struct{ images map[string]string }
+type oneRelease struct {
+	version string
+	images  map[string]string
+}
+
+// testVersion is the version of payloads whose test says nothing else.
+const testVersion = "4.21.0"
 
 func (r oneRelease) Lookup(_ context.Context, image string, access release.Access) (*release.Release, error) {
 	if len(access.PullSecret) == 0 {
 		return nil, errors.New("no pull secret")
 	}
-	return &release.Release{Image: image, Digest: "sha256:release", Version: "4.21.0", Images: r.images}, nil
+	return &release.Release{Image: image, Digest: "sha256:release", Version: r.version, Images: r.images}, nil
 }
 
 // everyCatalog has the catalogs of each version; the digest is the name, as in the payload.
@@ -56,9 +63,9 @@ type fixture struct {
 	client     client.Client
 	reconciler *Reconciler
 	hcp        *hyperv1.HostedControlPlane
-	// kind of the payload.
-	kind   string
-	writes atomic.Int64
+	// payload that the tables are asked about.
+	payload table.Release
+	writes  atomic.Int64
 	// calls are the reconciler's.
 	calls kubetest.Calls
 }
@@ -74,10 +81,10 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{T: t, hcp: planetest.Plane(), kind: string(release.KindKubernetes)}
+	f := &fixture{T: t, hcp: planetest.Plane(), payload: table.Release{Kind: string(release.KindKubernetes), Version: testVersion}}
 	f.client = interceptor.NewClient(c, kubetest.CountWrites(&f.writes))
 	f.reconciler = &Reconciler{
-		Client: interceptor.NewClient(f.operator(config, scheme), kubetest.CountWrites(&f.writes)), Releases: oneRelease{planetest.Images()}, Catalogs: &catalog.Finder{Digest: everyCatalog}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
+		Client: interceptor.NewClient(f.operator(config, scheme), kubetest.CountWrites(&f.writes)), Releases: oneRelease{testVersion, planetest.Images()}, Catalogs: &catalog.Finder{Digest: everyCatalog}, Settings: component.Settings{Image: "quay.io/cpo@sha256:1", UID: ptr.To[int64](1001)},
 		IngressDomain: "apps.mgmt.hypershift.test", Certificates: pki.DefaultPolicy(), Now: time.Now,
 		// The guest of this test is the management cluster itself.
 		Guest: func([]byte) (client.Client, error) { return c, nil },
@@ -188,7 +195,7 @@ func TestControlPlane(t *testing.T) {
 	f.quiet("once everything runs")
 	f.checkDrift()
 
-	f.reconciler.Releases = oneRelease{map[string]string{"etcd": "quay.io/x@sha256:etcd"}}
+	f.reconciler.Releases = oneRelease{testVersion, map[string]string{"etcd": "quay.io/x@sha256:etcd"}}
 	f.pass()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionFalse, hyperv1.MissingReleaseImagesReason)
 }

@@ -19,12 +19,16 @@ import (
 // twoReleases has one release for what runs beside the control plane and one for what runs in the guest, with the same keys.
 type twoReleases struct{ keys []string }
 
-const managementImage = "quay.io/openshift-release-dev/ocp-release:4.21.9-x86_64"
+const (
+	managementImage = "quay.io/openshift-release-dev/ocp-release:5.0.9-x86_64"
+	// guestVersion is one whose programs are told of all images.
+	guestVersion = "5.0.0"
+)
 
 func (r twoReleases) Lookup(_ context.Context, image string, _ release.Access) (*release.Release, error) {
-	of := &release.Release{Image: image, Digest: "sha256:guest", Version: "4.21.0", Images: imagetest.Payload(table.GuestRelease, r.keys...)}
+	of := &release.Release{Image: image, Digest: "sha256:guest", Version: guestVersion, Images: imagetest.Payload(table.GuestRelease, r.keys...)}
 	if image == managementImage {
-		of.Digest, of.Version, of.Images = "sha256:own", "4.21.9", imagetest.Payload(table.ControlPlaneRelease, r.keys...)
+		of.Digest, of.Version, of.Images = "sha256:own", "5.0.9", imagetest.Payload(table.ControlPlaneRelease, r.keys...)
 	}
 	return of, nil
 }
@@ -46,7 +50,7 @@ func TestImages(t *testing.T) {
 			[]string{"cluster-autoscaler", "machine-config-operator", "docker-builder", "deployer"}),
 	} {
 		f := newFixture(t)
-		f.kind = string(kind)
+		f.payload = table.Release{Kind: string(kind), Version: guestVersion}
 		f.hcp = inNamespace("images-" + strings.ToLower(string(kind)))
 		published[planeRouteHostname](f.hcp)
 		openShiftPlanes[planeEncrypted](f.hcp)

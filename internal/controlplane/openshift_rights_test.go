@@ -61,19 +61,7 @@ func TestOpenShiftRights(t *testing.T) {
 	f.withOpenShift()
 	f.beginOpenShift()
 	f.publishedPasses()
-	roles := &rbacv1.RoleList{}
-	f.list(roles)
-	var given []kubetest.Right
-	for name, want := range roleRights {
-		i := slices.IndexFunc(roles.Items, func(r rbacv1.Role) bool { return r.Name == name })
-		if i < 0 {
-			t.Errorf("there is no Role %s", name)
-			continue
-		}
-		held := kubetest.Expand(roles.Items[i].Rules)
-		f.compare(name, held, want)
-		given = append(given, held...)
-	}
+	given := f.checkRoles()
 	for _, name := range []string{"olm-collect-profiles", "featuregate-generator"} {
 		role := &rbacv1.Role{}
 		f.get(role, name)
@@ -99,6 +87,25 @@ func TestOpenShiftRights(t *testing.T) {
 			t.Errorf("%s has a token and no rights", key)
 		}
 	}
+}
+
+// checkRoles compares the Roles of OpenShift's operators with what is known of them, and returns what all of them may do.
+func (f *fixture) checkRoles() []kubetest.Right {
+	f.Helper()
+	roles := &rbacv1.RoleList{}
+	f.list(roles)
+	var given []kubetest.Right
+	for name, want := range roleRights {
+		i := slices.IndexFunc(roles.Items, func(r rbacv1.Role) bool { return r.Name == name })
+		if i < 0 {
+			f.Errorf("there is no Role %s", name)
+			continue
+		}
+		held := kubetest.Expand(roles.Items[i].Rules)
+		f.compare(name, held, want)
+		given = append(given, held...)
+	}
+	return given
 }
 
 // bound tells whether an account has a Role.

@@ -44,16 +44,16 @@ kind: FeatureGate
 metadata: {name: cluster}
 status:
   featureGates:
-  - version: 4.20.0
+  - version: 4.17.0
     enabled: [{name: Former}]
-  - version: 4.21.0
+  - version: <version>
     enabled: [{name: WatchList}, {name: RouteAdvertisements}]
     disabled: [{name: Example}]
 `}}
 
 // withOpenShift gives the fixture a payload with every image of OpenShift's, under the keys of its own.
 func (f *fixture) withOpenShift(more ...string) {
-	f.kind = string(release.KindOpenShift)
+	f.payload.Kind = string(release.KindOpenShift)
 	f.withPayload(append(slices.Clone(openShiftOnly), append(more, "machine-config-operator", "docker-builder", "deployer")...)...)
 }
 
@@ -61,6 +61,7 @@ func (f *fixture) beginOpenShift(secrets ...corev1.Secret) {
 	f.Helper()
 	f.begin(secrets...)
 	gates := featureGates.DeepCopy()
+	gates.Data["feature-gate.yaml"] = strings.ReplaceAll(gates.Data["feature-gate.yaml"], "<version>", f.payload.Version)
 	gates.Namespace = f.hcp.Namespace
 	f.create(gates)
 }
@@ -81,6 +82,7 @@ func TestOpenShiftTable(t *testing.T) {
 	f.checkCertificates(rows)
 	f.checkKubeconfigs(rows)
 	f.checkObjects("openshift", corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	highlyAvailable := f.rendered()
 	f.checkLogin()
 	f.checkEmergencies()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionTrue, hyperv1.AsExpectedReason)
@@ -103,6 +105,7 @@ func TestOpenShiftTable(t *testing.T) {
 			f.checkWorkloads(rows, name)
 		})
 	}
+	checkVersions(t, rows, secrets.Items, highlyAvailable)
 }
 
 // checkEmergencies: the API server trusts those whom the signers of access for emergencies certify, beside all others, and its pods go on.

@@ -47,6 +47,7 @@ const (
 	nodeAddress         = "192.0.2.10"
 
 	planeHA             = "ha"
+	planeSingle         = "single"
 	planeLoadBalancer   = "load-balancer"
 	planeLBHostname     = "load-balancer-hostname"
 	planeRouteHostname  = "route-hostname"
@@ -125,7 +126,7 @@ func (f *fixture) withPayload(more ...string) {
 	for _, key := range slices.Concat(payload, more) {
 		all[key] = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + key
 	}
-	f.reconciler.Releases = oneRelease{all}
+	f.reconciler.Releases = oneRelease{f.payload.Version, all}
 }
 
 // begin creates the namespace with what the HostedCluster controller puts into it, and the control plane.
@@ -142,7 +143,7 @@ func (f *fixture) begin(secrets ...corev1.Secret) {
 			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: namespace}, Type: s.Type, Data: s.Data})
 		}
 	}
-	objects = append(objects, operators.Account(release.Kind(f.kind)).Objects(namespace)...)
+	objects = append(objects, operators.Account(release.Kind(f.payload.Kind)).Objects(namespace)...)
 	f.create(append(objects, f.hcp)...)
 	// The server of all tests has some two hundred addresses for Services.
 	f.Cleanup(func() {

@@ -33,7 +33,7 @@ func (f *fixture) checkEndpoints(rows *table.Table, plane string) {
 	}
 	wanted := map[string]bool{}
 	for _, row := range rows.Endpoints {
-		if !row.There(f.kind) || !exists(row.Planes, plane) {
+		if !row.There(f.payload) || !exists(row.Planes, plane) {
 			continue
 		}
 		key := row.Kind + "/" + row.Name
@@ -94,7 +94,7 @@ func (f *fixture) checkPublishing(rows *table.Table, plane string) {
 		f.Fatal(err)
 	}
 	where := map[string]publish.Endpoint{"APIServer": endpoints.APIServer, "Konnectivity": endpoints.Konnectivity, "Ignition": endpoints.Ignition}
-	if f.kind == string(release.KindOpenShift) {
+	if f.payload.Kind == string(release.KindOpenShift) {
 		login, waiting, err := publish.ReadLogin(context.Background(), f.client, f.hcp)
 		if err != nil || waiting != "" {
 			f.Errorf("plane %s: where users log in: %s, %v", plane, waiting, err)
@@ -102,7 +102,7 @@ func (f *fixture) checkPublishing(rows *table.Table, plane string) {
 		where["OAuthServer"] = login
 	}
 	for _, row := range rows.Publishing {
-		if row.There(f.kind) && row.Plane == plane {
+		if row.There(f.payload) && row.Plane == plane {
 			e := where[row.Service]
 			f.same(row.Service+" by "+row.Type, fmt.Sprintf("%s:%d", e.Host, e.Port), f.fill(row.Address))
 		}

@@ -82,8 +82,8 @@ func (f *fixture) checkAuthorities(rows *table.Table) {
 	bundled := map[string][]string{}
 	for _, row := range rows.Authorities {
 		data, made := secrets[row.Secret]
-		f.same("authority "+row.Secret+" is there:", made, row.There(f.kind))
-		if !made || !row.There(f.kind) {
+		f.same("authority "+row.Secret+" is there:", made, row.There(f.payload))
+		if !made || !row.There(f.payload) {
 			continue
 		}
 		keys := keysOr(row.Keys, "ca.crt", "ca.key")
@@ -132,8 +132,8 @@ func (f *fixture) checkCertificates(rows *table.Table) {
 	for _, row := range rows.Certificates {
 		known[row.Secret] = true
 		data, made := secrets[row.Secret]
-		f.same("certificate "+row.Secret+" is there:", made, row.There(f.kind))
-		if !made || !row.There(f.kind) {
+		f.same("certificate "+row.Secret+" is there:", made, row.There(f.payload))
+		if !made || !row.There(f.payload) {
 			continue
 		}
 		c := f.certificate(row.Secret, data, keysOr(row.Keys, "tls.crt", "tls.key"))
@@ -214,8 +214,8 @@ func (f *fixture) checkKubeconfigs(rows *table.Table) {
 		name := f.fill(row.Secret)
 		known[name] = true
 		data, made := secrets[name]
-		f.same("kubeconfig "+name+" is there:", made, row.There(f.kind))
-		if !made || !row.There(f.kind) {
+		f.same("kubeconfig "+name+" is there:", made, row.There(f.payload))
+		if !made || !row.There(f.payload) {
 			continue
 		}
 		f.same("scope of kubeconfig "+name, f.labelsOf(name)[hyperv1.KubeconfigScopeLabel], row.Scope)

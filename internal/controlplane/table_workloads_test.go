@@ -122,18 +122,18 @@ func (f *fixture) checkWorkloads(rows *table.Table, plane string) {
 	budgets := &policyv1.PodDisruptionBudgetList{}
 	f.list(budgets)
 	for _, row := range rows.Workloads {
-		if row.There(f.kind) {
+		if row.There(f.payload) {
 			twice[row.Name] = true
 		}
 	}
 	for _, row := range rows.Workloads {
-		if !row.There(f.kind) && twice[row.Name] {
+		if !row.There(f.payload) && twice[row.Name] {
 			continue // another kind of payload has something else of the name
 		}
 		key := orElse(row.Kind, "Deployment") + "/" + row.Name
 		known[key] = true
 		w, made := live[key]
-		wanted := row.There(f.kind) && exists(row.Planes, plane)
+		wanted := row.There(f.payload) && exists(row.Planes, plane)
 		if made != wanted {
 			f.Errorf("plane %s: %s is there: %t, the table says %t", plane, key, made, wanted)
 		}
@@ -172,7 +172,13 @@ func (f *fixture) checkWorkload(plane string, row table.Workload, w workload) {
 		}
 	}
 	mounted := mountsOf(spec)
-	for _, mount := range slices.Concat(row.Mounts, row.MountsOf[f.kind]) {
+	known, unknown := f.payload.Reached(row.MountsSince)
+	for _, mount := range unknown {
+		if slices.Contains(mounted, f.fill(mount)) {
+			f.Errorf("plane %s: %s of %s mounts %s", plane, row.Name, f.payload.Version, mount)
+		}
+	}
+	for _, mount := range slices.Concat(row.Mounts, row.MountsOf[f.payload.Kind], known) {
 		if !slices.Contains(mounted, f.fill(mount)) {
 			f.Errorf("plane %s: %s does not mount %s", plane, row.Name, mount)
 		}
@@ -195,7 +201,7 @@ func (f *fixture) checkContainers(plane string, row table.Workload, spec corev1.
 		}
 		known[key] = true
 		container, made := live[key]
-		wanted := c.There(f.kind) && exists(c.Planes, plane)
+		wanted := c.There(f.payload) && exists(c.Planes, plane)
 		if made != wanted {
 			f.Errorf("plane %s: %s: container %s is there: %t, the table says %t", plane, row.Name, key, made, wanted)
 		}
@@ -223,8 +229,15 @@ func (f *fixture) checkContainer(plane, name string, row table.Container, live c
 	if component.HighlyAvailable(f.hcp) {
 		args = slices.Concat(row.Args, row.ArgsHA)
 	}
-	args = slices.Concat(args, row.ArgsOf[f.kind])
-	mustContain(f.T, slices.Concat(live.Command, live.Args, f.configured(live)), f.fillAll(args)...)
+	known, unknown := f.payload.Reached(row.ArgsSince)
+	args = slices.Concat(args, row.ArgsOf[f.payload.Kind], known)
+	told := slices.Concat(live.Command, live.Args, f.configured(live))
+	mustContain(f.T, told, f.fillAll(args)...)
+	for _, arg := range f.fillAll(unknown) {
+		if slices.Contains(told, arg) {
+			f.Errorf("plane %s: %s/%s of %s is told %s, which it does not know", plane, name, row.Name, f.payload.Version, arg)
+		}
+	}
 	if s := live.SecurityContext; s == nil || !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation || len(s.Capabilities.Drop) != 1 {
 		f.Errorf("plane %s: %s/%s: security context %+v", plane, name, row.Name, s)
 	}

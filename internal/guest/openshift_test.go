@@ -63,14 +63,46 @@ func TestGuestOfOpenShift(t *testing.T) {
 	kubelets := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "any",
 		Labels: map[string]string{inside.KubeletConfigLabel: "true", hyperv1.NodePoolLabel: "np"}}, Data: map[string]string{"config": "of kubelets"}}
 	s.create(kubelets)
-	s.versionOperator()
-	s.checkTable(table.GuestOpenShift)
+	for _, stage := range []struct {
+		version string
+		policy  hyperv1.AvailabilityPolicy
+	}{{"4.18.0", hyperv1.SingleReplica}, {"4.21.0", hyperv1.SingleReplica}, {"4.21.0", hyperv1.HighlyAvailable}, {"5.0.0", hyperv1.HighlyAvailable}} {
+		s.becomes(stage.version, stage.policy)
+		facts["infrastructure replicas"] = map[hyperv1.AvailabilityPolicy]int{hyperv1.SingleReplica: 1, hyperv1.HighlyAvailable: 2}[stage.policy]
+		facts["infrastructure topology"] = string(stage.policy)
+		s.versionOperator()
+		s.checkTable(table.GuestOpenShift)
+	}
 	s.usersKeep()
 	s.firstAdministrator()
 	s.noCatalogs()
 	s.trustOfBuilds()
 	s.kubeletConfigs(kubelets)
 	s.observes()
+}
+
+// becomes changes the hosted control plane's release and the availability of its guest's infrastructure. What is only made with a guest is made anew.
+func (s *server) becomes(version string, policy hyperv1.AvailabilityPolicy) {
+	s.t.Helper()
+	hcp := s.plane()
+	before := hcp.Spec.InfrastructureAvailabilityPolicy
+	hcp.Spec.ReleaseImage, hcp.Spec.InfrastructureAvailabilityPolicy = "quay.io/r:"+version, policy
+	s.must(s.client.Update(s.t.Context(), hcp))
+	hcp.Status.ControlPlaneVersion = &hyperv1.ControlPlaneVersionStatus{Desired: hyperv1.VersionRelease{Version: version, Image: hcp.Spec.ReleaseImage}}
+	s.must(s.client.Status().Update(s.t.Context(), hcp))
+	if before == policy {
+		return
+	}
+	for _, kind := range []schema.GroupVersionKind{configuration.RegistryKind, operatorv1.GroupVersion.WithKind("IngressController")} {
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(kind)
+		s.must(s.client.List(s.t.Context(), all))
+		for i := range all.Items {
+			obj := &all.Items[i]
+			obj.SetFinalizers(nil)
+			s.must(errors.Join(s.client.Update(s.t.Context(), obj), s.client.Delete(s.t.Context(), obj)))
+		}
+	}
 }
 
 // observes: the control plane has what its programs take from the guest, as long as the guest has it.
@@ -170,6 +202,8 @@ func (s *server) noCatalogs() {
 // versionOperator writes the status of the ClusterVersion, as OpenShift's does.
 func (s *server) versionOperator() {
 	s.t.Helper()
+	image := s.plane().Spec.ReleaseImage
+	release := versionOf(image)
 	version := &configv1.ClusterVersion{}
 	s.eventually(func() error {
 		return s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version)
@@ -178,10 +212,10 @@ func (s *server) versionOperator() {
 		if err := s.client.Get(s.t.Context(), client.ObjectKey{Name: configuration.ClusterVersionName}, version); err != nil {
 			return err
 		}
-		version.Status.Desired = configv1.Release{Version: "4.21.0", Image: "quay.io/r:4.21.0"}
+		version.Status.Desired = configv1.Release{Version: release, Image: image}
 		version.Status.VersionHash, version.Status.AvailableUpdates = "hash", []configv1.Release{}
 		version.Status.Capabilities.KnownCapabilities = []configv1.ClusterVersionCapability{configv1.ClusterVersionCapabilityConsole, configv1.ClusterVersionCapabilityIngress, configv1.ClusterVersionCapabilityBaremetal}
-		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, StartedTime: metav1.Now(), CompletionTime: ptr.To(metav1.Now()), Version: "4.21.0", Image: "quay.io/r:4.21.0"}}
+		version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, StartedTime: metav1.Now(), CompletionTime: ptr.To(metav1.Now()), Version: release, Image: image}}
 		return s.client.Status().Update(s.t.Context(), version)
 	})
 }

@@ -42,12 +42,14 @@ import (
 
 const testNamespace = "clusters-demo"
 
-// releases is a payload that a test has in its hand.
-type releases struct{ payload *release.Release }
+// releases have one payload under all versions: the tag of the image.
+type releases struct{ images map[string]string }
 
-func (r releases) Lookup(context.Context, string, release.Access) (*release.Release, error) {
-	return r.payload, nil
+func (r releases) Lookup(_ context.Context, image string, _ release.Access) (*release.Release, error) {
+	return &release.Release{Version: versionOf(image), KubernetesVersion: "1.34.2", Images: r.images}, nil
 }
+
+func versionOf(image string) string { return image[strings.LastIndex(image, ":")+1:] }
 
 // server is one API server that plays both clusters, with the operator running on it.
 type server struct {
@@ -77,7 +79,7 @@ func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[s
 	out.must(access.Bootstrap(t.Context(), direct))
 	hcp = out.plane()
 	hcp.Status.ControlPlaneEndpoint = hyperv1.APIEndpoint{Host: "api.demo.example.com", Port: 443}
-	hcp.Status.ControlPlaneVersion = &hyperv1.ControlPlaneVersionStatus{Desired: hyperv1.VersionRelease{Version: "4.21.0", Image: hcp.Spec.ReleaseImage}}
+	hcp.Status.ControlPlaneVersion = &hyperv1.ControlPlaneVersionStatus{Desired: hyperv1.VersionRelease{Version: versionOf(hcp.Spec.ReleaseImage), Image: hcp.Spec.ReleaseImage}}
 	out.must(direct.Status().Update(t.Context(), hcp))
 	// The guards know the operator by its name.
 	itself := rest.CopyConfig(config)
@@ -92,7 +94,7 @@ func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[s
 	out.must(err)
 	out.must(manager.Add(management))
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
-	reader := readerOf(manager, management, releases{&release.Release{Version: "4.21.0", KubernetesVersion: "1.34.2", Images: images}}, options)
+	reader := readerOf(manager, management, releases{images}, options)
 	out.must(setupResources(manager, management, reader, options))
 	out.must(inplace.Setup(manager, management, testNamespace, reader.Facts))
 	out.must(webhooks.Setup(manager, management, testNamespace))

@@ -38,7 +38,7 @@ var guarded = []any{"apiservers", "authentications", "dnses", "featuregates", "i
 var factsOfRows = map[string]map[string]any{
 	guestAzure: {
 		"hcp": "demo", "infraID": "demo-x1", "clusterID": testClusterID, "domain": "demo.example.com", "api": "api.demo.example.com:443", "konnectivity": "konnectivity.example.com",
-		"resource group": "group", "subscription": "subscription", "tenant": "tenant", "services": "10.0.0.0/24", "name service": "10.0.0.10", "infrastructure replicas": 2,
+		"resource group": "group", "subscription": "subscription", "tenant": "tenant", "services": "10.0.0.0/24", "name service": "10.0.0.10", "infrastructure replicas": 2, "infrastructure topology": "HighlyAvailable",
 		"disk identity": identityOf("disk"), "file identity": identityOf("file"), "registry identity": identityOf("registry"), "ingress identity": identityOf("ingress"),
 		"ingress domain": "apps.demo.example.com", "authentication type": nil, "registry sources": nil, "proxy": nil, "no proxy": nil, "all no proxy": nil,
 		"apps domain": nil, "public zone": "/subscriptions/s/zone", "trusted": nil, "tls profile": nil,
@@ -68,7 +68,7 @@ publish: External
 	},
 	guestNone: {
 		"hcp": "demo", "infraID": "demo-x1", "clusterID": testClusterID, "domain": "demo.example.com", "api": "api.demo.example.com:443", "konnectivity": "konnectivity.example.com",
-		"services": "10.0.0.0/24", "name service": "10.0.0.10", "infrastructure replicas": 1, "ingress domain": "apps.chosen.example.com", "authentication type": "OIDC",
+		"services": "10.0.0.0/24", "name service": "10.0.0.10", "infrastructure replicas": 1, "infrastructure topology": "SingleReplica", "ingress domain": "apps.chosen.example.com", "authentication type": "OIDC",
 		"registry sources": map[string]any{"insecureRegistries": []any{"r.example.com"}},
 		"proxy":            "http://proxy:3128", "no proxy": "internal.example.com",
 		"all no proxy": ".cluster.local,.local,.svc,10.0.0.0/24,10.132.0.0/14,127.0.0.1,internal.example.com,localhost",
@@ -121,15 +121,15 @@ func (s *server) checkTable(guest string) {
 	s.t.Helper()
 	rows, err := table.Load()
 	s.must(err)
-	c := &guestTable{server: s, guest: guest}
+	c, version := &guestTable{server: s, guest: guest}, versionOf(s.plane().Spec.ReleaseImage)
 	s.eventually(func() error {
-		if hcp := s.plane(); hcp.Status.VersionStatus == nil || !apimeta.IsStatusConditionTrue(hcp.Status.Conditions, hyperv1.ConfigOperatorReconcileSucceeded) {
+		if hcp := s.plane(); hcp.Status.VersionStatus == nil || hcp.Status.VersionStatus.Desired.Version != version || !apimeta.IsStatusConditionTrue(hcp.Status.Conditions, hyperv1.ConfigOperatorReconcileSucceeded) {
 			return errors.New("the hosted control plane does not know the version, or the operator fails")
 		}
 		c.discover()
 		var failed []error
 		for _, row := range rowsOf(rows) {
-			if _, group, _, _ := row.Reference(); row.Here(guest) && !aggregated[group] {
+			if _, group, _, _ := row.Reference(); row.Here(guest, version) && !aggregated[group] {
 				failed = append(failed, c.there(row))
 			}
 		}
@@ -137,7 +137,7 @@ func (s *server) checkTable(guest string) {
 	})
 	known := map[string]bool{}
 	for _, row := range rowsOf(rows) {
-		if row.Here(guest) {
+		if row.Here(guest, version) {
 			known[c.key(row)] = true
 		}
 	}
@@ -285,6 +285,7 @@ func (c *guestTable) fill(value any) any {
 		}
 		return out
 	case string:
+		v = strings.ReplaceAll(v, "<version>", versionOf(c.plane().Spec.ReleaseImage))
 		for name, fact := range factsOfRows[c.guest] {
 			if v == "<"+name+">" {
 				return fact

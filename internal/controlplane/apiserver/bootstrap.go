@@ -66,7 +66,8 @@ func addBootstrap(ctx *component.Context, pod *corev1.PodSpec) error {
 		}
 	}
 	pod.InitContainers = append(pod.InitContainers, render("init-bootstrap-render", featuregates.Image, "/tmp/bootstrap", featuregates.Render+takeRendered+firstRights))
-	if ctx.LogsUsersIn() {
+	// Before 4.20 the first program has OAuth's definition too, and the other one renders nothing.
+	if ctx.LogsUsersIn() && ctx.AtLeast(4, 20) {
 		pod.InitContainers = append(pod.InitContainers, render("init-auth-bootstrap-render", authenticationImage, "/tmp/auth-bootstrap", renderAuthentication+takeRendered))
 	}
 	own, local := "/var/secrets/"+pki.APIBootstrapKubeconfig, "/var/secrets/"+localKubeconfig

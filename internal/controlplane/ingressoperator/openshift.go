@@ -14,6 +14,10 @@ import (
 const (
 	operatorImage = "cluster-ingress-operator"
 	tunnelProxy   = "http://127.0.0.1:8090"
+
+	// Routers of two versions of HAProxy, of which users of the guest choose, in payloads that have them.
+	olderRouter = "haproxy-router-haproxy28"
+	newerRouter = "haproxy-router-haproxy32"
 )
 
 // OpenShiftComponent is the payload's own operator of the guest's routers and of their DNS records.
@@ -32,20 +36,19 @@ func OpenShiftComponent() component.Component {
 }
 
 func openShiftObjects(ctx *component.Context) ([]client.Object, error) {
-	env := component.Environment("RELEASE_VERSION", ctx.GuestVersion, "IMAGE", ctx.GuestImage("haproxy-router"),
-		"HAPROXY_28_IMAGE", ctx.GuestImage("haproxy-router-haproxy28"), "HAPROXY_32_IMAGE", ctx.GuestImage("haproxy-router-haproxy32"),
-		"DEFAULT_HAPROXY_VERSION", "3.2", "CANARY_IMAGE", ctx.GuestImage(operatorImage), "KUBECONFIG", "/etc/kubernetes/kubeconfig",
+	env := component.Environment("RELEASE_VERSION", ctx.GuestVersion, "IMAGE", ctx.GuestImage("haproxy-router"), "CANARY_IMAGE", ctx.GuestImage(operatorImage), "KUBECONFIG", "/etc/kubernetes/kubeconfig",
 		"HTTP_PROXY", tunnelProxy, "HTTPS_PROXY", tunnelProxy, "NO_PROXY", contract.APIServer)
+	if offersRouters(ctx) {
+		env = append(env, component.Environment("HAPROXY_28_IMAGE", ctx.GuestImage(olderRouter), "HAPROXY_32_IMAGE", ctx.GuestImage(newerRouter), "DEFAULT_HAPROXY_VERSION", "3.2")...)
+	}
 	if ctx.HCP.Spec.FIPS {
 		env = append(env, corev1.EnvVar{Name: "FIPS_ENABLED", Value: "true"})
 	}
 	spec := corev1.PodSpec{
 		Containers: []corev1.Container{{
 			Name: Name, Image: ctx.Image(operatorImage), Command: []string{Name}, Env: env,
-			Args: []string{"start", "--namespace", Account.Namespace, "--image", "$(IMAGE)",
-				"--haproxy-image", "2.8=$(HAPROXY_28_IMAGE)", "--haproxy-image", "3.2=$(HAPROXY_32_IMAGE)",
-				"--default-haproxy-version", "$(DEFAULT_HAPROXY_VERSION)", "--canary-image", "$(CANARY_IMAGE)",
-				"--release-version", "$(RELEASE_VERSION)", "--metrics-listen-addr", "0.0.0.0:60000"},
+			Args: append([]string{"start", "--namespace", Account.Namespace, "--image", "$(IMAGE)", "--canary-image", "$(CANARY_IMAGE)",
+				"--release-version", "$(RELEASE_VERSION)", "--metrics-listen-addr", "0.0.0.0:60000"}, chosenRouter(ctx)...),
 			Ports:        []corev1.ContainerPort{component.TCPPort("metrics", 60000)},
 			Resources:    component.Requests("10m", "80Mi"),
 			VolumeMounts: []corev1.VolumeMount{component.Mount("service-account-kubeconfig:/etc/kubernetes")},
@@ -61,4 +64,18 @@ func openShiftObjects(ctx *component.Context) ([]client.Object, error) {
 	d := component.NewDeployment(Name, spec)
 	d.Spec.Template.Labels = map[string]string{"name": Name}
 	return []client.Object{d}, nil
+}
+
+// offersRouters tells whether the operator knows several routers, and the guest's release has them.
+func offersRouters(ctx *component.Context) bool {
+	return ctx.AtLeast(5, 0) && ctx.GuestImage(olderRouter) != "" && ctx.GuestImage(newerRouter) != ""
+}
+
+// chosenRouter are the arguments of an operator that knows several routers.
+func chosenRouter(ctx *component.Context) []string {
+	if !offersRouters(ctx) {
+		return nil
+	}
+	return []string{"--haproxy-image", "2.8=$(HAPROXY_28_IMAGE)", "--haproxy-image", "3.2=$(HAPROXY_32_IMAGE)",
+		"--default-haproxy-version", "$(DEFAULT_HAPROXY_VERSION)"}
 }

@@ -76,9 +76,9 @@ func PackagesComponent() component.Component {
 		serving.Secret.Items = []corev1.KeyToPath{{Key: corev1.TLSCertKey, Path: "apiserver.crt"}, {Key: corev1.TLSPrivateKeyKey, Path: "apiserver.key"}}
 		c := corev1.Container{
 			Name: Packages, Image: ctx.Image(image), Command: []string{"/bin/package-server"},
-			Args: []string{"-v=4", "--secure-port", "5443", "--global-namespace", marketplace,
-				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-				"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + component.CipherSuites},
+			Args: append([]string{"-v=4", "--secure-port", "5443", "--global-namespace", marketplace,
+				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig},
+				ctx.Since(5, 0, component.TLSProfile()...)...),
 			Env:            append(component.Environment("OPERATOR_CONDITION_NAME", Packages, "RELEASE_VERSION", ctx.GuestVersion), tunnelEnv(ctx.HCP)...),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", packagesPort)},
 			Resources:      component.Requests("10m", "250Mi"),

@@ -19,7 +19,7 @@ import (
 
 const (
 	certs = "/etc/kubernetes/certs"
-	// watchList is what the server is never given: its own clients cannot read such answers.
+	// watchList is what a server that knows the gate is not given: its own clients cannot read such answers.
 	watchList = "WatchList"
 )
 
@@ -41,7 +41,9 @@ func configuration(ctx *component.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	gates = slices.DeleteFunc(gates, func(g string) bool { return strings.HasPrefix(g, watchList+"=") })
+	if ctx.AtLeast(4, 22) {
+		gates = append(slices.DeleteFunc(gates, func(g string) bool { return strings.HasPrefix(g, watchList+"=") }), watchList+"=false")
+	}
 	config := openshiftcpv1.OpenShiftAPIServerConfig{
 		TypeMeta: metav1.TypeMeta{Kind: "OpenShiftAPIServerConfig", APIVersion: openshiftcpv1.GroupVersion.String()},
 		GenericAPIServerConfig: configv1.GenericAPIServerConfig{
@@ -59,7 +61,7 @@ func configuration(ctx *component.Context) (string, error) {
 			"audit-log-format": {"json"}, "audit-log-maxbackup": {"1"}, "audit-log-maxsize": {"10"}, "audit-log-path": {logs + "/audit.log"},
 			"audit-policy-file":       {"/etc/kubernetes/audit-config/policy.yaml"},
 			"shutdown-delay-duration": {"15s"},
-			"feature-gates":           append(gates, watchList+"=false"),
+			"feature-gates":           gates,
 		},
 	}
 	config.ServingInfo.BindNetwork = ""

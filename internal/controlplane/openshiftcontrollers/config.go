@@ -26,6 +26,20 @@ func base(address, lease string) openshiftcpv1.OpenShiftControllerManagerConfig 
 	}
 }
 
+// withClient is the form before 4.21: such programs find the guest by their configuration, those before 4.20 by it alone.
+type withClient struct {
+	openshiftcpv1.OpenShiftControllerManagerConfig `json:",inline"`
+
+	KubeClientConfig configv1.KubeClientConfig `json:"kubeClientConfig"`
+}
+
+func render(ctx *component.Context, config openshiftcpv1.OpenShiftControllerManagerConfig) (string, error) {
+	if ctx.AtLeast(4, 21) {
+		return component.YAML(config)
+	}
+	return component.YAML(withClient{config, configv1.KubeClientConfig{KubeConfig: component.NetworkKubeconfig}})
+}
+
 func controllerManagerConfig(ctx *component.Context) (string, error) {
 	config := base(fmt.Sprintf("0.0.0.0:%d", port), "openshift-master-controllers")
 	gates, err := ctx.FeatureGates()
@@ -55,7 +69,7 @@ func controllerManagerConfig(ctx *component.Context) (string, error) {
 	if err := setBuilds(ctx, &config.Build); err != nil {
 		return "", err
 	}
-	return component.YAML(config)
+	return render(ctx, config)
 }
 
 // setBuilds takes over what the guest's Build says of all builds.
@@ -90,8 +104,8 @@ func labels(of []configv1.ImageLabel) (out []buildv1.ImageLabel) {
 	return out
 }
 
-func routeManagerConfig(*component.Context) (string, error) {
-	return component.YAML(base(fmt.Sprintf("0.0.0.0:%d", port), "openshift-route-controllers"))
+func routeManagerConfig(ctx *component.Context) (string, error) {
+	return render(ctx, base(fmt.Sprintf("0.0.0.0:%d", port), "openshift-route-controllers"))
 }
 
 func policyControllerConfig(ctx *component.Context) (string, error) {
@@ -102,5 +116,5 @@ func policyControllerConfig(ctx *component.Context) (string, error) {
 	config := base(fmt.Sprintf("0.0.0.0:%d", policyPort), "")
 	config.FeatureGates = gates
 	config.ServingInfo.BindNetwork = "tcp"
-	return component.YAML(config)
+	return render(ctx, config)
 }

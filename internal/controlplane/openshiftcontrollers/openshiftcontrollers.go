@@ -88,8 +88,9 @@ func (m manager) objects(ctx *component.Context) ([]client.Object, error) {
 func (m manager) pod(ctx *component.Context) corev1.PodSpec {
 	c := corev1.Container{
 		Name: m.name, Image: ctx.Image(m.image), Command: []string{m.image},
-		Args: []string{"start", "--config", "/etc/kubernetes/config/config.yaml", "--kubeconfig", component.NetworkKubeconfig, "--namespace=" + m.guestNamespace},
-		Env:  []corev1.EnvVar{{Name: "POD_NAMESPACE", Value: m.guestNamespace}}, Resources: m.requests,
+		Args: append([]string{"start", "--config", "/etc/kubernetes/config/config.yaml"},
+			ctx.Since(4, 20, "--kubeconfig", component.NetworkKubeconfig, "--namespace="+m.guestNamespace)...),
+		Env: []corev1.EnvVar{{Name: "POD_NAMESPACE", Value: m.guestNamespace}}, Resources: m.requests,
 		VolumeMounts: []corev1.VolumeMount{component.Mount("client-ca:" + clientCA), component.Mount("config:/etc/kubernetes/config"),
 			component.Mount("serving-cert:" + certs), component.NetworkKubeconfigMount()},
 	}

@@ -29,7 +29,7 @@ cp /etc/certificate/ca/ca.crt ca.crt
 export KUBERNETES_SERVICE_HOST=kube-apiserver KUBERNETES_SERVICE_PORT="${KUBE_APISERVER_SERVICE_PORT:-6443}"
 until curl --fail --silent --output /dev/null --cacert ca.crt --header "Authorization: Bearer $(cat token)" \
   "https://kube-apiserver:$KUBERNETES_SERVICE_PORT/apis/config.openshift.io/v1/featuregates"; do sleep 1; done
-exec /usr/bin/cluster-image-registry-operator --config=` + configFile + ` --files=` + configFile + ` --files=/etc/secrets/tls.crt --files=/etc/secrets/tls.key
+exec /usr/bin/cluster-image-registry-operator --files=/etc/secrets/tls.crt --files=/etc/secrets/tls.key "$@"
 `
 )
 
@@ -51,12 +51,19 @@ func Component() component.Component {
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
+	d := component.NewDeployment(Name, pod(ctx))
+	d.Spec.Template.Labels = map[string]string{"name": Name}
+	if !ctx.AtLeast(4, 22) {
+		return []client.Object{d}, nil // it serves as it was built to
+	}
 	config, err := component.GenericControllerConfig(":60000")
 	if err != nil {
 		return nil, err
 	}
-	d := component.NewDeployment(Name, pod(ctx))
-	d.Spec.Template.Labels = map[string]string{"name": Name}
+	spec := &d.Spec.Template.Spec
+	spec.Volumes = append(spec.Volumes, component.ConfigMapVolume("config", configMap))
+	spec.Containers[0].Args = []string{"--config=" + configFile, "--files=" + configFile}
+	spec.Containers[0].VolumeMounts = append(spec.Containers[0].VolumeMounts, component.Mount("config:/var/run/configmaps/"+configMap))
 	return []client.Object{component.NewConfigMap(configMap, map[string]string{"config.yaml": config}), d}, nil
 }
 
@@ -64,7 +71,7 @@ func pod(ctx *component.Context) corev1.PodSpec {
 	memory := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}
 	spec := corev1.PodSpec{
 		Containers: []corev1.Container{{
-			Name: Name, Image: ctx.Image(Name), Command: []string{"/bin/bash", "-c", start},
+			Name: Name, Image: ctx.Image(Name), Command: []string{"/bin/bash", "-c", start, Name},
 			Env: component.Environment("RELEASE_VERSION", ctx.GuestVersion, "OPERATOR_IMAGE_VERSION", ctx.GuestVersion,
 				"WATCH_NAMESPACE", namespace, "OPERATOR_NAME", Name, "OPERATOR_IMAGE", ctx.Image(Name),
 				"IMAGE", ctx.GuestImage("docker-registry"), "IMAGE_PRUNER", ctx.GuestImage(component.ToolsImage),
@@ -72,10 +79,10 @@ func pod(ctx *component.Context) corev1.PodSpec {
 			Ports:     []corev1.ContainerPort{component.TCPPort("metrics", 60000)},
 			Resources: component.Requests("10m", "50Mi"),
 			VolumeMounts: []corev1.VolumeMount{{Name: "apiserver-token", MountPath: accountDir}, component.Mount("ca:/etc/certificate/ca"),
-				component.Mount("serving-cert:/etc/secrets"), component.Mount("config:/var/run/configmaps/" + configMap)},
+				component.Mount("serving-cert:/etc/secrets")},
 		}},
 		Volumes: []corev1.Volume{component.SecretVolume("ca", "root-ca"), component.SecretVolume("serving-cert", Name),
-			component.ConfigMapVolume("config", configMap), {Name: "apiserver-token", VolumeSource: memory}},
+			{Name: "apiserver-token", VolumeSource: memory}},
 	}
 	// Only the certificate: the authority's key is nobody's.
 	spec.Volumes[0].Secret.Items = []corev1.KeyToPath{{Key: contract.CAKey, Path: contract.CAKey}}

@@ -3,6 +3,8 @@
 package storageoperator
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +83,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append(rights, credentials...), config, d), nil
+	return slices.Concat(rights, credentials, config, []client.Object{d}), nil
 }
 
 // cloudConfigs are how the drivers reach Azure.
@@ -136,26 +138,41 @@ func snapshotObjects(ctx *component.Context) ([]client.Object, error) {
 		component.Rule("", "list,watch", "secrets"),
 		component.Rule("", "create,patch,update", "events"),
 		component.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
-	return append(rights, config, d), nil
+	return slices.Concat(rights, config, []client.Object{d}), nil
 }
 
 // operator completes either program: both are told of their serving and of the guest alike.
-func operator(ctx *component.Context, name string, c corev1.Container, api string) (*appsv1.Deployment, client.Object, error) {
-	config, err := component.GenericControllerConfig("0.0.0.0:8443")
+func operator(ctx *component.Context, name string, c corev1.Container, api string) (*appsv1.Deployment, []client.Object, error) {
+	c.Name = name
+	c.Args = []string{"start", "-v=2", "--terminate-on-files=" + servingDir + "/tls.crt", "--terminate-on-files=" + servingDir + "/tls.key",
+		"--guest-kubeconfig=" + guest + "/kubeconfig"}
+	c.Env = append(component.Environment("OPERATOR_IMAGE_VERSION", ctx.GuestVersion, "OPERAND_IMAGE_VERSION", ctx.GuestVersion), c.Env...)
+	c.Env = append(c.Env, ctx.Settings.RunAsUser()...)
+	c.VolumeMounts = []corev1.VolumeMount{component.Mount("guest-kubeconfig:" + guest), component.Mount("serving-cert:" + servingDir)}
+	spec := corev1.PodSpec{Containers: []corev1.Container{c}, Volumes: []corev1.Volume{
+		component.SecretVolume("guest-kubeconfig", component.AdminKubeconfigSecret), component.SecretVolume("serving-cert", name+"-serving-cert")}}
+	config, err := serve(ctx, name, &spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.Name = name
-	c.Args = []string{"start", "-v=2", "--config=" + configFile, "--terminate-on-files=" + configFile, "--terminate-on-files=" + servingDir + "/tls.crt",
-		"--terminate-on-files=" + servingDir + "/tls.key", "--guest-kubeconfig=" + guest + "/kubeconfig"}
-	c.Env = append(component.Environment("OPERATOR_IMAGE_VERSION", ctx.GuestVersion, "OPERAND_IMAGE_VERSION", ctx.GuestVersion), c.Env...)
-	c.Env = append(c.Env, ctx.Settings.RunAsUser()...)
-	c.VolumeMounts = []corev1.VolumeMount{component.Mount("guest-kubeconfig:" + guest), component.Mount("serving-cert:" + servingDir), component.Mount("config:" + configDir)}
-	spec := corev1.PodSpec{Containers: []corev1.Container{c}, Volumes: []corev1.Volume{
-		component.SecretVolume("guest-kubeconfig", component.AdminKubeconfigSecret), component.SecretVolume("serving-cert", name+"-serving-cert"),
-		component.ConfigMapVolume("config", name+"-config")}}
 	component.AddAPIProber(&spec, ctx.Settings.Image, "guest-kubeconfig", api)
 	d := component.NewDeployment(name, spec)
 	d.Spec.Template.Annotations = component.ManagementWorkload()
-	return d, component.NewConfigMap(name+"-config", map[string]string{"config.yaml": config}), nil
+	return d, config, nil
+}
+
+// serve says in a file how the program serves. Those before 5.0 read none, and find their certificate where it is mounted.
+func serve(ctx *component.Context, name string, spec *corev1.PodSpec) ([]client.Object, error) {
+	if !ctx.AtLeast(5, 0) {
+		return nil, nil
+	}
+	config, err := component.GenericControllerConfig("0.0.0.0:8443")
+	if err != nil {
+		return nil, err
+	}
+	c := &spec.Containers[0]
+	c.Args = append(c.Args, "--config="+configFile, "--terminate-on-files="+configFile)
+	c.VolumeMounts = append(c.VolumeMounts, component.Mount("config:"+configDir))
+	spec.Volumes = append(spec.Volumes, component.ConfigMapVolume("config", name+"-config"))
+	return []client.Object{component.NewConfigMap(name+"-config", map[string]string{"config.yaml": config})}, nil
 }

@@ -51,13 +51,13 @@ func (o GuestObject) Reference() (kind, group, namespace, name string) {
 // GuestOpenShift is the guest of the test with a payload of OpenShift's, on Azure.
 const GuestOpenShift = "openshift"
 
-// Here tells whether the guest of the test has the object.
-func (o GuestObject) Here(guest string) bool {
-	kind, like := "Kubernetes", guest
+// Here tells whether the guest of the test has the object, with a release of the version.
+func (o GuestObject) Here(guest, version string) bool {
+	with, like := Release{"Kubernetes", version}, guest
 	if guest == GuestOpenShift {
-		kind, like = "OpenShift", "azure"
+		with.Kind, like = "OpenShift", "azure"
 	}
-	return o.There(kind) && (len(o.Guests) == 0 || slices.Contains(o.Guests, like))
+	return o.There(with) && (len(o.Guests) == 0 || slices.Contains(o.Guests, like))
 }
 
 func (t *Table) guestRows() []Row {

@@ -44,12 +44,18 @@ func (r Row) status() string {
 	return "**yes**" + r.with()
 }
 
-// with names the kind of payload that a row takes.
+// with names the payload that a row takes.
 func (r Row) with() string {
-	if r.Payload == "" {
+	var of []string
+	for _, w := range []struct{ what, value string }{{"payload ", r.Payload}, {"since ", r.Since}, {"before ", r.Before}} {
+		if w.value != "" {
+			of = append(of, w.what+w.value)
+		}
+	}
+	if len(of) == 0 {
 		return ""
 	}
-	return " (payload " + r.Payload + ")"
+	return " (" + strings.Join(of, ", ") + ")"
 }
 
 // counts of rows: as in HyperShift, different, OpenShift's own, absent for another reason.
@@ -145,16 +151,16 @@ func (t *Table) printWorkloads(b *strings.Builder) {
 		if w.Disruption {
 			budget = "yes"
 		}
-		line(b, code(w.Name), priority, budget, strings.Join(append(slices.Clone(w.Mounts), mountsWith(w.MountsOf)...), ", "), w.arguments())
+		line(b, code(w.Name), priority, budget, strings.Join(append(slices.Clone(w.Mounts), append(mountsWith("payload", w.MountsOf), mountsWith("since", w.MountsSince)...)...), ", "), w.arguments())
 	}
 }
 
-// mountsWith names what is mounted with a kind of payload only.
-func mountsWith(of map[string][]string) []string {
+// mountsWith names what is mounted with some payloads only.
+func mountsWith(which string, of map[string][]string) []string {
 	var out []string
 	for _, kind := range slices.Sorted(maps.Keys(of)) {
 		for _, mount := range of[kind] {
-			out = append(out, mount+" (payload "+kind+")")
+			out = append(out, mount+" ("+which+" "+kind+")")
 		}
 	}
 	return out
@@ -168,6 +174,12 @@ func (w Workload) arguments() string {
 		}
 		for _, arg := range slices.Concat(c.Args, c.ArgsHA) {
 			out = append(out, code(arg))
+		}
+		for _, minor := range slices.Sorted(maps.Keys(c.ArgsSince)) {
+			out = append(out, "since "+minor+":")
+			for _, arg := range c.ArgsSince[minor] {
+				out = append(out, code(arg))
+			}
 		}
 	}
 	return strings.Join(out, " ")

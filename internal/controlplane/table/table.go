@@ -5,8 +5,13 @@ package table
 import (
 	"embed"
 	"fmt"
+	"maps"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 //go:embed *.yaml
@@ -26,11 +31,42 @@ type Row struct {
 	Differs string `json:"differs,omitempty"`
 	// Payload is the kind of payload with which it is there; empty means every kind.
 	Payload string `json:"payload,omitempty"`
+	// Since and Before are minor versions of the payload, such as 4.22: the first that has it, and the first that has it no more.
+	Since  string `json:"since,omitempty"`
+	Before string `json:"before,omitempty"`
 }
 
-// There tells whether the row is there with a payload of the kind.
-func (r Row) There(kind string) bool {
-	return r.Absent == "" && (r.Payload == "" || r.Payload == kind)
+// Release is what rows depend on: the kind of a payload and its version.
+type Release struct{ Kind, Version string }
+
+// There tells whether the row is there with a payload.
+func (r Row) There(with Release) bool {
+	return r.Absent == "" && (r.Payload == "" || r.Payload == with.Kind) && with.reached(r.Since) && (r.Before == "" || !with.reached(r.Before))
+}
+
+// reached tells whether the payload is of the minor version or a newer one.
+func (r Release) reached(minor string) bool {
+	if minor == "" {
+		return true
+	}
+	from := version.MustParseGeneric(minor)
+	is, err := release.AtLeast(r.Version, from.Major(), from.Minor())
+	if err != nil { // tests write it
+		panic(err)
+	}
+	return is
+}
+
+// Reached are the things of all minor versions that the payload has reached, and those of the others.
+func (r Release) Reached(since map[string][]string) (known, unknown []string) {
+	for _, minor := range slices.Sorted(maps.Keys(since)) {
+		if r.reached(minor) {
+			known = append(known, since[minor]...)
+		} else {
+			unknown = append(unknown, since[minor]...)
+		}
+	}
+	return known, unknown
 }
 
 // Workload is one component.
@@ -55,6 +91,8 @@ type Workload struct {
 	Mounts []string `json:"mounts,omitempty"`
 	// MountsOf are those with a kind of payload.
 	MountsOf map[string][]string `json:"mountsOf,omitempty"`
+	// MountsSince are those from a minor version of the payload on; older ones have none of them.
+	MountsSince map[string][]string `json:"mountsSince,omitempty"`
 	// Images are those of the payload that the workload names to others, besides those of its containers.
 	Images []string `json:"images,omitempty"`
 	// Planes that have it; empty means all.
@@ -85,6 +123,8 @@ type Container struct {
 	Planes     []string `json:"planes,omitempty"`
 	// ArgsOf are those with a kind of payload.
 	ArgsOf map[string][]string `json:"argsOf,omitempty"`
+	// ArgsSince are those from a minor version of the payload on; older ones are told none of them.
+	ArgsSince map[string][]string `json:"argsSince,omitempty"`
 }
 
 // Wanted are the facts of the container as it is made here.

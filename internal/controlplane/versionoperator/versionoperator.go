@@ -78,7 +78,7 @@ func pod(ctx *component.Context, version, cleanup string) corev1.PodSpec {
 			},
 		},
 		Containers: []corev1.Container{{
-			Name: Name, Image: image, Command: []string{Name}, Args: args(ctx.HCP),
+			Name: Name, Image: image, Command: []string{Name}, Args: args(ctx),
 			Env: append(component.Environment("PAYLOAD_OVERRIDE", payload, "CLUSTER_PROFILE", profile, "RELEASE_IMAGE", ctx.GuestReleaseImage),
 				component.FromField("NODE_NAME", "spec.nodeName")),
 			Ports:     []corev1.ContainerPort{component.TCPPort("https", port)},
@@ -91,12 +91,12 @@ func pod(ctx *component.Context, version, cleanup string) corev1.PodSpec {
 	}
 }
 
-func args(hcp *hyperv1.HostedControlPlane) []string {
+func args(ctx *component.Context) []string {
 	out := []string{"start", "--release-image", "$(RELEASE_IMAGE)", "--enable-auto-update=false", "--kubeconfig", "/etc/openshift/kubeconfig/kubeconfig",
 		fmt.Sprintf("--listen=0.0.0.0:%d", port), "--serving-cert-file=/etc/kubernetes/certs/server/tls.crt",
-		"--serving-key-file=/etc/kubernetes/certs/server/tls.key", "--hypershift=true", "--v=4",
-		"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + component.CipherSuites}
-	if service := hcp.Spec.UpdateService; service != "" {
+		"--serving-key-file=/etc/kubernetes/certs/server/tls.key", "--hypershift=true", "--v=4"}
+	out = append(out, ctx.Since(5, 0, component.TLSProfile()...)...)
+	if service := ctx.HCP.Spec.UpdateService; service != "" {
 		out = append(out, "--update-service", service)
 	}
 	return out
