@@ -138,7 +138,8 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 		return operators.Ensure(ctx, p.Cluster, p.r.Operators, p.found.Mirrors, p.workloadSettings())
 	}},
 	{ID: machineOperatorsStep, Needs: needs(machinesStep, imageLabelsStep), Run: func(p *pass, ctx context.Context) error {
-		return machines.EnsureManagers(ctx, p.Cluster, machines.Images{
+		return machines.EnsureManagers(ctx, p.Cluster, machines.Payload{
+			Kind: p.found.Release.Kind(), Version: p.found.Release.Version,
 			Core:     p.r.Releases.ComponentImage(p.Hosted, p.found.Release, release.KeyClusterAPI),
 			Provider: p.r.Releases.ComponentImage(p.Hosted, p.found.Release, release.KeyAzureProvider),
 		}, p.workloadSettings())

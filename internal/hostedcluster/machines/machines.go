@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
@@ -87,11 +88,24 @@ func SetPaused(ctx context.Context, c *cluster.Cluster, paused bool) error {
 	return nil
 }
 
-// Images are those of Cluster API's managers.
-type Images struct{ Core, Provider string }
+// Payload is what is known of the release whose programs Cluster API's managers are.
+type Payload struct {
+	// Core and Provider are the managers' images.
+	Core, Provider string
+	Kind           release.Kind
+	Version        string
+}
+
+// since gives arguments to OpenShift's programs that know them from a minor version on.
+func (p Payload) since(major, minor uint, args ...string) []string {
+	if known, err := release.AtLeast(p.Version, major, minor); err == nil && !known {
+		return nil
+	}
+	return args
+}
 
 // EnsureManagers runs Cluster API's managers for this namespace.
-func EnsureManagers(ctx context.Context, c *cluster.Cluster, images Images, settings workloads.Settings) error {
+func EnsureManagers(ctx context.Context, c *cluster.Cluster, payload Payload, settings workloads.Settings) error {
 	if !Managed(c.Hosted) {
 		return nil
 	}
@@ -103,7 +117,7 @@ func EnsureManagers(ctx context.Context, c *cluster.Cluster, images Images, sett
 	if err := ensureWebhookCertificate(ctx, c); err != nil {
 		return err
 	}
-	if err := settings.Apply(ctx, c, coreDeployment(c.Namespace, images.Core), managerTraits); err != nil {
+	if err := settings.Apply(ctx, c, coreDeployment(c.Namespace, payload), managerTraits); err != nil {
 		return err
 	}
 	// The side-car mounts it. A pod that waits for a volume retries ever more slowly, so it is made when it can start.
@@ -117,5 +131,5 @@ func EnsureManagers(ctx context.Context, c *cluster.Cluster, images Images, sett
 	}
 	traits := managerTraits
 	traits.ReachesCloud = true
-	return settings.Apply(ctx, c, providerDeployment(c.Namespace, images.Provider, settings.HelperImage, c.Hosted.Spec.Platform.Azure), traits)
+	return settings.Apply(ctx, c, providerDeployment(c.Namespace, payload, settings.HelperImage, c.Hosted.Spec.Platform.Azure), traits)
 }

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -8,13 +10,16 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
 	// WebhookCertSecret is a Secret with the certificate that the managers serve their webhooks with.
 	WebhookCertSecret = "capi-webhooks-tls"
 	webhookCertDir    = "/etc/webhook-certs"
-	healthPort        = 9440
+	// openShiftCertDir is where programs look that are not told.
+	openShiftCertDir = "/tmp/k8s-webhook-server/serving-certs"
+	healthPort       = 9440
 	// Insecure diagnostics are the metrics alone, without profiles.
 	metricsPort = 8443
 )
@@ -32,8 +37,27 @@ var electionFlags = []string{
 var managerTraits = component.Traits{ManagementAccess: true, Recreate: true}
 
 // coreDeployment is the core manager. It needs no guest to start: it connects when the cluster's kubeconfig appears.
-func coreDeployment(namespace, image string) *appsv1.Deployment {
-	args := append([]string{
+func coreDeployment(namespace string, payload Payload) *appsv1.Deployment {
+	manager := coreManagers[payload.Kind](namespace, payload)
+	manager.Image, manager.Resources = payload.Core, component.Requests("10m", "40Mi")
+	return workloads.Deployment(namespace, contract.ClusterAPI, corev1.PodSpec{
+		Containers: []corev1.Container{manager},
+		Volumes:    []corev1.Volume{webhookCertVolume()},
+	})
+}
+
+// coreManagers and providers are the programs of each kind of payload.
+var (
+	coreManagers = map[release.Kind]func(namespace string, payload Payload) corev1.Container{
+		release.KindKubernetes: plainCore, release.KindOpenShift: openShiftCore,
+	}
+	providers = map[release.Kind]func(namespace string, payload Payload) corev1.Container{
+		release.KindKubernetes: plainProvider, release.KindOpenShift: openShiftProvider,
+	}
+)
+
+func plainCore(namespace string, _ Payload) corev1.Container {
+	return plainManager("/bin/cluster-api", append([]string{
 		"--namespace=" + namespace,
 		"--feature-gates=MachinePool=false,ClusterTopology=false,MachineSetPreflightChecks=false",
 		// Storage versions of shared CRDs are not the business of one namespace's manager.
@@ -42,30 +66,13 @@ func coreDeployment(namespace, image string) *appsv1.Deployment {
 		"--health-addr=:9440",
 		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
 		"--v=4",
-	}, electionFlags...)
-	manager := managerContainer(image, "/bin/cluster-api", args)
-	manager.Resources = component.Requests("10m", "40Mi")
-	return workloads.Deployment(namespace, contract.ClusterAPI, corev1.PodSpec{
-		Containers: []corev1.Container{manager},
-		Volumes:    []corev1.Volume{webhookCertVolume()},
-	})
+	}, electionFlags...))
 }
 
 // providerDeployment is the Azure manager with a side-car that keeps its guest token fresh.
-func providerDeployment(namespace, image, helperImage string, azure *hyperv1.AzurePlatformSpec) *appsv1.Deployment {
-	args := append([]string{
-		"--namespace=" + namespace,
-		"--feature-gates=MachinePool=false,ASOAPI=false",
-		"--disable-controllers-or-webhooks=DisableASOSecretController,DisableAzureJSONMachineController",
-		"--webhook-cert-dir=" + webhookCertDir,
-		"--health-addr=:9440",
-		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
-		// The default holds back every second look at an object for ten seconds.
-		"--debouncing-timer=1s",
-		"--v=2",
-	}, electionFlags...)
-	manager := managerContainer(image, "/bin/cluster-api-provider-azure", args)
-	manager.Resources = component.Requests("10m", "10Mi")
+func providerDeployment(namespace string, payload Payload, helperImage string, azure *hyperv1.AzurePlatformSpec) *appsv1.Deployment {
+	manager := providers[payload.Kind](namespace, payload)
+	manager.Image, manager.Resources = payload.Provider, component.Requests("10m", "10Mi")
 	manager.Env = []corev1.EnvVar{
 		{Name: contract.AzureClientID, Value: string(azure.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID)},
 		{Name: contract.AzureTenantID, Value: azure.TenantID},
@@ -85,14 +92,49 @@ func providerDeployment(namespace, image, helperImage string, azure *hyperv1.Azu
 	})
 }
 
-func managerContainer(image, binary string, args []string) corev1.Container {
+func plainProvider(namespace string, _ Payload) corev1.Container {
+	return plainManager("/bin/cluster-api-provider-azure", append([]string{
+		"--namespace=" + namespace,
+		"--feature-gates=MachinePool=false,ASOAPI=false",
+		"--disable-controllers-or-webhooks=DisableASOSecretController,DisableAzureJSONMachineController",
+		"--webhook-cert-dir=" + webhookCertDir,
+		"--health-addr=:9440",
+		"--diagnostics-address=0.0.0.0:8443", "--insecure-diagnostics",
+		// The default holds back every second look at an object for ten seconds.
+		"--debouncing-timer=1s",
+		"--v=2",
+	}, electionFlags...))
+}
+
+func plainManager(binary string, args []string) corev1.Container {
+	c := managerContainer(webhookCertDir, args)
+	c.Command = []string{binary}
+	c.Ports = append(c.Ports, corev1.ContainerPort{Name: "metrics", ContainerPort: metricsPort})
+	return c
+}
+
+// openShiftCore has no command: the entry point of the image has had several names.
+func openShiftCore(namespace string, payload Payload) corev1.Container {
+	return managerContainer(openShiftCertDir, slices.Concat([]string{"--namespace=" + namespace, "--v=4"}, electionFlags,
+		payload.since(4, 19, "--feature-gates=MachineSetPreflightChecks=false"),
+		payload.since(4, 20, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"),
+		payload.since(5, 0, component.TLSProfile()...)))
+}
+
+func openShiftProvider(namespace string, payload Payload) corev1.Container {
+	return managerContainer(openShiftCertDir, slices.Concat([]string{"--namespace=" + namespace}, electionFlags,
+		[]string{"--feature-gates=MachinePool=false,ASOAPI=false", "--disable-controllers-or-webhooks=DisableASOSecretController"},
+		payload.since(5, 0, component.TLSProfile()...)))
+}
+
+func managerContainer(certs string, args []string) corev1.Container {
 	probe := func(path string) *corev1.Probe { return workloads.Probe(path, healthPort, 10, 5, 3) }
 	return corev1.Container{
-		Name: "manager", Image: image, Command: []string{binary}, Args: args,
-		Ports:          []corev1.ContainerPort{{Name: "healthz", ContainerPort: healthPort}, {Name: "metrics", ContainerPort: metricsPort}},
+		Name: "manager", Args: args,
+		Ports:          []corev1.ContainerPort{{Name: "healthz", ContainerPort: healthPort}},
 		LivenessProbe:  probe("/healthz"),
 		ReadinessProbe: probe("/readyz"),
-		VolumeMounts:   []corev1.VolumeMount{{Name: "webhook-cert", MountPath: webhookCertDir, ReadOnly: true}},
+		VolumeMounts:   []corev1.VolumeMount{{Name: "webhook-cert", MountPath: certs, ReadOnly: true}},
 	}
 }
 
