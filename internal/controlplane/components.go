@@ -75,6 +75,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 		lifecyclemanager.ProfilesComponent(),
 		catalogs.Component(catalog.Certified),
 		catalogs.Component(catalog.Community),
+		catalogs.Component(catalog.Marketplace),
 		catalogs.Component(catalog.RedHat),
 	}
 }

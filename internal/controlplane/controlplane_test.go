@@ -55,7 +55,7 @@ func everyCatalog(_ context.Context, image string, access release.Access) (strin
 		return "", errors.New("no pull secret")
 	}
 	name, _, _ := strings.Cut(path.Base(image), "-index:v")
-	return "sha256:" + name + "s", nil
+	return "sha256:" + strings.Replace(name, "operator", "operators", 1), nil
 }
 
 type fixture struct {

@@ -25,7 +25,7 @@ const (
 )
 
 // memory that a server of a catalog asks for.
-var memory = map[string]string{catalog.RedHat: "420Mi", catalog.Community: "160Mi", catalog.Certified: "160Mi"}
+var memory = map[string]string{catalog.RedHat: "420Mi", catalog.Community: "160Mi", catalog.Certified: "160Mi", catalog.Marketplace: "160Mi"}
 
 // Component is the catalog of the name.
 func Component(name string) component.Component {
@@ -34,7 +34,9 @@ func Component(name string) component.Component {
 		Kind:      release.KindOpenShift,
 		ImageKeys: []string{copierImage},
 		DependsOn: []string{contract.APIServer, contract.OpenShiftAPIServer},
-		Enabled:   func(ctx *component.Context) bool { return catalog.InControlPlane(ctx.HCP) },
+		Enabled: func(ctx *component.Context) bool {
+			return catalog.InControlPlane(ctx.HCP) && catalog.Has(ctx.HCP, ctx.GuestVersion, name)
+		},
 		// An image of a catalog has a cache below /tmp, which is taken out.
 		Traits:  component.Traits{OwnTmp: []string{extractContent}},
 		Objects: func(ctx *component.Context) ([]client.Object, error) { return objects(ctx, name) },

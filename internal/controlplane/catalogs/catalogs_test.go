@@ -17,7 +17,7 @@ import (
 
 func view() *component.Context {
 	ctx := planetest.View(planetest.Plane())
-	ctx.Payload = release.KindOpenShift
+	ctx.Payload, ctx.GuestVersion = release.KindOpenShift, "4.21.0"
 	return ctx
 }
 
@@ -34,10 +34,14 @@ func TestWhereCatalogsRun(t *testing.T) {
 	} {
 		ctx := view()
 		test.change(&ctx.HCP.Spec)
-		for _, which := range catalog.Names {
-			if got := Component(which).Enabled(ctx); got != test.want {
-				t.Errorf("%s, %s: %t", which, name, got)
+		for _, which := range catalog.Of(ctx.HCP, ctx.GuestVersion) {
+			if got := Component(which.Name).Enabled(ctx); got != test.want {
+				t.Errorf("%s, %s: %t", which.Name, name, got)
 			}
+		}
+		ctx.GuestVersion = "4.22.0"
+		if Component(catalog.Marketplace).Enabled(ctx) {
+			t.Error("a release has a catalog that it was taken out of")
 		}
 	}
 }

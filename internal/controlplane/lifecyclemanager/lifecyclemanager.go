@@ -12,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 // Names of the components and their Deployments.
@@ -79,7 +80,7 @@ func PackagesComponent() component.Component {
 			Args: append([]string{"-v=4", "--secure-port", "5443", "--global-namespace", marketplace,
 				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig},
 				ctx.Since(5, 0, component.TLSProfile()...)...),
-			Env:            append(component.Environment("OPERATOR_CONDITION_NAME", Packages, "RELEASE_VERSION", ctx.GuestVersion), tunnelEnv(ctx.HCP)...),
+			Env:            append(component.Environment("OPERATOR_CONDITION_NAME", Packages, "RELEASE_VERSION", ctx.GuestVersion), tunnelEnv(ctx)...),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", packagesPort)},
 			Resources:      component.Requests("10m", "250Mi"),
 			LivenessProbe:  component.HTTPSProbe("/healthz", packagesPort, 10, 1, 10),
@@ -108,10 +109,12 @@ func tlsArgs() []string {
 }
 
 // tunnelEnv leads to catalogs in the guest, and to those that run beside the control plane directly.
-func tunnelEnv(hcp *hyperv1.HostedControlPlane) []corev1.EnvVar {
+func tunnelEnv(ctx *component.Context) []corev1.EnvVar {
 	direct := contract.APIServer
-	if hcp.Spec.OLMCatalogPlacement != hyperv1.GuestOLMCatalogPlacement {
-		direct += ",redhat-operators,certified-operators,community-operators"
+	if ctx.HCP.Spec.OLMCatalogPlacement != hyperv1.GuestOLMCatalogPlacement {
+		for _, c := range catalog.Of(ctx.HCP, ctx.GuestVersion) {
+			direct += "," + c.Name
+		}
 	}
 	return component.Environment("GRPC_PROXY", "socks5://127.0.0.1:8090", "NO_PROXY", direct)
 }
@@ -119,7 +122,7 @@ func tunnelEnv(hcp *hyperv1.HostedControlPlane) []corev1.EnvVar {
 // metered completes a program that serves nothing but its metrics.
 func metered(ctx *component.Context, name string, c corev1.Container, apis ...string) (*appsv1.Deployment, *corev1.Service) {
 	c.Name, c.Image = name, ctx.Image(image)
-	c.Env = append(c.Env, tunnelEnv(ctx.HCP)...)
+	c.Env = append(c.Env, tunnelEnv(ctx)...)
 	c.Ports = []corev1.ContainerPort{component.TCPPort("metrics", metricsPort)}
 	c.LivenessProbe = component.After(60, component.HTTPSProbe("/healthz", metricsPort, 10, 1, 3))
 	c.ReadinessProbe = component.HTTPSProbe("/healthz", metricsPort, 10, 1, 3)

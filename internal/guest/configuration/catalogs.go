@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 // CatalogKind is a catalog of operators, as the Operator Lifecycle Manager knows it.
@@ -17,18 +17,18 @@ func catalogs(facts *inside.Facts) []*unstructured.Unstructured {
 		return nil
 	}
 	var out []*unstructured.Unstructured
-	for _, catalog := range clusterconfig.Catalogs() {
+	for _, of := range catalog.Of(facts.HCP, facts.Version) {
 		spec := map[string]any{
-			"sourceType": "grpc", "displayName": catalog.DisplayName, "publisher": "Red Hat", "priority": int64(catalog.Priority),
+			"sourceType": "grpc", "displayName": of.DisplayName, "publisher": "Red Hat", "priority": int64(of.Priority),
 			"grpcPodConfig":  map[string]any{"securityContextConfig": "restricted"},
 			"updateStrategy": map[string]any{"registryPoll": map[string]any{"interval": "10m"}},
 		}
 		if !inside.CatalogsInGuest(facts.HCP) {
-			spec["address"] = catalog.Name + ":50051"
-		} else if spec["image"] = facts.CatalogImages[catalog.Name]; spec["image"] == "" {
+			spec["address"] = of.Name + ":50051"
+		} else if spec["image"] = facts.CatalogImages[of.Name]; spec["image"] == "" {
 			continue
 		}
-		source := object(CatalogKind, "openshift-marketplace", catalog.Name, map[string]any{"spec": spec})
+		source := object(CatalogKind, "openshift-marketplace", of.Name, map[string]any{"spec": spec})
 		source.SetAnnotations(map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`})
 		out = append(out, source)
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
+	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
 
 // CatalogsInGuest tells whether catalogs of operators are pods of the guest, and not of the control plane.
@@ -27,7 +27,7 @@ func (r *Reader) catalogs(ctx context.Context, facts *Facts) error {
 	}
 	facts.NoDefaultCatalogs = hub.Spec.DisableAllDefaultSources
 	if CatalogsInGuest(facts.HCP) {
-		facts.CatalogImages, facts.LeftOut = clusterconfig.CatalogImages(facts.HCP, facts.Version)
+		facts.CatalogImages, facts.LeftOut = catalog.InGuest(facts.HCP, facts.Version)
 	}
 	return nil
 }

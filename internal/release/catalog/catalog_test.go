@@ -45,23 +45,23 @@ func TestCandidates(t *testing.T) {
 }
 
 func TestExplicit(t *testing.T) {
-	all := map[string]string{}
-	for _, name := range Names {
-		all[annotations[name]] = "mine.example.com/" + name + "@sha256:1"
+	named := map[string]string{}
+	for _, c := range Of(&hyperv1.HostedControlPlane{}, "5.0.0") {
+		named[c.annotation] = "mine.example.com/" + c.Name + "@sha256:1"
 	}
-	got, err := Explicit(all)
+	got, err := Explicit(named)
 	if err != nil || got[Community] != "mine.example.com/community-operators@sha256:1" || len(got) != 3 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := Explicit(nil); got != nil || err != nil {
 		t.Errorf("without annotations: %v, %v", got, err)
 	}
-	all[annotations[RedHat]] = "mine.example.com/redhat:v4.21"
-	if _, err := Explicit(all); err == nil || !strings.Contains(err.Error(), annotations[RedHat]) {
+	named[hyperv1.RedHatOperatorsCatalogAnnotation] = "mine.example.com/redhat:v4.21"
+	if _, err := Explicit(named); err == nil || !strings.Contains(err.Error(), hyperv1.RedHatOperatorsCatalogAnnotation) {
 		t.Errorf("by a tag: %v", err)
 	}
-	delete(all, annotations[RedHat])
-	if _, err := Explicit(all); err == nil || !strings.Contains(err.Error(), annotations[RedHat]) {
+	delete(named, hyperv1.RedHatOperatorsCatalogAnnotation)
+	if _, err := Explicit(named); err == nil || !strings.Contains(err.Error(), hyperv1.RedHatOperatorsCatalogAnnotation) {
 		t.Errorf("two of three: %v", err)
 	}
 }
@@ -147,4 +147,57 @@ func TestFinderTellsOfFailures(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 	})
+}
+
+// TestInGuest: the version, the overrides and the annotations decide; half of the annotations, or a tag, are an error.
+func TestInGuest(t *testing.T) {
+	const overrides = hyperv1.OLMCatalogRegistryOverridesAnnotation
+	all := map[string]string{hyperv1.RedHatOperatorsCatalogAnnotation: "mine/r@sha256:1", hyperv1.CommunityOperatorsCatalogAnnotation: "mine/c@sha256:2",
+		hyperv1.CertifiedOperatorsCatalogAnnotation: "mine/e@sha256:3"}
+	for _, test := range []struct {
+		version     string
+		annotations map[string]string
+		want, cue   string
+	}{
+		{"4.21.3", nil, "registry.redhat.io/redhat/redhat-operator-index:v4.21", ""},
+		{"4.23.0-rc.1", nil, "registry.redhat.io/redhat/redhat-operator-index:v4.22", ""},
+		{"5.0.1", nil, "registry.redhat.io/redhat/redhat-operator-index:v4.22", ""},
+		{"4.18.0", map[string]string{overrides: "quay.io=other,registry.redhat.io=mirror.example.com"}, "mirror.example.com/redhat/redhat-operator-index:v4.18", ""},
+		{"4.18.0", map[string]string{overrides: "registry.redhat.io/redhat=mirror.example.com/olm"}, "mirror.example.com/olm/redhat-operator-index:v4.18", ""},
+		{"4.18.0", map[string]string{overrides: "registry.redhat.io"}, "", overrides},
+		{"any", all, "mine/r@sha256:1", ""},
+		{"4.18.0", map[string]string{hyperv1.RedHatOperatorsCatalogAnnotation: "mine/r@sha256:1"}, "", "is missing"},
+		{"4.18.0", map[string]string{hyperv1.RedHatOperatorsCatalogAnnotation: "mine/r:v1"}, "", "names no digest"},
+		{"latest", nil, "", "version \"latest\""},
+	} {
+		hcp := &hyperv1.HostedControlPlane{}
+		hcp.Annotations = test.annotations
+		got, err := InGuest(hcp, test.version)
+		if got["redhat-operators"] != test.want || (err == nil) != (test.cue == "") || err != nil && !strings.Contains(err.Error(), test.cue) {
+			t.Errorf("%s %v: %v, %v; want %q %q", test.version, test.annotations, got, err, test.want, test.cue)
+		}
+	}
+}
+
+// TestMarketplace: until 4.21 there is one catalog more, whose image nobody can name otherwise.
+func TestMarketplace(t *testing.T) {
+	own := map[string]string{hyperv1.RedHatOperatorsCatalogAnnotation: "mine/r@sha256:1", hyperv1.CommunityOperatorsCatalogAnnotation: "mine/c@sha256:2",
+		hyperv1.CertifiedOperatorsCatalogAnnotation: "mine/e@sha256:3"}
+	for _, test := range []struct {
+		version     string
+		annotations map[string]string
+		want        bool
+	}{{"4.18.0", nil, true}, {"4.21.9", nil, true}, {"4.22.0-rc.0", nil, false}, {"5.0.0", nil, false}, {"4.18.0", own, false}, {"any", nil, false}} {
+		hcp := &hyperv1.HostedControlPlane{}
+		hcp.Annotations = test.annotations
+		if got := Has(hcp, test.version, Marketplace); got != test.want {
+			t.Errorf("%s %v: %t", test.version, test.annotations, got)
+		}
+		if images, err := InGuest(hcp, test.version); test.version != "any" && (err != nil || (images[Marketplace] != "") != test.want) {
+			t.Errorf("%s %v: %v, %v", test.version, test.annotations, images, err)
+		}
+	}
+	if got, err := Candidates(Marketplace, "4.15.0", ""); err != nil || got[0] != "registry.redhat.io/redhat/redhat-marketplace-index:v4.15" {
+		t.Errorf("%v, %v", got, err)
+	}
 }
