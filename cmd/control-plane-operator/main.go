@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/endpointresolver"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/metricsproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/pkioperator"
 	"github.com/hypershift-on-azure/hypershift/internal/guest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
@@ -57,6 +59,8 @@ func rootCommand() *cobra.Command {
 	var wrap kms.Options
 	var gates featuregates.Options
 	var begin kasbootstrap.Options
+	var where endpointresolver.Options
+	var show metricsproxy.Options
 	var byHTTP, bySOCKS tunnelproxy.Options
 	root.AddCommand(
 		run,
@@ -76,6 +80,10 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
 		helper(kasbootstrap.Name, "Bring into the hosted cluster what everything else there begins with", begin.AddFlags,
 			func(ctx context.Context) error { return kasbootstrap.Run(ctx, begin) }),
+		helper(endpointresolver.Name, "Tell where the pods of the control plane are", where.AddFlags,
+			func(ctx context.Context) error { return endpointresolver.Run(ctx, where) }),
+		helper(metricsproxy.Name, "Show the control plane's metrics to its hosted cluster", show.AddFlags,
+			func(ctx context.Context) error { return metricsproxy.Run(ctx, show) }),
 		helper("sync-fg-configmap", "Store the feature gates that the payload's program has rendered", gates.AddFlags,
 			func(ctx context.Context) error { return featuregates.Run(ctx, gates) }),
 		inside("konnectivity-https-proxy", "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,

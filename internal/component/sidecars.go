@@ -206,6 +206,11 @@ func (c *Context) LogsUsersIn() bool {
 	return c.Payload == release.KindOpenShift && clusterconfig.OAuthEnabled(c.HCP)
 }
 
+// ForwardsMetrics tells whether the hosted cluster reads the metrics of its control plane: OpenShift's payloads have the monitoring that does.
+func (c *Context) ForwardsMetrics() bool {
+	return c.Payload == release.KindOpenShift && clusterconfig.ForwardsMetrics(c.HCP)
+}
+
 // HasCapability tells whether the hosted cluster has the optional capability.
 func HasCapability(hcp *hyperv1.HostedControlPlane, capability hyperv1.OptionalCapability) bool {
 	return hcp.Spec.Capabilities == nil || !slices.Contains(hcp.Spec.Capabilities.Disabled, capability)

@@ -86,6 +86,7 @@ const (
 	ClusterAPI         = "cluster-api"
 	ClusterAPIProvider = "capi-provider"
 	MachineApprover    = "machine-approver"
+	MetricsProxy       = "metrics-proxy"
 	PKIOperator        = "control-plane-pki-operator"
 	ClusterAutoscaler  = "cluster-autoscaler"
 	// WorkloadIdentityWebhook mutates guest pods that use a workload identity.
@@ -160,3 +161,9 @@ const StartedWithLabel = "hypershift.openshift.io/started-with-config"
 
 // InPlaceUpdateKey is the key of a node pool and the hash of its target configuration. The name of such a pool has no dot.
 func InPlaceUpdateKey(pool, target string) string { return pool + "." + target }
+
+// What forwards metrics: the Secret with the authority of the proxy's certificate, and the ConfigMap that says which programs there are.
+const (
+	MetricsProxyCA     = "metrics-proxy-ca-cert"
+	MetricsProxyConfig = "metrics-proxy-config"
+)

@@ -17,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/lifecyclemanager"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineapprover"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/networkoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/oauthapiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/oauthserver"
@@ -67,6 +68,8 @@ func components(endpoints publish.Endpoints) []component.Component {
 		tunnelagent.Component(),
 		ignitionserver.Component(),
 		ignitionproxy.Component(),
+		metricsforwarding.ResolverComponent(),
+		metricsforwarding.ProxyComponent(),
 		router.Component(),
 		versionmigrator.Component(),
 		lifecyclemanager.OperatorComponent(),

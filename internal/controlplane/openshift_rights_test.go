@@ -49,6 +49,7 @@ var roleRights = map[string][]kubetest.Right{
 		each("", []string{"list"}, "pods"), cached("certificates.hypershift.openshift.io", "certificatesigningrequestapprovals"),
 		cached("certificates.hypershift.openshift.io", "certificaterevocationrequests"),
 		each("certificates.hypershift.openshift.io", []string{"patch"}, "certificaterevocationrequests/status")),
+	"endpoint-resolver":     cached("", "pods"),
 	"featuregate-generator": each("", []string{"create", "patch"}, "configmaps"),
 }
 
@@ -58,6 +59,7 @@ func TestOpenShiftRights(t *testing.T) {
 	f := newFixture(t)
 	f.hcp = inNamespace("openshift-rights")
 	f.hcp.Spec.Networking.NetworkType = hyperv1.OVNKubernetes
+	f.hcp.Spec.Monitoring = forwarding
 	f.withOpenShift()
 	f.beginOpenShift()
 	f.publishedPasses()

@@ -34,6 +34,9 @@ var openShiftPlanes = map[string]func(*hyperv1.HostedControlPlane){
 	},
 }
 
+// forwarding asks for the metrics of the control plane in the hosted cluster.
+var forwarding = &hyperv1.Monitoring{MetricsForwarding: &hyperv1.MetricsForwarding{Mode: "Forward"}}
+
 // etcdKey encrypts the Secrets of planeEncrypted.
 var etcdKey = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-key"}, Data: map[string][]byte{"key": make([]byte, 32)}}
 
@@ -73,6 +76,7 @@ func TestOpenShiftTable(t *testing.T) {
 	f.hcp = inNamespace("openshift")
 	f.hcp.Spec.ControllerAvailabilityPolicy = hyperv1.HighlyAvailable
 	f.hcp.Spec.KubeAPIServerDNSName = customName
+	f.hcp.Spec.Monitoring = forwarding
 	f.withOpenShift("cluster-autoscaler")
 	f.beginOpenShift()
 	f.publishedPasses()

@@ -107,6 +107,9 @@ func (p *pass) certifyAPIServer(ctx context.Context) error {
 	if err := p.publishLogin(ctx); err != nil {
 		return err
 	}
+	if err := p.publishMetrics(ctx); err != nil {
+		return err
+	}
 	return p.keys.Certify(ctx, keys.ForAPIServer, p.endpoints)
 }
 
@@ -126,6 +129,26 @@ func (p *pass) publishLogin(ctx context.Context) error {
 	if waiting != "" {
 		p.endpoints.Waiting = append(p.endpoints.Waiting, waiting)
 	}
+	return nil
+}
+
+// publishMetrics brings what is in front of the proxy of metrics, where there is one. Nothing of the control plane waits for it.
+func (p *pass) publishMetrics(ctx context.Context) error {
+	view := p.view(ctx)
+	if view.Payload != release.KindOpenShift {
+		return nil
+	}
+	if !view.ForwardsMetrics() {
+		return publish.RemoveMetrics(ctx, p.Client, p.hcp)
+	}
+	if err := p.write.Apply(ctx, publish.MetricsObjects(p.hcp, p.IngressDomain)...); err != nil {
+		return fmt.Errorf("publish the proxy of metrics: %w", err)
+	}
+	endpoint, err := publish.ReadMetrics(ctx, p.Client, p.hcp)
+	if err != nil {
+		return fmt.Errorf("read where the proxy of metrics is: %w", err)
+	}
+	p.endpoints.Metrics = endpoint
 	return nil
 }
 

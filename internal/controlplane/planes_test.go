@@ -48,6 +48,7 @@ const (
 
 	planeHA             = "ha"
 	planeSingle         = "single"
+	planeForwarding     = "metrics-forwarding"
 	planeLoadBalancer   = "load-balancer"
 	planeLBHostname     = "load-balancer-hostname"
 	planeRouteHostname  = "route-hostname"
@@ -195,6 +196,7 @@ func (f *fixture) fill(text string) string {
 	return strings.NewReplacer("<cpns>", f.hcp.Namespace, "<hcp>", f.hcp.Name, "<infraID>", f.hcp.Spec.InfraID, "<api>", loadBalancerAddress,
 		"<konnectivity>", "konnectivity-server-"+f.hcp.Namespace+".apps.mgmt.hypershift.test",
 		"<oauth>", "oauth-"+f.hcp.Namespace+".apps.mgmt.hypershift.test",
+		"<metrics>", "metrics-proxy-"+f.hcp.Namespace+".apps.mgmt.hypershift.test",
 		"<ignition>", "ignition-server-"+f.hcp.Namespace+".apps.mgmt.hypershift.test").Replace(text)
 }
 

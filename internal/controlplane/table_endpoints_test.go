@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-func (f *fixture) checkEndpoints(rows *table.Table, plane string) {
+func (f *fixture) checkEndpoints(rows *table.Table, plane string, more ...string) {
 	f.Helper()
 	services, routes := &corev1.ServiceList{}, &unstructured.UnstructuredList{}
 	routes.SetGroupVersionKind(publish.RouteKind)
@@ -33,7 +34,7 @@ func (f *fixture) checkEndpoints(rows *table.Table, plane string) {
 	}
 	wanted := map[string]bool{}
 	for _, row := range rows.Endpoints {
-		if !row.There(f.payload) || !exists(row.Planes, plane) {
+		if !row.There(f.payload) || !exists(row.Planes, plane) && !slices.ContainsFunc(more, func(also string) bool { return exists(row.Planes, also) }) {
 			continue
 		}
 		key := row.Kind + "/" + row.Name

@@ -43,12 +43,13 @@ func checkVersions(t *testing.T, rows *table.Table, secrets []corev1.Secret, usu
 				f.hcp = inNamespace("openshift-" + strings.ReplaceAll(name, ".", "-"))
 				f.hcp.Spec.ControllerAvailabilityPolicy = policy
 				f.hcp.Spec.KubeAPIServerDNSName = customName
+				f.hcp.Spec.Monitoring = forwarding
 				f.withOpenShift(append([]string{"cluster-autoscaler"}, imagesSince[version]...)...)
 				f.beginOpenShift(secrets...)
 				f.publishedPasses()
 				f.pass()
 				f.checkWorkloads(rows, planeOf[policy])
-				f.checkEndpoints(rows, planeLoadBalancer)
+				f.checkEndpoints(rows, planeLoadBalancer, planeForwarding)
 				f.checkPublishing(rows, planeLoadBalancer)
 				f.checkAuthorities(rows)
 				f.checkCertificates(rows)

@@ -101,10 +101,7 @@ func (t target) monitor(hcp *hyperv1.HostedControlPlane, relabelings []any) *uns
 	}
 	if t.secure {
 		key := func(name, key string) map[string]any { return map[string]any{"name": name, "key": key} }
-		names := tlsNames{component.RootCAConfigMap, ClientSecret, t.name}
-		if t.tls != nil {
-			names = *t.tls
-		}
+		names := t.tlsNames()
 		endpoint["scheme"] = "https"
 		endpoint["tlsConfig"] = map[string]any{
 			"ca":         map[string]any{"configMap": key(names.authority, "ca.crt")},
@@ -122,6 +119,14 @@ func (t target) monitor(hcp *hyperv1.HostedControlPlane, relabelings []any) *uns
 	obj.SetNamespace(hcp.Namespace)
 	obj.SetName(t.name)
 	return obj
+}
+
+// tlsNames are those by which a secure program is asked.
+func (t target) tlsNames() tlsNames {
+	if t.tls != nil {
+		return *t.tls
+	}
+	return tlsNames{component.RootCAConfigMap, ClientSecret, t.name}
 }
 
 // Access lets OpenShift's Prometheus find the pods: the platform's where the namespace carries its label, and that of user workloads.

@@ -40,6 +40,8 @@ type Authority struct {
 	OnMachines bool
 	// Kind is the kind of payload that has a use for it; empty means every kind.
 	Kind release.Kind
+	// Forwarding: it is there where the control plane's metrics are forwarded.
+	Forwarding bool
 }
 
 // Authorities of a control plane, as far as a component of ours uses them.
@@ -54,6 +56,9 @@ func Authorities() []Authority {
 	ignition.CertKey, ignition.KeyKey = "tls.crt", "tls.key"
 	bootstrap := openshift("kas-bootstrap-container-signer", BootstrapSigner)
 	bootstrap.Kind = release.KindOpenShift
+	forwarding := func(secret string) Authority {
+		return Authority{Secret: secret, CN: secret, OU: "openshift", CertKey: "tls.crt", KeyKey: "tls.key", Kind: release.KindOpenShift, Forwarding: true}
+	}
 	requests := openshift("kube-csr-signer", CSRSigner)
 	requests.OnMachines = true
 	return []Authority{
@@ -69,12 +74,15 @@ func Authorities() []Authority {
 		bootstrap,
 		requests,
 		ignition,
+		forwarding(EndpointResolverCA),
+		forwarding(contract.MetricsProxyCA),
 	}
 }
 
 // Names of the authorities' Secrets.
 const (
 	RootCA              = "root-ca"
+	EndpointResolverCA  = "endpoint-resolver-ca"
 	EtcdSigner          = "etcd-signer"
 	EtcdMetricsSigner   = "etcd-metrics-signer"
 	KonnectivitySigner  = "konnectivity-signer"

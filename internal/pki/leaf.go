@@ -33,6 +33,8 @@ type Leaf struct {
 	Brief bool
 	// Kind is the kind of payload that has a use for it; empty means every kind.
 	Kind release.Kind
+	// Forwarding: it is there where the control plane's metrics are forwarded.
+	Forwarding bool
 }
 
 func (l Leaf) keys() (cert, key string) {

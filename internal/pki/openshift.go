@@ -51,6 +51,19 @@ func openShiftLeaves(p Params) []Leaf {
 		}
 		leaves = append(leaves, serving("oauth-server-crt", "openshift-oauth", hosts...))
 	}
+	return append(leaves, forwardingLeaves(p)...)
+}
+
+// forwardingLeaves are those of the programs that forward metrics.
+func forwardingLeaves(p Params) []Leaf {
+	leaf := func(name, signer string, more ...string) Leaf {
+		return Leaf{Secret: name + "-serving-cert", Signer: signer, CN: name, Orgs: []string{"openshift"}, Usages: both, Hosts: append(service(p, name), more...),
+			Kind: release.KindOpenShift, Forwarding: true}
+	}
+	leaves := []Leaf{leaf("endpoint-resolver", EndpointResolverCA)}
+	if p.MetricsHost != "" {
+		leaves = append(leaves, leaf("metrics-proxy", contract.MetricsProxyCA, p.MetricsHost))
+	}
 	return leaves
 }
 

@@ -24,6 +24,9 @@ type Params struct {
 	AppsDomain string
 	// OAuthHost is where users log in.
 	OAuthHost string
+	// Forwarding: the control plane's metrics are forwarded, from MetricsHost.
+	Forwarding  bool
+	MetricsHost string
 	// Payload is the kind of the release's payload.
 	Payload release.Kind
 	// ExtraAPIHosts are further names of the API server.
@@ -57,7 +60,7 @@ func Leaves(p Params) ([]Leaf, error) {
 		leaves = append(leaves, Leaf{Secret: contract.IgnitionServer, Signer: IgnitionCA, CN: "ignition-server",
 			Orgs: []string{"openshift"}, Usages: both, Hosts: []string{p.IgnitionHost}})
 	}
-	return slices.DeleteFunc(leaves, func(l Leaf) bool { return l.Kind != "" && l.Kind != p.Payload }), nil
+	return slices.DeleteFunc(leaves, func(l Leaf) bool { return l.Kind != "" && l.Kind != p.Payload || l.Forwarding && !p.Forwarding }), nil
 }
 
 func clientLeaves() []Leaf {

@@ -24,6 +24,7 @@ func Admit(ctx context.Context, c client.Client, hcp *hyperv1.HostedControlPlane
 	if r, ok := routeOf(hcp, plan, login); ok {
 		routes = append(routes, r)
 	}
+	routes = append(routes, metricsRoute(hcp, plan))
 	for _, r := range routes {
 		if r.router == "" {
 			continue

@@ -48,7 +48,7 @@ func TestLogin(t *testing.T) {
 				t.Errorf("%s: Route %s at %s", name, r.GetName(), host)
 			}
 		}
-		if with, without := len(Backends(hcp, true)), len(Backends(hcp, false)); (with > without) != c.backend {
+		if with, without := len(Backends(hcp, true, false)), len(Backends(hcp, false, false)); (with > without) != c.backend {
 			t.Errorf("%s: the router has %d backends, %d without a server to log in", name, with, without)
 		}
 	}

@@ -67,6 +67,8 @@ type Endpoints struct {
 	APIServer, Konnectivity, Ignition Endpoint
 	// OAuth is where users log in, with a payload that has a server for it.
 	OAuth Endpoint
+	// Metrics is where the hosted cluster reads the control plane's metrics, where they are forwarded.
+	Metrics Endpoint
 	// Waiting says, for people, what is not published yet.
 	Waiting []string
 }

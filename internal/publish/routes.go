@@ -131,14 +131,17 @@ type Backend struct {
 }
 
 // Backends of the cluster's own router, by host name. Whatever asks for no name, or for another one, wants the API server: it is last
-// and has no host. withLogin tells whether there is a server where users log in.
-func Backends(hcp *hyperv1.HostedControlPlane, withLogin bool) []Backend {
+// and has no host. withLogin tells whether there is a server where users log in, withMetrics whether the control plane's metrics are forwarded.
+func Backends(hcp *hyperv1.HostedControlPlane, withLogin, withMetrics bool) []Backend {
 	var backends []Backend
 	address := func(p published) string { return net.JoinHostPort(p.service, strconv.Itoa(int(p.port))) }
 	plan := PlanOf(hcp)
 	routes := routesOf(hcp, plan)
 	if r, ok := routeOf(hcp, plan, login); ok && withLogin {
 		routes = append(routes, r)
+	}
+	if withMetrics {
+		routes = append(routes, metricsRoute(hcp, plan))
 	}
 	for _, r := range routes {
 		if r.router != "" && r.kind != hyperv1.APIServer {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
@@ -127,7 +128,7 @@ func (k *Keys) MakeAuthorities(ctx context.Context, wanted Scope) error {
 		return nil
 	}
 	authorities := slices.DeleteFunc(pki.Authorities(), func(a pki.Authority) bool {
-		return !wanted(pki.Leaf{Signer: a.Secret}) || a.Kind != "" && a.Kind != k.Payload
+		return !wanted(pki.Leaf{Signer: a.Secret}) || a.Kind != "" && a.Kind != k.Payload || a.Forwarding && !clusterconfig.ForwardsMetrics(k.HCP)
 	})
 	changed, err := pki.EnsureAuthorities(k.Secrets, authorities, k.policy(), k.Now())
 	if err != nil {
@@ -166,7 +167,7 @@ func namesOf(hcp *hyperv1.HostedControlPlane, payload release.Kind, endpoints pu
 	params := pki.Params{
 		Namespace: hcp.Namespace, Name: hcp.Name, AdvertiseAddress: apiserver.AdvertiseAddress(hcp),
 		APIHost: endpoints.APIServer.Host, KonnectivityHost: endpoints.Konnectivity.Host, IgnitionHost: endpoints.Ignition.Host,
-		OAuthHost: endpoints.OAuth.Host, AppsDomain: apps, Payload: payload,
+		OAuthHost: endpoints.OAuth.Host, Forwarding: clusterconfig.ForwardsMetrics(hcp), MetricsHost: endpoints.Metrics.Host, AppsDomain: apps, Payload: payload,
 	}
 	for _, n := range hcp.Spec.Networking.ServiceNetwork {
 		params.ServiceCIDRs = append(params.ServiceCIDRs, string(n.CIDR))

@@ -17,7 +17,7 @@ func TestConfig(t *testing.T) {
 		hcp.Spec.Services = append(hcp.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: service,
 			ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: host}}})
 	}
-	config := Config(publish.Backends(hcp, false))
+	config := Config(publish.Backends(hcp, false, false))
 	for _, want := range []string{
 		"bind :::8443 v4v6",
 		"bind :::9444 v4v6\n  monitor-uri /haproxy_ready",
@@ -42,7 +42,7 @@ func TestConfig(t *testing.T) {
 	hcp.Spec.Services = hcp.Spec.Services[:0]
 	hcp.Spec.Services = append(hcp.Spec.Services, hyperv1.ServicePublishingStrategyMapping{Service: hyperv1.APIServer,
 		ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route, Route: &hyperv1.RoutePublishingStrategy{Hostname: "api.demo.test"}}})
-	if config := Config(publish.Backends(hcp, false)); strings.Contains(config, "use_backend") || !strings.Contains(config, "default_backend kube-apiserver") {
+	if config := Config(publish.Backends(hcp, false, false)); strings.Contains(config, "use_backend") || !strings.Contains(config, "default_backend kube-apiserver") {
 		t.Errorf("with a host name for the API server only:\n%s", config)
 	}
 }

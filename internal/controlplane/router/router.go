@@ -45,7 +45,7 @@ func Component() component.Component {
 func objects(ctx *component.Context) ([]client.Object, error) {
 	config := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
-		Data:       map[string]string{configKey: Config(publish.Backends(ctx.HCP, ctx.LogsUsersIn()))},
+		Data:       map[string]string{configKey: Config(publish.Backends(ctx.HCP, ctx.LogsUsersIn(), ctx.ForwardsMetrics()))},
 	}
 	return []client.Object{config, deployment(ctx)}, nil
 }
