@@ -162,8 +162,10 @@ const StartedWithLabel = "hypershift.openshift.io/started-with-config"
 // InPlaceUpdateKey is the key of a node pool and the hash of its target configuration. The name of such a pool has no dot.
 func InPlaceUpdateKey(pool, target string) string { return pool + "." + target }
 
-// What forwards metrics: the Secret with the authority of the proxy's certificate, and the ConfigMap that says which programs there are.
+// What forwards metrics: the Secret with the authority of the proxy's certificate, and the ConfigMap that says which programs there are, in key
+// config.yaml, where the proxy is, and whom its clients trust, in CAKey.
 const (
 	MetricsProxyCA     = "metrics-proxy-ca-cert"
 	MetricsProxyConfig = "metrics-proxy-config"
+	MetricsProxyHost   = "host"
 )

@@ -69,7 +69,7 @@ func components(endpoints publish.Endpoints) []component.Component {
 		ignitionserver.Component(),
 		ignitionproxy.Component(),
 		metricsforwarding.ResolverComponent(),
-		metricsforwarding.ProxyComponent(),
+		metricsforwarding.ProxyComponent(endpoints),
 		router.Component(),
 		versionmigrator.Component(),
 		lifecyclemanager.OperatorComponent(),

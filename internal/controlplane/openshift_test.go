@@ -8,14 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -89,6 +92,7 @@ func TestOpenShiftTable(t *testing.T) {
 	highlyAvailable := f.rendered()
 	f.checkLogin()
 	f.checkEmergencies()
+	f.checkForwardingEnds()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionTrue, hyperv1.AsExpectedReason)
 
 	secrets := &corev1.SecretList{}
@@ -110,6 +114,23 @@ func TestOpenShiftTable(t *testing.T) {
 		})
 	}
 	checkVersions(t, rows, secrets.Items, highlyAvailable)
+}
+
+// checkForwardingEnds: where nobody asks for the metrics any more, nothing shows them.
+func (f *fixture) checkForwardingEnds() {
+	f.Helper()
+	f.hcp.Spec.Monitoring = nil
+	if err := f.client.Update(f.Context(), f.hcp); err != nil {
+		f.Fatal(err)
+	}
+	f.pass()
+	route := &unstructured.Unstructured{}
+	route.SetGroupVersionKind(publish.RouteKind)
+	for _, obj := range []client.Object{route, &appsv1.Deployment{}, &corev1.Service{}} {
+		if err := f.client.Get(f.Context(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: "metrics-proxy"}, obj); !apierrors.IsNotFound(err) {
+			f.Errorf("%T metrics-proxy is still there: %v", obj, err)
+		}
+	}
 }
 
 // checkEmergencies: the API server trusts those whom the signers of access for emergencies certify, beside all others, and its pods go on.

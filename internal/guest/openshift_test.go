@@ -35,10 +35,23 @@ const (
 	loginURL      = "https://oauth.demo.example.com:443"
 )
 
+// forwarderConfig leads to the proxy of the control plane's metrics.
+const forwarderConfig = `defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+frontend metrics
+  bind *:9443
+  default_backend proxy
+backend proxy
+  server proxy metrics.example.com:443
+`
+
 // factsOfOpenShift are those of the guest on Azure, and what only a payload of OpenShift's has.
 func factsOfOpenShift() map[string]any {
 	facts := maps.Clone(factsOfRows[guestAzure])
-	facts["login"] = loginURL
+	facts["login"], facts["haproxy"] = loginURL, forwarderConfig
 	return facts
 }
 
@@ -46,11 +59,16 @@ func factsOfOpenShift() map[string]any {
 // control plane. The kinds and namespaces that its version operator brings are there, and the status that it writes.
 func TestGuestOfOpenShift(t *testing.T) {
 	brought := append(guesttest.OpenShiftDefinitions(t), standIn(configuration.CatalogKind, "catalogsources", apiextensionsv1.NamespaceScoped),
-		standIn(configuration.MonitorKind, "servicemonitors", apiextensionsv1.NamespaceScoped), standIn(configuration.RuleKind, "prometheusrules", apiextensionsv1.NamespaceScoped))
-	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers"} {
+		standIn(configuration.MonitorKind, "servicemonitors", apiextensionsv1.NamespaceScoped), standIn(configuration.RuleKind, "prometheusrules", apiextensionsv1.NamespaceScoped),
+		standIn(configuration.PodMonitorKind, "podmonitors", apiextensionsv1.NamespaceScoped))
+	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers", inside.MonitoringNamespace} {
 		brought = append(brought, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	s := startOperatorOf(t, azureGuest(), guesttest.OpenShiftImages(), brought...)
+	hcp := azureGuest()
+	hcp.Spec.Monitoring = &hyperv1.Monitoring{MetricsForwarding: &hyperv1.MetricsForwarding{Mode: "Forward"}}
+	s := startOperatorOf(t, hcp, guesttest.OpenShiftImages(), brought...)
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: contract.MetricsProxyConfig}, Data: map[string]string{
+		"config.yaml": "components: [{name: etcd}]", contract.MetricsProxyHost: "metrics.example.com", contract.CAKey: "proxy authority"}})
 	facts := factsOfOpenShift()
 	for _, name := range []string{"openshift-apiserver", "openshift-oauth-apiserver", "packageserver"} {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}}
@@ -76,6 +94,7 @@ func TestGuestOfOpenShift(t *testing.T) {
 	s.usersKeep()
 	s.firstAdministrator()
 	s.noCatalogs()
+	s.notForwarded()
 	s.trustOfBuilds()
 	s.kubeletConfigs(kubelets)
 	s.observes()
@@ -135,6 +154,24 @@ func (s *server) observes() {
 	for _, name := range []string{contract.ObservedConfigPrefix + "build", contract.ServiceAuthority, "observed-default-ingress-cert"} {
 		s.eventually(s.gone(testNamespace, name))
 	}
+}
+
+// notForwarded: nothing of the forwarding is left where nobody asks for it any more.
+func (s *server) notForwarded() {
+	s.t.Helper()
+	hcp := s.plane()
+	hcp.Spec.Monitoring = nil
+	s.must(s.client.Update(s.t.Context(), hcp))
+	s.eventually(s.gone(inside.MonitoringNamespace, "metrics-forwarder-config"))
+	s.eventually(s.gone(inside.MonitoringNamespace, inside.MetricsProxyServingCA))
+	s.eventually(func() error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(configuration.PodMonitorKind)
+		if err := s.client.List(s.t.Context(), list); err != nil || len(list.Items) > 0 {
+			return errors.Join(err, fmt.Errorf("%d monitors", len(list.Items)))
+		}
+		return nil
+	})
 }
 
 // trustOfBuilds: builds trust what the cluster's proxy is trusted by, as long as the user names it.

@@ -15,7 +15,7 @@ const (
 	noOAuth      = "no OAuth server runs, so nobody could log in by it; use spec.configuration.authentication of type OIDC, or the kubeconfig"
 	noPlugin     = "the network plugin of this payload does not read it, and addresses would not be as it says; leave it out"
 	noCatalogs   = "this payload has no operator catalogs"
-	noForwarding = "metrics are not forwarded into hosted clusters; scrape the control plane's PodMonitors instead"
+	noForwarding = "this payload has no monitoring that metrics could be forwarded to; scrape the control plane's PodMonitors instead"
 	// catalogReader is the payload's image whose programs read catalogs of operators.
 	catalogReader = "operator-lifecycle-manager"
 	otherBlock    = "the block of another platform is not read"
@@ -29,7 +29,7 @@ var clusterRules = slices.Concat(platformRules, networkRules, configurationRules
 		why: "this payload has no optional part that is absent by default, so there is nothing to enable"},
 	{path: "channel", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
 	{path: "updateService", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
-	{path: "monitoring.metricsForwarding.mode", is: oneOf("Forward"), verdict: Refused, why: noForwarding},
+	{path: "monitoring.metricsForwarding.mode", is: oneOf("Forward"), verdict: Refused, unless: "cluster-monitoring-operator", why: noForwarding},
 	{path: "olmCatalogPlacement", is: oneOf("guest"), verdict: Inert, unless: catalogReader, why: noCatalogs},
 	{path: "operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", verdict: Inert, unless: "cluster-network-operator", why: "this payload has no Multus, so pods have one network in any case"},
 	{path: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig", verdict: Refused, why: noPlugin},
@@ -112,7 +112,7 @@ var inertAnnotations = map[string]string{
 	hyperv1.ManagementPlatformAnnotation:          "nothing depends on the management cluster's platform",
 	hyperv1.SwiftPodNetworkInstanceAnnotation:     "it is for a managed service that is not served",
 	hyperv1.RestoredFromBackupAnnotation:          "condition HostedClusterRestoredFromBackup follows spec.etcd.managed.storage.restoreSnapshotURL",
-	hyperv1.EnableMetricsForwardingAnnotation:     noForwarding,
+	hyperv1.EnableMetricsForwardingAnnotation:     "spec.monitoring.metricsForwarding asks for it",
 }
 
 func annotated(annotations, payload map[string]string) []Problem {

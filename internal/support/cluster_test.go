@@ -32,3 +32,16 @@ func TestCatalogsNeedTheirReader(t *testing.T) {
 		t.Errorf("with them: %v", fields)
 	}
 }
+
+// Metrics are forwarded to the monitoring of OpenShift's payloads; with others, who asks for it is refused.
+func TestForwardingNeedsMonitoring(t *testing.T) {
+	hc := &hyperv1.HostedCluster{Spec: hyperv1.HostedClusterSpec{Monitoring: &hyperv1.Monitoring{MetricsForwarding: &hyperv1.MetricsForwarding{Mode: "Forward"}}}}
+	refused := func(payload Images) bool {
+		return slices.ContainsFunc(Cluster(hc, payload), func(p Problem) bool {
+			return p.Field == "spec.monitoring.metricsForwarding.mode" && p.Verdict == Refused
+		})
+	}
+	if !refused(Images{"hyperkube": "x"}) || refused(Images{"cluster-monitoring-operator": "x"}) {
+		t.Errorf("refused without monitoring: %t, with it: %t", refused(Images{"hyperkube": "x"}), refused(Images{"cluster-monitoring-operator": "x"}))
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/metricsproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
+	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -56,19 +57,24 @@ func resolver(ctx *component.Context) ([]client.Object, error) {
 }
 
 // ProxyComponent is the metrics-proxy.
-func ProxyComponent() component.Component {
+func ProxyComponent(endpoints publish.Endpoints) component.Component {
 	return component.Component{
 		Name: metricsproxy.Name, Kind: release.KindOpenShift, Enabled: (*component.Context).ForwardsMetrics,
 		DependsOn: []string{contract.APIServer, endpointresolver.Name},
-		Traits:    component.Traits{Replicas: 2, RequestServing: true}, Objects: proxy,
+		Traits:    component.Traits{Replicas: 2, RequestServing: true},
+		Objects:   func(ctx *component.Context) ([]client.Object, error) { return proxy(ctx, endpoints.Metrics.Host) },
 	}
 }
 
-func proxy(ctx *component.Context) ([]client.Object, error) {
+func proxy(ctx *component.Context, host string) ([]client.Object, error) {
 	ports := portReader{Context: ctx}
 	forwarded, authorities, clients := monitor.Forward(ctx.Namespace(), certsDir, ports.of)
 	if ports.err != nil {
 		return nil, ports.err
+	}
+	authority, err := ctx.Secret(contract.MetricsProxyCA)
+	if err != nil {
+		return nil, err
 	}
 	config, err := component.YAML(monitor.Proxy{
 		EndpointResolver: monitor.Resolver{URL: "https://" + endpointresolver.Name + "." + ctx.Namespace() + ".svc", CAFile: certsDir + "/" + pki.EndpointResolverCA + "/tls.crt"},
@@ -92,7 +98,9 @@ func proxy(ctx *component.Context) ([]client.Object, error) {
 	for _, name := range clients {
 		add(component.SecretVolume(name, name), certsDir+"/"+name)
 	}
-	return []client.Object{component.NewConfigMap(contract.MetricsProxyConfig, map[string]string{"config.yaml": config}),
+	// The config operator tells the hosted cluster where to ask, and whom to trust.
+	told := map[string]string{"config.yaml": config, contract.MetricsProxyHost: host, contract.CAKey: string(authority[corev1.TLSCertKey])}
+	return []client.Object{component.NewConfigMap(contract.MetricsProxyConfig, told),
 		component.NewService(metricsproxy.Name, 443, metricsproxy.Port), component.NewDeployment(metricsproxy.Name, spec)}, nil
 }
 

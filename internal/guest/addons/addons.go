@@ -48,6 +48,7 @@ var addons = []addon{
 	{images: []string{inside.MetricsImage}, objects: metricsServer},
 	{images: []string{inside.RouterImage}, objects: defaultIngress},
 	{objects: ingressNeeds, kind: release.KindOpenShift},
+	{images: []string{forwarderImage}, objects: metricsForwarder, kind: release.KindOpenShift},
 	{images: []string{"kube-proxy"}, objects: kubeProxy},
 	{images: []string{inside.FlannelName}, objects: networkPlugin},
 	{images: []string{"coredns"}, objects: coreDNS},

@@ -10,13 +10,14 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/imagetest"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of images")
 
 // operators are what an OpenShift payload has besides: what runs in its guest is theirs.
-var operators = []string{"cluster-version-operator", "cluster-network-operator", "cluster-dns-operator", "cluster-ingress-operator", "cluster-storage-operator", "cluster-monitoring-operator"}
+var operators = []string{"cluster-version-operator", "cluster-network-operator", "cluster-dns-operator", "cluster-ingress-operator", "cluster-storage-operator", "cluster-monitoring-operator", forwarderImage}
 
 // TestImages: every image that an add-on runs in the guest has its row.
 func TestImages(t *testing.T) {
@@ -24,6 +25,7 @@ func TestImages(t *testing.T) {
 	for kind, more := range map[release.Kind][]string{release.KindKubernetes: nil, release.KindOpenShift: operators} {
 		facts := guesttest.PlainFacts()
 		keys := more
+		facts.Forwarding = &inside.Forwarding{Host: "metrics.example.com", CA: "ca", Components: []string{"etcd"}}
 		for key := range facts.Images {
 			keys = append(keys, key)
 		}

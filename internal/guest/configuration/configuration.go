@@ -38,11 +38,12 @@ var configuration = []part{
 	{objects: operatorHub, kind: release.KindOpenShift},
 	{objects: catalogs, kind: release.KindOpenShift},
 	{objects: monitors, kind: release.KindOpenShift},
+	{objects: forwarderMonitor, kind: release.KindOpenShift},
 }
 
 // OptionalKinds are those that may have no object.
 func OptionalKinds() []schema.GroupVersionKind {
-	return []schema.GroupVersionKind{MirrorSetKind, CatalogKind}
+	return []schema.GroupVersionKind{MirrorSetKind, CatalogKind, PodMonitorKind}
 }
 
 // Objects is every object of OpenShift's configuration that the operator keeps in the guest; their statuses, where they have

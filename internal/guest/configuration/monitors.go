@@ -6,14 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 )
 
 // Kinds of the operator of Prometheus.
 var (
-	MonitorKind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
-	RuleKind    = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"}
+	PodMonitorKind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}
+	MonitorKind    = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
+	RuleKind       = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"}
 )
 
 const (
@@ -47,6 +50,25 @@ func monitors(*inside.Facts) []*unstructured.Unstructured {
 			violation(denied+`=""}[1d])`, "policy_level", "A user's namespace has pods"),
 			violation(denied+`!=""}[1d])`, "policy_level, ocp_namespace", "Namespace {{ $labels.ocp_namespace }} of the platform has pods")),
 	}
+}
+
+// forwarderMonitor has the guest's own monitoring read the metrics of the control plane's programs, one after the other.
+func forwarderMonitor(facts *inside.Facts) []*unstructured.Unstructured {
+	if facts.Forwarding == nil {
+		return nil
+	}
+	var endpoints []any
+	for _, name := range facts.Forwarding.Components {
+		endpoints = append(endpoints, map[string]any{
+			"port": "metrics", "path": "/metrics/" + name, "scheme": "https", "honorLabels": true,
+			"tlsConfig": map[string]any{"serverName": facts.Forwarding.Host,
+				"ca": map[string]any{"configMap": map[string]any{"name": inside.MetricsProxyServingCA, "key": contract.CAKey}}},
+		})
+	}
+	return []*unstructured.Unstructured{object(PodMonitorKind, inside.MonitoringNamespace, inside.MetricsForwarder, map[string]any{"spec": map[string]any{
+		"scrapeClass": "tls-client-certificate-auth", "podMetricsEndpoints": endpoints,
+		"selector": map[string]any{"matchLabels": map[string]any{component.LabelApp: inside.MetricsForwarder}},
+	}})}
 }
 
 func rules(name, group string, alerts ...any) *unstructured.Unstructured {

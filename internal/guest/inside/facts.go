@@ -62,6 +62,8 @@ type Facts struct {
 	// CatalogImages are those of the default catalogs of operators where they are pods of the guest, NoDefaultCatalogs: the guest wants none.
 	CatalogImages     map[string]string
 	NoDefaultCatalogs bool
+	// Forwarding is where the guest's monitoring reads the metrics of the control plane; nil where it does not.
+	Forwarding *Forwarding
 	// KnownCapabilities are those that the payload's version operator says it knows; none where nothing chooses by capabilities.
 	KnownCapabilities []string
 	// LeftOut is what of the user's configuration has no effect here.

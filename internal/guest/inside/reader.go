@@ -105,7 +105,7 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 
 // readOf is what is read with a kind of payload alone.
 var readOf = map[release.Kind][]func(*Reader, context.Context, *Facts) error{
-	release.KindOpenShift: {(*Reader).aggregated, (*Reader).login, (*Reader).catalogs, (*Reader).kubeletConfigs, (*Reader).capabilities},
+	release.KindOpenShift: {(*Reader).aggregated, (*Reader).login, (*Reader).catalogs, (*Reader).forwarding, (*Reader).kubeletConfigs, (*Reader).capabilities},
 }
 
 // aggregated are the addresses of the aggregated API servers; one whose Service is not there yet is left out.
