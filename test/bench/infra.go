@@ -24,7 +24,8 @@ func (b *bench) createInfra(ctx context.Context) error {
 
 // destroyInfra takes away what createInfra has made.
 func (b *bench) destroyInfra(ctx context.Context) error {
-	return hypershift(ctx, "destroy", "infra", "azure", "--from", b.infraFile(), "--azure-creds", os.Getenv("AZURE_CREDS"), "--yes")
+	return hypershift(ctx, "destroy", "infra", "azure", "--name", b.name, "--infra-id", b.infraID(), "--azure-creds", os.Getenv("AZURE_CREDS"),
+		"--dns-zone-rg-name", "os4-common", "--yes")
 }
 
 // hypershift runs a command of the command line; its error has what the command said.
