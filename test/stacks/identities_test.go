@@ -148,30 +148,39 @@ func TestWhatAGuestsAdministratorReaches(t *testing.T) {
 	}
 }
 
-// The applications' zone is delegated by the zone of the base domain; a destroy takes both records back, and nothing of others.
+// The applications' zone is delegated by the zone of the base domain; a destroy takes both records back, whichever zone it is told of, and nothing
+// of others.
 func TestTheApplicationsHaveAZone(t *testing.T) {
-	w := newWorld(t)
-	of := infraStack(nil, infra.DestroyOptions{})
-	must(t, of.prepare(t.Context(), w.session(w.transport)))
-	before := w.dump()
-	s := w.session(w.transport)
-	must(t, of.create(t.Context(), s))
-	base, zoneID := s.ResourceID(common, "Microsoft.Network/dnsZones", domain), s.ResourceID("demo-demo-x", "Microsoft.Network/dnsZones", "apps.demo."+domain)
-	zone, err := s.Get(t.Context(), zoneID, apiDNS)
-	must(t, err)
-	set, err := s.Get(t.Context(), base+"/NS/apps.demo", apiDNS)
-	must(t, err)
-	if servers := delegation.ServersOf(zone); len(servers) == 0 || strings.Join(servers, " ") != strings.Join(delegation.LeadsTo(set), " ") {
-		t.Errorf("the zone is served by %v, its parent leads to %v", servers, delegation.LeadsTo(set))
-	}
-	made := w.dump()
-	must(t, of.create(t.Context(), w.session(w.transport)))
-	if d := differences(made, w.dump()); d != "" {
-		t.Errorf("the second run:\n%s", d)
-	}
-	must(t, infra.Destroy(t.Context(), s, infra.DestroyOptions{Name: cluster, InfraID: infraID, PublicZoneID: zoneID}, nil))
-	if d := differences(before, w.dump()); d != "" {
-		t.Errorf("after the destroy:\n%s", d)
+	for name, of := range map[string]func(zoneID string) infra.DestroyOptions{
+		"destroyed by the zone":           func(zoneID string) infra.DestroyOptions { return infra.DestroyOptions{PublicZoneID: zoneID} },
+		"destroyed by the group of zones": func(string) infra.DestroyOptions { return infra.DestroyOptions{DNSZoneGroup: common} },
+		"destroyed by its name alone":     func(string) infra.DestroyOptions { return infra.DestroyOptions{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			made := infraStack(nil, infra.DestroyOptions{})
+			must(t, made.prepare(t.Context(), w.session(w.transport)))
+			before := w.dump()
+			s := w.session(w.transport)
+			must(t, made.create(t.Context(), s))
+			base, zoneID := s.ResourceID(common, "Microsoft.Network/dnsZones", domain), s.ResourceID("demo-demo-x", "Microsoft.Network/dnsZones", "apps.demo."+domain)
+			zone, err := s.Get(t.Context(), zoneID, apiDNS)
+			must(t, err)
+			set, err := s.Get(t.Context(), base+"/NS/apps.demo", apiDNS)
+			must(t, err)
+			if servers := delegation.ServersOf(zone); len(servers) == 0 || strings.Join(servers, " ") != strings.Join(delegation.LeadsTo(set), " ") {
+				t.Errorf("the zone is served by %v, its parent leads to %v", servers, delegation.LeadsTo(set))
+			}
+			first := w.dump()
+			must(t, made.create(t.Context(), w.session(w.transport)))
+			if d := differences(first, w.dump()); d != "" {
+				t.Errorf("the second run:\n%s", d)
+			}
+			must(t, infraStack(nil, of(zoneID)).destroy(t.Context(), s))
+			if d := differences(before, w.dump()); d != "" {
+				t.Errorf("after the destroy:\n%s", d)
+			}
+		})
 	}
 }
 

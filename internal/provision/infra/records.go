@@ -37,7 +37,7 @@ func (d *demolition) addRecords(ctx context.Context) error {
 			return err
 		}
 		for _, set := range sets {
-			if set.Property("metadata", hyperv1.IngressRecordMetadata) == d.InfraID {
+			if set.Property("metadata", hyperv1.IngressRecordMetadata) == d.InfraID && !d.found[strings.ToLower(set.ID)] {
 				d.records = append(d.records, d.recordDeletion(&set, api))
 			}
 		}
