@@ -31,7 +31,7 @@ var remedies = []struct {
 	remedy string
 }{
 	{[]string{"AADSTS"}, "make the identity and its federated credential again (`hypershift create iam azure` with the same infrastructure ID and issuer)"},
-	{[]string{"AuthorizationFailed"}, "give the identity that the answer names its role on that scope again (`az role assignment create`, or `hypershift create infra azure --assign-identity-roles`)"},
+	{[]string{"AuthorizationFailed"}, "give the identity that the answer names its role on that scope again (`az role assignment create`, or `hypershift create infra azure --assign-identity-roles`); where its resource group is gone, so are its roles, and there is nothing to repair"},
 	{[]string{"ReadOnlyDisabledSubscription", "SubscriptionNotFound", "SubscriptionDisabled"}, "have the owner of the subscription enable it (`az account list --all` prints its state)"},
 	{[]string{"ScopeLocked"}, "take the lock off (`az lock list`, `az lock delete`)"},
 }

@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// deletionFailed is the reason with which Azure's provider repeats what Azure refused.
+	// deletionFailed is the reason with which Azure's provider repeats what Azure refused. Where Azure does not even let it look, as when the
+	// resource group is gone and with it the roles on it, the provider gives no other reason than for a machine that it makes.
 	deletionFailed = "DeletionFailed"
+	failed         = "Failed"
 	maxRefusal     = 600
 )
 
@@ -41,7 +43,7 @@ func machineRefusals(ctx context.Context, c *cluster.Cluster) (string, error) {
 	var refusals []string
 	for i := range machines.Items {
 		conditions, _, _ := unstructured.NestedSlice(machines.Items[i].Object, "status", "conditions")
-		if words := refusal(conditions); words != "" {
+		if words := refusal(conditions, machines.Items[i].GetDeletionTimestamp() != nil); words != "" {
 			refusals = append(refusals, "AzureMachine "+machines.Items[i].GetName()+": "+strings.TrimSuffix(words, "."))
 		}
 	}
@@ -50,11 +52,11 @@ func machineRefusals(ctx context.Context, c *cluster.Cluster) (string, error) {
 }
 
 // refusal is the first of a machine's conditions that tells of one. Ready only sums the others up.
-func refusal(conditions []any) string {
+func refusal(conditions []any, deleted bool) string {
 	summary := ""
 	for _, item := range conditions {
 		condition, ok := item.(map[string]any)
-		if !ok || condition["status"] != "False" || condition["reason"] != deletionFailed {
+		if !ok || condition["status"] != "False" || condition["reason"] != deletionFailed && (!deleted || condition["reason"] != failed) {
 			continue
 		}
 		text, _ := condition["message"].(string)
