@@ -56,6 +56,7 @@ part "The identities of 50 clusters in one subscription, every twentieth call re
 [[ "${1:-}" != phase1 ]] || end
 
 bin/hypershift sandbox parts
+need_package chromium chromium
 part "What people wait for with 100 hosted clusters: status, explain, the dashboard's first paint in Chromium" \
   bash -o pipefail -c "go test -count=1 -v -timeout 30m -run '^TestPeople$' ./test/scale -args -figures | grep -E '^ *(---|ok|FAIL)|hosted clusters,|may '"
 # figures prints what scripts say of themselves, "figure: NAME: N s, may take M s", and fails when one took longer or none came.
