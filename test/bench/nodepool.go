@@ -2,13 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,41 +34,43 @@ type poolTimes struct{ all, machine float64 }
 
 // nodePool measures a new pool of so many machines of the demo's hosted cluster, and deletes it.
 func (b *bench) nodePool(ctx context.Context, size int) (poolTimes, error) {
+	var took poolTimes
 	begin := time.Now()
-	var problem bytes.Buffer
-	cmd := exec.CommandContext(ctx, "hypershift", "create", "nodepool", "azure", "--cluster-name", demo, "--namespace", namespace,
-		"--name", b.name, "--replicas", fmt.Sprint(size), "--release-image", os.Getenv("RELEASE_IMAGE"))
-	cmd.Stderr = &problem
-	if err := cmd.Run(); err != nil {
-		return poolTimes{}, fmt.Errorf("%w: %s", err, problem.Bytes())
-	}
-	var ran []time.Time
-	err := until(ctx, func(ctx context.Context) (bool, error) {
-		running, _, err := b.machines(ctx)
-		for len(ran) < running {
-			ran = append(ran, time.Now())
+	err := b.withPool(ctx, size, func() error {
+		var ran []time.Time
+		err := until(ctx, func(ctx context.Context) (bool, error) {
+			running, _, err := b.machines(ctx)
+			for len(ran) < running {
+				ran = append(ran, time.Now())
+			}
+			return running == size, err
+		})
+		if err != nil {
+			return err
 		}
-		return running == size, err
+		took.all = ran[size-1].Sub(begin).Seconds()
+		took.machine, err = b.slowest(begin, ran)
+		return err
 	})
-	if err != nil {
-		return poolTimes{}, err
+	return took, err
+}
+
+// withPool makes a pool of the demo's hosted cluster for the time of a measurement, and waits until it is gone with its machines.
+func (b *bench) withPool(ctx context.Context, replicas int, measure func() error, flags ...string) error {
+	if err := hypershift(ctx, append([]string{"create", "nodepool", "azure", "--cluster-name", demo, "--namespace", namespace, "--name", b.name,
+		"--replicas", fmt.Sprint(replicas), "--release-image", os.Getenv("RELEASE_IMAGE")}, flags...)...); err != nil {
+		return err
 	}
-	took := poolTimes{all: ran[size-1].Sub(begin).Seconds()}
-	if took.machine, err = b.slowest(begin, ran); err != nil {
-		return poolTimes{}, err
-	}
+	measured := measure()
 	pool := &hyperv1.NodePool{}
 	pool.Namespace, pool.Name = namespace, b.name
-	if err := b.Delete(ctx, pool); err != nil {
-		return poolTimes{}, err
-	}
-	return took, until(ctx, func(ctx context.Context) (bool, error) {
+	return errors.Join(measured, b.Delete(ctx, pool), until(ctx, func(ctx context.Context) (bool, error) {
 		if err := b.Get(ctx, client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) {
 			return false, err
 		}
 		_, all, err := b.machines(ctx)
 		return all == 0, err
-	})
+	}))
 }
 
 // slowest is the most seconds from the creation of a virtual machine, of which the access log of the embedded Azure tells, to its being a

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,26 +50,6 @@ func fewMore(ctx context.Context, c client.Client, l *limits) error {
 		l.hold("3 -> 10 nodes, all Ready, s", time.Since(begin).Seconds(), mostTenNodes, "")
 		return nil
 	})
-}
-
-// withPool makes a pool of the demo's hosted cluster for the time of a measurement.
-func (b *bench) withPool(ctx context.Context, replicas int, measure func() error, flags ...string) error {
-	var problem bytes.Buffer
-	cmd := exec.CommandContext(ctx, "hypershift", append([]string{"create", "nodepool", "azure", "--cluster-name", demo, "--namespace", namespace, "--name", b.name,
-		"--replicas", fmt.Sprint(replicas), "--release-image", os.Getenv("RELEASE_IMAGE")}, flags...)...)
-	cmd.Stderr = &problem
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, problem.Bytes())
-	}
-	measured := measure()
-	pool := &hyperv1.NodePool{}
-	pool.Namespace, pool.Name = namespace, b.name
-	return errors.Join(measured, b.Delete(ctx, pool), until(ctx, func(ctx context.Context) (bool, error) {
-		if err := b.Get(ctx, client.ObjectKeyFromObject(pool), pool); !apierrors.IsNotFound(err) {
-			return false, err
-		}
-		return true, nil
-	}))
 }
 
 // grow measures what nodes is about.
