@@ -1,7 +1,7 @@
 // Command chaos lets things go wrong around a hosted cluster of the sandbox while clients write, read and watch in it, judges afterwards
 // whether what they were told is true, and prints a page about it. It fails when something is not.
 //
-// With -while it makes no faults and works as long as a file is there, for who upgrades the hosted cluster meanwhile: every call that fails is
+// With -while it makes no faults and works as long as a file is there, at most for -duration, for who upgrades the hosted cluster meanwhile: every call that fails is
 // made once more, and one that fails again fails the run.
 package main
 
@@ -36,8 +36,6 @@ const (
 	keys                        = 8
 	// recovery is how long after the last fault everything may take to be as it should be.
 	recovery = 5 * time.Minute
-	// longestWhile is how long a file may be there.
-	longestWhile = time.Hour
 	// mostGap is how many seconds nobody may be answered while a file is there; see docs/benchmarks.md.
 	mostGap = 2
 )
@@ -58,7 +56,7 @@ func main() {
 	flag.StringVar(&o.cluster, "cluster", "clusters/demo", "namespace and name of the hosted cluster")
 	flag.StringVar(&o.report, "report", "", "file of the page; standard output when empty")
 	flag.StringVar(&o.hypershift, "hypershift", "hypershift", "the program, which makes faults in the sandbox")
-	flag.StringVar(&o.while, "while", "", "make no faults, and work as long as this file is there")
+	flag.StringVar(&o.while, "while", "", "make no faults, and work as long as this file is there, at most for -duration")
 	flag.DurationVar(&o.duration, "duration", 10*time.Minute, "how long things go wrong")
 	flag.DurationVar(&o.hold, "hold", 20*time.Second, "how long a fault lasts")
 	flag.DurationVar(&o.pause, "pause", 10*time.Second, "time between two faults")
@@ -89,8 +87,6 @@ func run(ctx context.Context, o options) error {
 		if all, err = place.faults(ctx); err != nil {
 			return err
 		}
-	} else {
-		o.duration = longestWhile
 	}
 	c, err := newClients(ctx, guest, keys)
 	if err != nil {
@@ -157,7 +153,7 @@ func awaitGone(ctx context.Context, file string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s is still there after %s", file, longestWhile)
+			return fmt.Errorf("%s is still there after -duration", file)
 		case <-time.After(time.Second):
 		}
 	}

@@ -41,8 +41,8 @@ func TestHostedConfig(t *testing.T) {
 	}
 	for word, kubeconfig := range map[string][]byte{
 		"a program to run":      of("", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}"),
-		"client-key":            of("", "client-key: /root/.ssh/id_rsa"),
-		"client-certificate":    of("", "client-certificate: /root/.ssh/id_rsa"),
+		"client-key":            of("", "client-key: /etc/ssl/private/theirs.pem"),
+		"client-certificate":    of("", "client-certificate: /etc/ssl/private/theirs.pem"),
 		"tokenFile":             of("", "tokenFile: /etc/shadow"),
 		"certificate-authority": of(", certificate-authority: /etc/shadow", "token: t"),
 		"malformed":             []byte("{"),

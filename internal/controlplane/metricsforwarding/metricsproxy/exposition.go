@@ -71,7 +71,8 @@ type family struct {
 	about, series []string
 }
 
-// exposition is what several pods of a program tell, in the text format of Prometheus: the series of a metric have to be together.
+// exposition is what several pods of a program tell, in the text format of Prometheus: the series of a metric have to be together. Prometheus' own
+// library for the format (expfmt) reads and writes a histogram as a whole; the sets keep single series of one.
 type exposition struct {
 	names    []string
 	families map[string]*family

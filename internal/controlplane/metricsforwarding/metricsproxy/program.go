@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,16 +81,11 @@ func (p *program) scrape(ctx context.Context) ([]byte, error) {
 	}
 	told := make([][]byte, len(pods))
 	failures := make([]error, len(pods))
-	done := make(chan int)
+	var asked sync.WaitGroup
 	for i, pod := range pods {
-		go func() {
-			told[i], failures[i] = p.ask(ctx, pod)
-			done <- i
-		}()
+		asked.Go(func() { told[i], failures[i] = p.ask(ctx, pod) })
 	}
-	for range pods {
-		<-done
-	}
+	asked.Wait()
 	all, answered := exposition{}, 0
 	for i, pod := range pods {
 		if failures[i] == nil {
