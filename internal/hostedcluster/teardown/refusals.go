@@ -51,19 +51,24 @@ func machineRefusals(ctx context.Context, c *cluster.Cluster) (string, error) {
 	return strings.Join(refusals, "; "), nil
 }
 
-// refusal is the first of a machine's conditions that tells of one. Ready only sums the others up.
+// refusal is the first of a machine's conditions that tells of one. Ready only sums the others up. A machine that is deleted may still say what
+// kept it from being made: that counts where it stops a deletion as well, as a missing right does and a quota does not.
 func refusal(conditions []any, deleted bool) string {
 	summary := ""
 	for _, item := range conditions {
 		condition, ok := item.(map[string]any)
-		if !ok || condition["status"] != "False" || condition["reason"] != deletionFailed && (!deleted || condition["reason"] != failed) {
+		if !ok || condition["status"] != "False" {
 			continue
 		}
 		text, _ := condition["message"].(string)
-		if condition["type"] != "Ready" {
-			return azureWords(text)
+		words := azureWords(text)
+		if condition["reason"] != deletionFailed && (condition["reason"] != failed || !deleted || remedyOf(words) == "") {
+			continue
 		}
-		summary = azureWords(text)
+		if condition["type"] != "Ready" {
+			return words
+		}
+		summary = words
 	}
 	return summary
 }

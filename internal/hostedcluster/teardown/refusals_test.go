@@ -14,11 +14,12 @@ func TestRefusal(t *testing.T) {
 		deleted    bool
 		want       string
 	}{
-		"its group is gone":        {[]any{of("Ready", "False", "Failed", "summed up"), denied}, true, "AuthorizationFailed: The client has no right."},
-		"it is made and fails":     {[]any{denied}, false, ""},
-		"a deletion is refused":    {[]any{of("VMRunning", "False", "DeletionFailed", "no")}, false, "no"},
-		"only the summary tells":   {[]any{of("Ready", "False", "DeletionFailed", "in all")}, true, "in all"},
-		"it is deleted, and works": {[]any{of("VMRunning", "False", "Deleting", ""), of("DisksReady", "True", "", "")}, true, ""},
+		"its group is gone":            {[]any{of("Ready", "False", "Failed", "summed up"), denied}, true, "AuthorizationFailed: The client has no right."},
+		"it is made and fails":         {[]any{denied}, false, ""},
+		"it was not made for its size": {[]any{of("VMRunning", "False", "Failed", "QuotaExceeded: no cores are left")}, true, ""},
+		"a deletion is refused":        {[]any{of("VMRunning", "False", "DeletionFailed", "no")}, false, "no"},
+		"only the summary tells":       {[]any{of("Ready", "False", "DeletionFailed", "in all")}, true, "in all"},
+		"it is deleted, and works":     {[]any{of("VMRunning", "False", "Deleting", ""), of("DisksReady", "True", "", "")}, true, ""},
 	} {
 		if got := refusal(tc.conditions, tc.deleted); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
