@@ -14,6 +14,12 @@ import (
 // pause is between two looks at the same thing.
 const pause = 500 * time.Millisecond
 
+// eventsShown are the latest ones that a wait in vain shows.
+const eventsShown = 15
+
+// wellPod is the line of a pod whose containers are all ready, or that is done.
+var wellPod = regexp.MustCompile(`\s((1/1|2/2|3/3|4/4|5/5|6/6|7/7|8/8|9/9)\s+Running|0/\d+\s+Completed)\s`)
+
 type attempt struct {
 	length  time.Duration
 	want    *regexp.Regexp
@@ -52,9 +58,26 @@ func (a attempt) repeat(ts *testscript.TestScript, success bool) {
 			return
 		}
 		if time.Since(began) > a.length {
+			surroundings(ts)
 			ts.Fatalf("%s: no %q with success %t after %s, but with success %t\n%s", strings.Join(a.command, " "), a.want, success, a.length, succeeds, out)
 		}
 	}
+}
+
+// surroundings logs the pods of the management cluster that are not ready, with the latest events: what one would look at after a wait in vain.
+func surroundings(ts *testscript.TestScript) {
+	if ts.Getenv("KUBECONFIG") == "" {
+		return
+	}
+	pods, _ := run(ts, "kubectl", "get", "pods", "--all-namespaces", "-o", "wide")
+	for line := range strings.Lines(pods) {
+		if !wellPod.MatchString(line) {
+			ts.Logf("%s", strings.TrimSpace(line))
+		}
+	}
+	events, _ := run(ts, "kubectl", "get", "events", "--all-namespaces", "--field-selector", "type=Warning", "--sort-by=.lastTimestamp")
+	lines := strings.Split(strings.TrimSpace(events), "\n")
+	ts.Logf("%s", strings.Join(lines[max(0, len(lines)-eventsShown):], "\n"))
 }
 
 func until(ts *testscript.TestScript, neg bool, args []string) {

@@ -187,13 +187,20 @@ func (s *Status) setAvailable(set kube.ConditionSetter, failed error) {
 		no(hyperv1.KASLoadBalancerNotReachable, message)
 		return
 	}
-	if was := kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable); !was {
+	if !kube.IsTrue(status.Conditions, hyperv1.HostedControlPlaneAvailable) && !s.onceComplete() {
 		if waiting := s.waitingComponents(); waiting != "" {
 			no("ComponentsNotAvailable", "waits for components to be available: "+waiting)
 			return
 		}
 	}
 	set.True(hyperv1.HostedControlPlaneAvailable, hyperv1.AsExpectedReason, "")
+}
+
+// onceComplete tells whether every component has been there once. Components of a control plane that serves may wait for others while it is upgraded,
+// and that is no outage, also when the API server has been away for a moment before.
+func (s *Status) onceComplete() bool {
+	version := s.HCP.Status.ControlPlaneVersion
+	return version != nil && slices.ContainsFunc(version.History, func(h hyperv1.ControlPlaneUpdateHistory) bool { return h.State == hyperv1.CompletedUpdate })
 }
 
 func (s *Status) waitingComponents() string {

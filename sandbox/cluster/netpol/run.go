@@ -19,6 +19,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/firewall"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
 var (
@@ -26,6 +27,9 @@ var (
 	podsResource       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	policiesResource   = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 )
+
+// router is the management cluster's, which is no pod but has an address of its own towards pods. On OpenShift it is one of this namespace.
+var router = Pod{Namespace: "openshift-ingress", IP: names.RouterIP}
 
 const (
 	policyBurst = 20 * time.Millisecond // changes come in bursts
@@ -119,6 +123,7 @@ func policyState(listers map[schema.GroupVersionResource]cache.GenericLister) (S
 			state.Pods = append(state.Pods, p)
 		}
 	}
+	state.Pods = append(state.Pods, router)
 	for _, o := range objects[policiesResource] {
 		var policy networkingv1.NetworkPolicy
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &policy); err != nil {

@@ -4,10 +4,13 @@ package routes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,15 +20,21 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 )
 
 var (
 	routesResource     = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
+	slicesResource     = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
 	servicesResource   = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	configMapsResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
@@ -38,7 +47,7 @@ const (
 )
 
 // Run is the default router of the management cluster: it passes TLS
-// connections through to the Service of the Route that has their name, and
+// connections through to the pods of the Route that has their name, and
 // keeps the status of Routes. It also fills the ConfigMaps that ask for the
 // trusted CA with the bundle, a file.
 func Run(ctx context.Context, kubeconfig, bundle string) error {
@@ -52,8 +61,8 @@ func Run(ctx context.Context, kubeconfig, bundle string) error {
 	}
 	defer listener.Close()
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(k, 0)
-	services := factory.ForResource(servicesResource)
-	r := &table{client: k, hosts: map[string]target{}, services: services.Lister()}
+	r := &table{client: k, hosts: map[string]target{}, from: names.RouterIP,
+		services: factory.ForResource(servicesResource).Lister(), slices: factory.ForResource(slicesResource).Lister()}
 	routes := factory.ForResource(routesResource).Informer()
 	r.routes = routes.GetIndexer()
 	set, gone := func(o *unstructured.Unstructured) { r.changed(ctx, o) }, func(o *unstructured.Unstructured) { r.deleted(ctx, o) }
@@ -93,9 +102,10 @@ type target struct {
 
 // table knows the Routes by host name.
 type table struct {
-	client   dynamic.Interface
-	services cache.GenericLister
-	routes   cache.Indexer
+	client           dynamic.Interface
+	services, slices cache.GenericLister
+	routes           cache.Indexer
+	from             string // own address towards pods, by which network policies know the router; "" is the machine's choice
 
 	mu    sync.RWMutex
 	hosts map[string]target
@@ -186,14 +196,14 @@ func (r *table) serve(ctx context.Context, conn net.Conn) {
 	if !ok {
 		return
 	}
-	address, err := r.address(t)
+	backends, err := r.backends(t)
 	if err != nil {
-		slog.Warn("route without a service", "route", t.route, "error", err)
+		slog.Warn("route without a backend", "route", t.route, "error", err)
 		return
 	}
-	dialer := net.Dialer{Timeout: dialTimeout}
-	backend, err := dialer.DialContext(ctx, "tcp", address)
+	backend, err := r.dial(ctx, backends)
 	if err != nil {
+		slog.Warn("route whose backends do not answer", "route", t.route, "error", err)
 		return
 	}
 	defer backend.Close()
@@ -201,6 +211,20 @@ func (r *table) serve(ctx context.Context, conn net.Conn) {
 		return
 	}
 	splice(conn, backend)
+}
+
+// dial reaches the first backend that answers.
+func (r *table) dial(ctx context.Context, backends []string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: &net.TCPAddr{IP: net.ParseIP(r.from)}}
+	var failures []error
+	for _, address := range backends {
+		backend, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return backend, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
 }
 
 // splice copies both ways until both are done.
@@ -217,28 +241,62 @@ func splice(a, b net.Conn) {
 	wg.Wait()
 }
 
-// address is where the Service of a route answers.
-func (r *table) address(t target) (string, error) {
+// backends are where the pods of a route's Service answer, in random order. As OpenShift's router does, ours goes to the pods themselves and not to the
+// address of the Service, so that they see who comes.
+func (r *table) backends(t target) ([]string, error) {
 	o, err := r.services.ByNamespace(t.namespace).Get(t.service)
 	if err != nil {
+		return nil, err
+	}
+	port, err := portName(o.(*unstructured.Unstructured), t.port)
+	if err != nil {
+		return nil, err
+	}
+	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: t.service})
+	found, err := r.slices.ByNamespace(t.namespace).List(selector)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, o := range found {
+		var slice discoveryv1.EndpointSlice
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.(*unstructured.Unstructured).Object, &slice); err != nil {
+			return nil, err
+		}
+		all = append(all, addresses(slice, port)...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("service %s/%s has no pod that is ready", t.namespace, t.service)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all, nil
+}
+
+// portName is what the Service calls the port that a Route means by its name or by what it leads to; the first one where the Route names none.
+func portName(o *unstructured.Unstructured, wanted string) (string, error) {
+	var service corev1.Service
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &service); err != nil {
 		return "", err
 	}
-	service := o.(*unstructured.Unstructured)
-	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
-	if net.ParseIP(ip) == nil {
-		return "", fmt.Errorf("service %s/%s has no cluster address", t.namespace, t.service)
+	for _, port := range service.Spec.Ports {
+		if slices.Contains([]string{"", port.Name, port.TargetPort.String(), strconv.Itoa(int(port.Port))}, wanted) {
+			return port.Name, nil
+		}
 	}
-	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
-	for _, entry := range ports {
-		port, ok := entry.(object)
-		if !ok {
+	return "", fmt.Errorf("service %s/%s has no port %q", service.Namespace, service.Name, wanted)
+}
+
+func addresses(slice discoveryv1.EndpointSlice, port string) []string {
+	var all []string
+	for _, p := range slice.Ports {
+		if p.Port == nil || ptr.Deref(p.Name, "") != port {
 			continue
 		}
-		number := fmt.Sprint(port["port"])
-		// A Route names a port by its name or by what it leads to.
-		if t.port == "" || t.port == port["name"] || t.port == fmt.Sprint(port["targetPort"]) || t.port == number {
-			return net.JoinHostPort(ip, number), nil
+		for _, endpoint := range slice.Endpoints {
+			if ptr.Deref(endpoint.Conditions.Ready, true) && len(endpoint.Addresses) > 0 {
+				all = append(all, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*p.Port))))
+			}
 		}
 	}
-	return "", fmt.Errorf("service %s/%s has no port %s", t.namespace, t.service, strconv.Quote(t.port))
+	return all
 }

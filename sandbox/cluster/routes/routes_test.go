@@ -1,6 +1,8 @@
 package routes
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,34 +32,51 @@ func route(namespace, name, host, service string, port any) *unstructured.Unstru
 
 func routeWorld(t *testing.T, objects ...runtime.Object) (*table, dynamic.Interface) {
 	t.Helper()
-	kinds := map[schema.GroupVersionResource]string{routesResource: "RouteList", servicesResource: "ServiceList"}
+	kinds := map[schema.GroupVersionResource]string{routesResource: "RouteList", servicesResource: "ServiceList", slicesResource: "EndpointSliceList"}
 	k := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	for _, o := range objects {
-		if o.GetObjectKind().GroupVersionKind().Kind == "Service" {
-			if err := indexer.Add(o); err != nil {
-				t.Fatal(err)
+	lister := func(kind string, resource schema.GroupVersionResource) cache.GenericLister {
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		for _, o := range objects {
+			if o.GetObjectKind().GroupVersionKind().Kind == kind {
+				if err := indexer.Add(o); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
+		return cache.NewGenericLister(indexer, resource.GroupResource())
 	}
-	return &table{client: k, hosts: map[string]target{}, services: cache.NewGenericLister(indexer, servicesResource.GroupResource())}, k
+	return &table{client: k, hosts: map[string]target{}, services: lister("Service", servicesResource), slices: lister("EndpointSlice", slicesResource)}, k
 }
 
-func TestRouteAddress(t *testing.T) {
+// endpointSlice has two pods that are ready and one that is not.
+func endpointSlice(service, name string, ports ...any) *unstructured.Unstructured {
+	pod := func(ip string, ready bool) object {
+		return object{"addresses": []any{ip}, "conditions": object{"ready": ready}}
+	}
+	return &unstructured.Unstructured{Object: object{"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+		"metadata":    object{"namespace": "ns", "name": name, "labels": object{"kubernetes.io/service-name": service}},
+		"addressType": "IPv4", "ports": ports, "endpoints": []any{pod("10.200.0.9", true), pod("10.200.16.9", true), pod("10.200.32.9", false)}}}
+}
+
+// TestBackends: a Route's connections go to the pods that are ready, at the port that it means, whatever the Service calls it.
+func TestBackends(t *testing.T) {
 	service := &unstructured.Unstructured{Object: object{
 		"apiVersion": "v1", "kind": "Service", "metadata": object{"namespace": "ns", "name": "web"},
 		"spec": object{"clusterIP": "10.201.0.7", "ports": []any{
 			object{"name": "https", "port": int64(443), "targetPort": int64(8443)}, object{"name": "admin", "port": int64(9000), "targetPort": "adm"}}},
 	}}
-	table, _ := routeWorld(t, service)
+	table, _ := routeWorld(t, service, endpointSlice("web", "web-1", object{"name": "https", "port": int64(8443)}, object{"name": "admin", "port": int64(9001)}),
+		endpointSlice("other", "other-1", object{"name": "https", "port": int64(1)}))
+	https, admin := "10.200.0.9:8443 10.200.16.9:8443", "10.200.0.9:9001 10.200.16.9:9001"
 	for _, test := range []struct {
 		port any
 		want string
 	}{
-		{nil, "10.201.0.7:443"}, {"https", "10.201.0.7:443"}, {int64(8443), "10.201.0.7:443"}, {"adm", "10.201.0.7:9000"}, {int64(9000), "10.201.0.7:9000"}, {"other", ""},
+		{nil, https}, {"https", https}, {int64(8443), https}, {int64(443), https}, {"adm", admin}, {int64(9000), admin}, {"other", ""},
 	} {
-		got, err := table.address(targetOf(route("ns", "r", "h", "web", test.port)))
-		if got != test.want || (err == nil) != (test.want != "") {
+		got, err := table.backends(targetOf(route("ns", "r", "h", "web", test.port)))
+		slices.Sort(got)
+		if strings.Join(got, " ") != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("port %v: %q, %v", test.port, got, err)
 		}
 	}

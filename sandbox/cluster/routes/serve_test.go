@@ -14,8 +14,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/pki"
 )
 
-// TestRouterServes: a connection goes to the Service of the Route that has the name it asks for, with all that the client has said, and
-// nowhere else; the TLS is the application's own.
+// TestRouterServes: a connection goes to a pod of the Route that has the name it asks for, with all that the client has said, and
+// nowhere else; a pod that does not answer is passed over; the TLS is the application's own.
 func TestRouterServes(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "web")
 	ca, err := pki.EnsureCA(base+"-ca", "test")
@@ -36,12 +36,19 @@ func TestRouterServes(t *testing.T) {
 	defer application.Close()
 	go answer(application)
 
-	table, _ := routeWorld(t, serviceAt(t, "web", "127.0.0.1", application.Addr()), serviceAt(t, "headless", "None", application.Addr()))
+	dead, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = dead.Close()
+	table, _ := routeWorld(t, service("web"), slice(t, "web", "web-1", dead.Addr()), slice(t, "web", "web-2", application.Addr()),
+		service("empty"), service("dead"), slice(t, "dead", "dead-1", dead.Addr()))
 	table.hosts["web.example"] = target{route: "ns/web", namespace: "ns", service: "web"}
-	table.hosts["headless.example"] = target{route: "ns/headless", namespace: "ns", service: "headless"}
+	table.hosts["empty.example"] = target{route: "ns/empty", namespace: "ns", service: "empty"}
+	table.hosts["dead.example"] = target{route: "ns/dead", namespace: "ns", service: "dead"}
 	table.hosts["gone.example"] = target{route: "ns/gone", namespace: "ns", service: "gone"}
 	for name, want := range map[string]string{
-		"web.example": "hello from web.example", "WEB.example": "hello from web.example", "other.example": "", "headless.example": "", "gone.example": "",
+		"web.example": "hello from web.example", "WEB.example": "hello from web.example", "other.example": "", "empty.example": "", "dead.example": "", "gone.example": "",
 	} {
 		if got := askRouter(t, table, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -60,9 +67,15 @@ func answer(listener net.Listener) {
 	}
 }
 
-func serviceAt(t *testing.T, name, ip string, at net.Addr) *unstructured.Unstructured {
+func service(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "Service", "metadata": object{"namespace": "ns", "name": name},
+		"spec": object{"ports": []any{object{"port": int64(443)}}}}}
+}
+
+// slice has one pod of the service, which answers at the address.
+func slice(t *testing.T, service, name string, at net.Addr) *unstructured.Unstructured {
 	t.Helper()
-	_, port, err := net.SplitHostPort(at.String())
+	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +83,9 @@ func serviceAt(t *testing.T, name, ip string, at net.Addr) *unstructured.Unstruc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &unstructured.Unstructured{Object: object{"apiVersion": "v1", "kind": "Service", "metadata": object{"namespace": "ns", "name": name},
-		"spec": object{"clusterIP": ip, "ports": []any{object{"port": number}}}}}
+	return &unstructured.Unstructured{Object: object{"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+		"metadata":    object{"namespace": "ns", "name": name, "labels": object{"kubernetes.io/service-name": service}},
+		"addressType": "IPv4", "ports": []any{object{"name": "", "port": number}}, "endpoints": []any{object{"addresses": []any{host}}}}}
 }
 
 // askRouter is what a client that asks for the name gets, "" where the connection ends without an answer.
