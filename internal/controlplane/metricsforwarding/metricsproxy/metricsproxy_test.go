@@ -170,3 +170,24 @@ func TestWithoutConfiguration(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestTooLong: an answer is taken whole or not at all.
+func TestTooLong(t *testing.T) {
+	for size, taken := range map[int64]bool{longest: true, longest + 1: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.CopyN(w, zeroes{}, size)
+		}))
+		told, err := fetch(t.Context(), server.Client(), http.MethodGet, server.URL, nil)
+		if (err == nil) != taken || taken && int64(len(told)) != size {
+			t.Errorf("%d bytes: %d are taken, %v", size, len(told), err)
+		}
+		server.Close()
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -147,5 +147,9 @@ func fetch(ctx context.Context, c *http.Client, method, url string, body []byte)
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	return io.ReadAll(io.LimitReader(response.Body, longest))
+	told, err := io.ReadAll(io.LimitReader(response.Body, longest+1))
+	if err == nil && len(told) > longest {
+		return nil, fmt.Errorf("%s answers with more than %d bytes, of which none is taken", url, longest)
+	}
+	return told, err
 }
