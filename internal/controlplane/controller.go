@@ -111,7 +111,7 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 		// The copies of what the user supplies are the HostedCluster controller's: they name their cluster, but have no owner here.
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(byCluster)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(byCluster)).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace), builder.WithPredicates(endedAPIServers)).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.inNamespace), builder.WithPredicates(decisivePods)).
 		WithOptions(controller.Options{
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 10*time.Second),
 		})

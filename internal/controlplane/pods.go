@@ -19,12 +19,18 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
-// endedAPIServers lets the event through that an API server is gone: a rotation waits for the last one with the former configuration.
-var endedAPIServers = predicate.Funcs{
+// decisivePods lets two events through: an API server is gone, since a rotation waits for the last one with the former configuration; and a member of
+// etcd begins to fail, which is seen only while its container waits for its next start.
+var decisivePods = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
-	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	UpdateFunc:  func(e event.UpdateEvent) bool { return !failingMember(e.ObjectOld) && failingMember(e.ObjectNew) },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 	DeleteFunc:  func(e event.DeleteEvent) bool { return e.Object.GetLabels()[component.LabelApp] == apiserver.Name },
+}
+
+func failingMember(obj client.Object) bool {
+	pod, ok := obj.(*corev1.Pod)
+	return ok && pod.Labels[component.LabelApp] == contract.Etcd && len(contract.FailingMembers([]corev1.Pod{*pod})) > 0
 }
 
 // inNamespace finds the control plane of an object that only shares its namespace.

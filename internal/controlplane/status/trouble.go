@@ -22,10 +22,10 @@ const podPatience = time.Minute
 // explained are the workloads whose pods say why they do not serve.
 var explained = []string{etcd.Name, contract.APIServer}
 
-// WatchedPods are all that a control-plane-operator has to know: those that say why nothing serves, and API servers, because a change of the
-// encryption key waits for the last one with the old key.
+// WatchedPods are all that a control-plane-operator has to know: those that say why nothing serves, API servers, because a change of the
+// encryption key waits for the last one with the old key, and what repairs etcd, whose last words are told.
 func WatchedPods() labels.Selector {
-	watched, err := labels.NewRequirement(component.LabelApp, selection.In, explained)
+	watched, err := labels.NewRequirement(component.LabelApp, selection.In, append([]string{contract.EtcdRecovery}, explained...))
 	if err != nil {
 		panic(err) // the names are constants
 	}
