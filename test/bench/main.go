@@ -47,10 +47,12 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often each side is measured")
 	work := flag.String("work", "", "folder of the demo's files")
 	clusters := flag.Int("clusters", 12, "how many hosted clusters are made at once; 0 leaves that out")
+	planes := flag.Bool("planes", true, "measure control planes")
+	pools := flag.Bool("pools", true, "measure node pools")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	if err := run(ctx, *rounds, *clusters, *work); err != nil {
+	if err := run(ctx, wanted{*planes, *pools, *rounds, *clusters}, *work); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -69,7 +71,13 @@ type times struct {
 	component map[string]float64
 }
 
-func run(ctx context.Context, rounds, clusters int, work string) error {
+// wanted is what is measured.
+type wanted struct {
+	planes, pools    bool
+	rounds, clusters int
+}
+
+func run(ctx context.Context, wanted wanted, work string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -83,13 +91,36 @@ func run(ctx context.Context, rounds, clusters int, work string) error {
 		return err
 	}
 	l := &limits{}
+	if wanted.planes {
+		if err := controlPlanes(ctx, c, l, wanted.rounds, work); err != nil {
+			return err
+		}
+	}
+	if wanted.pools {
+		if err := nodePools(ctx, c, l, wanted.rounds, work); err != nil {
+			return err
+		}
+	}
+	if wanted.planes && wanted.clusters > 0 {
+		if err := fleet(ctx, c, l, work, wanted.clusters); err != nil {
+			return fmt.Errorf("%d hosted clusters at once: %w", wanted.clusters, err)
+		}
+	}
+	return l.err()
+}
+
+func controlPlanes(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
 	if err := memory(ctx, c, l); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
 	if err := compareExec(ctx, l, work); err != nil {
 		return fmt.Errorf("exec: %w", err)
 	}
-	if err := compare(ctx, c, l, rounds, work); err != nil {
+	return compare(ctx, c, l, rounds, work)
+}
+
+func nodePools(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
+	if err := smallPools(ctx, c, l, rounds, work); err != nil {
 		return err
 	}
 	if err := fewMore(ctx, c, l); err != nil {
@@ -98,12 +129,7 @@ func run(ctx context.Context, rounds, clusters int, work string) error {
 	if err := nodes(ctx, c, l); err != nil {
 		return fmt.Errorf("%d hollow nodes: %w", manyNodes, err)
 	}
-	if clusters > 0 {
-		if err := fleet(ctx, c, l, work, clusters); err != nil {
-			return fmt.Errorf("%d hosted clusters at once: %w", clusters, err)
-		}
-	}
-	return l.err()
+	return nil
 }
 
 // breakdown prints when each component was available, the earliest first.
