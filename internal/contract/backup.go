@@ -37,6 +37,9 @@ const (
 	EtcdRestoreURL = "url"
 	// EtcdRestoreID tells one request from the next: a member that began with it does not do so again.
 	EtcdRestoreID = "id"
+	// EtcdRestoreRevision is the revision at which the restored etcd begins, in decimal digits: one that no etcd before has reached. It is the time
+	// in microseconds since 1970, the same for every member.
+	EtcdRestoreRevision = "revision"
 	// EtcdRestoreBackup is the backup's name, for people.
 	EtcdRestoreBackup = "backup"
 

@@ -62,7 +62,7 @@ func newPass(r *Reconciler, hcp *hyperv1.HostedControlPlane) *pass {
 	p := &pass{
 		Reconciler: r, hcp: hcp, write: write, inputs: inputs,
 		keys:     &keys.Keys{Writer: write, Inputs: inputs, Policy: r.Certificates, Now: r.Now},
-		recovery: &recovery.Recovery{Writer: write, Settings: r.Settings}, restoration: &restoration.Restoration{Writer: write},
+		recovery: &recovery.Recovery{Writer: write, Settings: r.Settings}, restoration: &restoration.Restoration{Writer: write, Now: r.Now},
 		rotation: &rotation.Rotation{Client: r.Client, HCP: hcp, Inputs: inputs, Now: r.Now},
 	}
 	p.rotation.Save = p.save

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,6 +93,7 @@ func TestRestoreInPlace(t *testing.T) {
 		t.Error("a restore is told of that nobody asked for")
 	}
 
+	var former int64
 	for _, id := range []string{"one", "two"} {
 		f.request(id)
 		for range 2 {
@@ -144,6 +146,11 @@ func TestRestoreInPlace(t *testing.T) {
 		f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason)
 		secret := &corev1.Secret{}
 		f.get(secret, contract.EtcdRestore)
+		if revision, err := strconv.ParseInt(string(secret.Data[contract.EtcdRestoreRevision]), 10, 64); err != nil || revision <= former {
+			t.Errorf("etcd begins at revision %d, and the one before began at %d: %v", revision, former, err)
+		} else {
+			former = revision
+		}
 		if len(secret.Data[contract.EtcdRestoreURL]) > 0 || string(secret.Data[contract.EtcdRestoreID]) != id {
 			t.Errorf("the signed address stays: %v", slices.Sorted(maps.Keys(secret.Data)))
 		}
@@ -166,7 +173,8 @@ func (f *fixture) checkRestorer() {
 	f.get(set, contract.Etcd)
 	inits := set.Spec.Template.Spec.InitContainers
 	at := slices.IndexFunc(inits, func(c corev1.Container) bool { return c.Name == restoration.ContainerName })
-	if at < 0 || !slices.Contains(inits[at].Command, "--id-file=/etc/etcd/restore/id") || !slices.Contains(inits[at].Command, "--url-file=/etc/etcd/restore/url") {
+	if at < 0 || !slices.Contains(inits[at].Command, "--id-file=/etc/etcd/restore/id") || !slices.Contains(inits[at].Command, "--url-file=/etc/etcd/restore/url") ||
+		!slices.Contains(inits[at].Command, "--revision-file=/etc/etcd/restore/revision") {
 		f.Errorf("init containers %+v", inits)
 	}
 }

@@ -61,7 +61,8 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: snapshotSecret}, Type: corev1.SecretTypeOpaque}
 	if !kube.IsTrue(ctx.HCP.Status.Conditions, hyperv1.HostedClusterRestoredFromBackup) {
-		secret.Data = map[string][]byte{snapshotKey: []byte(address)}
+		began := ctx.HCP.CreationTimestamp.Time
+		secret.Data = map[string][]byte{snapshotKey: []byte(address), contract.EtcdRestoreRevision: restoration.Revision(began)}
 	}
 	return []client.Object{secret}
 }
@@ -105,7 +106,7 @@ func restorer(ctx *component.Context, name, volume, directory string) corev1.Con
 	return corev1.Container{
 		Name: name, Image: ctx.Settings.Image,
 		Command: append([]string{helperBinary, "restore-snapshot",
-			"--url-file=" + directory + "/" + snapshotKey, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
+			"--url-file=" + directory + "/" + snapshotKey, "--revision-file=" + directory + "/" + contract.EtcdRestoreRevision, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
 		Env:       memberEnv(),
 		Resources: component.Requests("10m", "50Mi"),
 		VolumeMounts: []corev1.VolumeMount{

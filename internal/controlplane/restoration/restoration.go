@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +33,7 @@ var bystanders = []string{contract.IgnitionServer, publish.IgnitionProxyService,
 // Restoration is one look at the request, Secret contract.EtcdRestore.
 type Restoration struct {
 	component.Writer
+	Now func() time.Time
 
 	// request is nil where nobody asked; phase is how far it is.
 	request *corev1.Secret
@@ -71,6 +74,7 @@ func (r *Restoration) Run(ctx context.Context) error {
 			r.says(metav1.ConditionFalse, hyperv1.EtcdRestoringReason, "before etcd goes back to backup "+backup+" these end: "+strings.Join(running, ", "))
 			return nil
 		}
+		request.Data[contract.EtcdRestoreRevision] = Revision(r.Now())
 		if err := r.note(ctx, request, contract.EtcdRestoreRefilling); err != nil {
 			return err
 		}
@@ -97,6 +101,10 @@ func (r *Restoration) Run(ctx context.Context) error {
 	r.says(metav1.ConditionTrue, hyperv1.AsExpectedReason, "etcd went back to backup "+backup)
 	return nil
 }
+
+// Revision is the one at which an etcd begins that is restored at a time, as contract.EtcdRestoreRevision tells it. An etcd that began so earlier has
+// not come as far: it would have had to write a million times a second.
+func Revision(at time.Time) []byte { return strconv.AppendInt(nil, at.UnixMicro(), 10) }
 
 // ContainerName is the init container of etcd's pods that replaces the data.
 const ContainerName = "restore-in-place"

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,8 +39,7 @@ const (
 	workDir = ".restore"
 	// idFile in member says which request it was restored for: etcd leaves it alone, and it comes and goes with the data.
 	idFile = "restored"
-	// revisionBump is added to the revision of a backup, and all before it counts as compacted: whoever watched the former etcd is told to
-	// list anew, where it would else wait for revisions that come again with other contents. It is what etcd's documentation takes.
+	// revisionBump is added to the revision of a backup where nobody says which one to begin at. It is what etcd's documentation takes.
 	revisionBump = 1_000_000_000
 	// hashHeader is where a blob's storage tells the hash that was noted with the backup.
 	hashHeader = "x-ms-meta-" + contract.BackupHashMetadata
@@ -51,6 +51,10 @@ type Options struct {
 	URLFile string
 	// IDFile, when set, holds the id of a request to replace data that are there; an id is served once.
 	IDFile string
+	// RevisionFile, when it exists, holds the revision at which the data begin: one that no etcd before has reached, the same for every member. All
+	// before it counts as compacted, so that whoever watched a former etcd is told to list anew, where it would else wait for revisions that come
+	// again with other contents.
+	RevisionFile string
 	// CAFile, when it exists, holds authorities to trust besides the system's.
 	CAFile  string
 	DataDir string
@@ -64,6 +68,7 @@ type Options struct {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.URLFile, "url-file", "", "file with the address of the snapshot; nothing is done without it")
 	flags.StringVar(&o.IDFile, "id-file", "", "file with the id of a request to replace the data that are there; empty: data that are there stay")
+	flags.StringVar(&o.RevisionFile, "revision-file", "", "file with the revision at which the data begin, if the file exists")
 	flags.StringVar(&o.CAFile, "ca-file", "", "certificate authorities to trust besides the system's, if the file exists")
 	flags.StringVar(&o.DataDir, "data-dir", "", "etcd's data directory")
 	flags.StringVar(&o.Name, "name", "", "name of the member")
@@ -143,14 +148,46 @@ func (o Options) restore(file, directory string) error {
 	if err != nil {
 		return fmt.Errorf("make a logger: %w", err)
 	}
-	err = snapshot.NewV3(logger).Restore(snapshot.RestoreConfig{
-		SnapshotPath: file, OutputDataDir: directory, Name: o.Name, PeerURLs: []string{o.PeerURL},
-		InitialCluster: o.InitialCluster, InitialClusterToken: o.Token, RevisionBump: revisionBump, MarkCompacted: true,
-	})
+	least, err := o.leastRevision()
+	if err != nil {
+		return err
+	}
+	manager := snapshot.NewV3(logger)
+	status, err := manager.Status(file)
+	if err == nil {
+		err = manager.Restore(snapshot.RestoreConfig{
+			SnapshotPath: file, OutputDataDir: directory, Name: o.Name, PeerURLs: []string{o.PeerURL},
+			InitialCluster: o.InitialCluster, InitialClusterToken: o.Token, RevisionBump: bump(status.Revision, least), MarkCompacted: true,
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("the file is no complete snapshot of etcd; make one with `etcdctl snapshot save` and give its address to a new cluster: %w", err)
 	}
 	return nil
+}
+
+// bump is what is added to the revision of a backup so that the data begin at least, or else well after it.
+func bump(revision, least int64) uint64 {
+	if least <= revision {
+		return revisionBump
+	}
+	return uint64(least - revision)
+}
+
+// leastRevision is what RevisionFile says, 0 where it is not there.
+func (o Options) leastRevision() (int64, error) {
+	text, err := os.ReadFile(o.RevisionFile)
+	if o.RevisionFile == "" || errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the revision to begin at: %w", err)
+	}
+	least, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("file %s: %q is no revision of etcd", o.RevisionFile, text)
+	}
+	return least, nil
 }
 
 func (o Options) download(ctx context.Context, address, path string) error {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,6 +135,38 @@ func value(t *testing.T, o Options) string {
 		t.Errorf("a revision of before is still served: %v", err)
 	}
 	return string(result.KVs[0].Value)
+}
+
+// TestRevisions: data begin at the revision that the request tells, whatever the backup's is, so that the same backup may come back later and nobody who
+// watched meanwhile waits for revisions that are yet to come.
+func TestRevisions(t *testing.T) {
+	b := serve(t, backup(t, key, "kept"))
+	began := func(revision string) (int64, error) {
+		o := member0(t, b, "sig=topsecret")
+		o.RevisionFile = filepath.Join(t.TempDir(), "revision")
+		if err := os.WriteFile(o.RevisionFile, []byte(revision), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Run(t.Context(), o); err != nil {
+			return 0, err
+		}
+		be := backend.NewDefaultBackend(zap.NewNop(), filepath.Join(o.DataDir, member, "snap", "db"))
+		defer be.Close()
+		store := mvcc.NewStore(zap.NewNop(), be, nil, mvcc.StoreConfig{})
+		defer store.Close()
+		return store.Rev(), nil
+	}
+	for _, want := range []int64{1_795_468_454_000_000, 1_795_468_455_000_000} {
+		if got, err := began(strconv.FormatInt(want, 10)); got != want || err != nil {
+			t.Errorf("began at %d, want %d: %v", got, want, err)
+		}
+	}
+	if got, err := began("1"); got < revisionBump || err != nil {
+		t.Errorf("a revision that the backup has passed: began at %d, %v", got, err)
+	}
+	if _, err := began("soon"); err == nil || !strings.Contains(err.Error(), "no revision") {
+		t.Errorf("what is no revision: %v", err)
+	}
 }
 
 // A member with data takes a backup for a request that it has not served, once; until the backup is there its data stay.
