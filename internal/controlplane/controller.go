@@ -30,6 +30,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/backups"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/endpoints"
@@ -174,7 +175,7 @@ func (r *Reconciler) once(ctx context.Context, request ctrl.Request) (ctrl.Resul
 			return ctrl.Result{RequeueAfter: waitingPeriod}, ignoreBehind(err)
 		}
 		// The objects go with the namespace, or by owner reference.
-		if err := r.endAPIServer(ctx, hcp.Namespace); err != nil {
+		if err := component.EndAtOnce(ctx, r.Client, hcp.Namespace, contract.APIServer); err != nil {
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.Client, hcp, hyperv1.Finalizer)

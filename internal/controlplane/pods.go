@@ -2,11 +2,8 @@ package controlplane
 
 import (
 	"context"
-	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -16,7 +13,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
-	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // decisivePods lets two events through: an API server is gone, since a rotation waits for the last one with the former configuration; and a member of
@@ -44,22 +40,4 @@ func (r *Reconciler) inNamespace(ctx context.Context, obj client.Object) []recon
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return requests
-}
-
-// endAPIServer stops the API server at once. Its long goodbye to its clients is for rollouts: here the machines are gone, and a pod
-// that was asked to end cannot be asked to hurry, so its owners are taken away first, and leave it.
-func (r *Reconciler) endAPIServer(ctx context.Context, namespace string) error {
-	inside, itself := client.InNamespace(namespace), client.MatchingLabels{component.LabelApp: contract.APIServer}
-	leave := client.PropagationPolicy(metav1.DeletePropagationOrphan)
-	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: contract.APIServer, Namespace: namespace}}
-	if err := kube.DeleteIfExists(ctx, r.Client, owner, leave); err != nil {
-		return err
-	}
-	if err := r.Client.DeleteAllOf(ctx, &appsv1.ReplicaSet{}, inside, itself, leave); err != nil {
-		return fmt.Errorf("delete the replica sets of the API server: %w", err)
-	}
-	if err := r.Client.DeleteAllOf(ctx, &corev1.Pod{}, inside, itself, client.GracePeriodSeconds(1)); err != nil {
-		return fmt.Errorf("end the API server: %w", err)
-	}
-	return nil
 }

@@ -70,6 +70,9 @@ func (r *Restoration) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := r.endReaders(ctx); err != nil {
+			return err
+		}
 		if len(running) > 0 {
 			r.says(metav1.ConditionFalse, hyperv1.EtcdRestoringReason, "before etcd goes back to backup "+backup+" these end: "+strings.Join(running, ", "))
 			return nil
@@ -105,6 +108,24 @@ func (r *Restoration) Run(ctx context.Context) error {
 // Revision is the one at which an etcd begins that is restored at a time, as contract.EtcdRestoreRevision tells it. An etcd that began so earlier has
 // not come as far: it would have had to write a million times a second.
 func Revision(at time.Time) []byte { return strconv.AppendInt(nil, at.UnixMicro(), 10) }
+
+// endReaders stops what reads etcd at once: what its clients are told until it ends is lost with the data, and nobody is served meanwhile.
+func (r *Restoration) endReaders(ctx context.Context) error {
+	for _, name := range readers {
+		workload := &appsv1.Deployment{}
+		found, err := r.read(ctx, name, workload)
+		if err != nil {
+			return err
+		}
+		if !found || !workload.DeletionTimestamp.IsZero() || ptr.Deref(workload.Spec.Replicas, 1) == 0 {
+			continue
+		}
+		if err := component.EndAtOnce(ctx, r.Client, r.HCP.Namespace, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // ContainerName is the init container of etcd's pods that replaces the data.
 const ContainerName = "restore-in-place"
