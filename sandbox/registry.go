@@ -32,6 +32,9 @@ const (
 // ownRelease is the release that every sandbox has.
 const ownRelease = "4.21.0"
 
+// newestCatalogs is the version of the catalogs of all later releases.
+const newestCatalogs = "4.22"
+
 // ReleaseImage is the reference of the release that every sandbox has.
 const ReleaseImage = registryHost + "/" + payloadPath + "/ocp-release:" + ownRelease + "-x86_64"
 
@@ -148,6 +151,9 @@ func (f *filling) twin(ctx context.Context, release string) (*payload.Published,
 		return nil, err
 	}
 	minor := release[:strings.LastIndex(release, ".")]
+	if strings.HasPrefix(minor, "5.") {
+		minor = newestCatalogs
+	}
 	return out, f.push(ctx, catalogs, payloadPath, func(images.Spec) string { return "v" + minor })
 }
 

@@ -117,6 +117,11 @@ func TestProgramsAreSound(t *testing.T) {
 				t.Errorf("%s: configuration of kind %s by flag --%s", p.Name, p.Config.Kind, p.Config.Flag)
 			}
 		}
+		for _, o := range p.Operands {
+			if find(p.Env, o.Image) == nil || o.of("ns", "image").Spec.Template.Spec.Containers[0].Name != o.Container {
+				t.Errorf("%s: operand %+v", p.Name, o)
+			}
+		}
 		for _, item := range items {
 			_, known := readers[item.Is]
 			if !known && !slices.Contains([]string{"", "later", "pair", "client", "provider"}, item.Is) {

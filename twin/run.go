@@ -93,6 +93,9 @@ func (p Program) act(ctx context.Context, s Start) error {
 	if p.Serves != nil {
 		g.Go(func() error { return p.serve(ctx, s, given, state) })
 	}
+	if len(p.Operands) > 0 {
+		g.Go(func() error { return p.operate(ctx, s) })
+	}
 	switch p.Name {
 	case "cluster-version-operator":
 		g.Go(func() error {

@@ -61,6 +61,13 @@ type Etcd struct {
 	Key         string `json:"key"`
 }
 
+// Operand is a Deployment with the image that a variable names.
+type Operand struct {
+	Deployment string `json:"deployment"`
+	Container  string `json:"container"`
+	Image      string `json:"image"`
+}
+
 // Program is what is known of one.
 type Program struct {
 	Name  string `json:"name"`
@@ -83,6 +90,8 @@ type Program struct {
 	// Account tells that it reaches the API server of its pod's account; Reaches are kubeconfigs that no flag names.
 	Account bool     `json:"account,omitempty"`
 	Reaches []string `json:"reaches,omitempty"`
+	// Operands are Deployments that it makes beside itself: a checker's do nothing.
+	Operands []Operand `json:"operands,omitempty"`
 	// Groups are the APIs that it serves behind the API server, Etcd where it keeps their objects.
 	Groups []string `json:"groups,omitempty"`
 	Etcd   *Etcd    `json:"etcd,omitempty"`
