@@ -131,7 +131,7 @@ func TestAPIServerArgs(t *testing.T) {
 		"authorization-mode": {"Scope", "SystemMasters", "RBAC", "Node"}, "enable-admission-plugins": {"NodeRestriction", "image.openshift.io/ImagePolicy"},
 		"disable-admission-plugins": {"authorization.openshift.io/RestrictSubjectBindings"}, "feature-gates": {"WatchList=true", "RouteAdvertisements=true"}}}
 	config.ServingInfo.BindAddress = "0.0.0.0:6443"
-	got := strings.Join(withoutGates(apiServerArgs(config, ""), "  kube:APIResponseCompression=true|false (BETA)\n      kube:WatchList=true|false (BETA - default=true)"), " ")
+	got := strings.Join(WithoutGates(apiServerArgs(config, ""), "  kube:APIResponseCompression=true|false (BETA)\n      kube:WatchList=true|false (BETA - default=true)"), " ")
 	for _, want := range []string{"--bind-address=0.0.0.0 --secure-port=6443", "--authorization-mode=RBAC --authorization-mode=Node", "--enable-admission-plugins=NodeRestriction", "--feature-gates=WatchList=true"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not in %s", want, got)

@@ -25,18 +25,28 @@ var openShiftModes = []string{"Scope", "SystemMasters"}
 // becomeAPIServer hands over to the community's API server: with what it knows of OpenShift's configuration, which the checker has judged.
 func becomeAPIServer(given command) error {
 	raw, err := os.ReadFile(given.flags["openshift-config"][0])
-	config := kubecontrolplanev1.KubeAPIServerConfig{}
-	if err == nil {
-		err = yaml.UnmarshalStrict(raw, &config)
-	}
 	if err != nil {
 		return fmt.Errorf("twin: %w", err)
 	}
-	admission, err := admissionFile(config)
+	args, err := APIServerArgs(raw)
 	if err != nil {
 		return err
 	}
-	return become("kube-apiserver", append(apiServerArgs(config, admission), "--v="+given.flags["v"][0]))
+	return become("kube-apiserver", append(args, "--v="+given.flags["v"][0]))
+}
+
+// APIServerArgs are the flags of the community's API server that say what a configuration file of OpenShift's says. What its one plugin in
+// common is told is written to a temporary file.
+func APIServerArgs(raw []byte) ([]string, error) {
+	config := kubecontrolplanev1.KubeAPIServerConfig{}
+	if err := yaml.UnmarshalStrict(raw, &config); err != nil {
+		return nil, fmt.Errorf("twin: %w", err)
+	}
+	admission, err := admissionFile(config)
+	if err != nil {
+		return nil, err
+	}
+	return apiServerArgs(config, admission), nil
 }
 
 // apiServerArgs are the flags of the community's API server that say what the file says, but for what only OpenShift's build knows.
@@ -101,15 +111,15 @@ func become(name string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("twin: ask %s which gates it knows: %w", program, err)
 	}
-	args = withoutGates(args, string(help))
+	args = WithoutGates(args, string(help))
 	if err := syscall.Exec(program, append([]string{name}, args...), os.Environ()); err != nil {
 		return fmt.Errorf("twin: start %s: %w", program, err)
 	}
 	return nil
 }
 
-// withoutGates takes away the gates that a program does not list in its help.
-func withoutGates(args []string, help string) []string {
+// WithoutGates takes away the gates that a program does not list in its help.
+func WithoutGates(args []string, help string) []string {
 	known := map[string]bool{}
 	for _, match := range gateForm.FindAllStringSubmatch(help, -1) {
 		known[match[1]] = true

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -224,7 +225,7 @@ func (v versionOperator) operator(ctx context.Context, name, release string) err
 		configv1.OperatorProgressing: configv1.ConditionFalse, configv1.OperatorDegraded: configv1.ConditionFalse, configv1.OperatorUpgradeable: configv1.ConditionTrue} {
 		set(&o.Status.Conditions, kind, status, "Checker", Said+"no operator works here; a checker stands where it would")
 	}
-	return v.patchStatus(ctx, o, before)
+	return v.writeStatus(ctx, o, before)
 }
 
 // set changes a condition, and the time of its change with its status.
@@ -241,8 +242,12 @@ func set(conditions *[]configv1.ClusterOperatorStatusCondition, kind configv1.Cl
 	(*conditions)[i] = want
 }
 
-func (v versionOperator) patchStatus(ctx context.Context, obj, before client.Object) error {
-	return v.client.Status().Patch(ctx, obj, client.MergeFrom(before))
+// writeStatus writes the whole status, which has members that must be there and may be null, unless it is as it was.
+func (v versionOperator) writeStatus(ctx context.Context, obj, before client.Object) error {
+	if equality.Semantic.DeepEqual(obj, before) {
+		return nil
+	}
+	return v.client.Status().Update(ctx, obj)
 }
 
 // report writes the status of the ClusterVersion: another release begins, and is completed once all of the payload is applied.
@@ -276,5 +281,5 @@ func (v versionOperator) report(ctx context.Context, release string, done bool) 
 	set(&s.Conditions, configv1.OperatorProgressing, truth[rolling], "", fmt.Sprintf("%sthe checker of the version operator is at %s", Said, release))
 	set(&s.Conditions, "ReleaseAccepted", configv1.ConditionTrue, "PayloadLoaded", fmt.Sprintf("Payload loaded version=%q image=%q", release, v.image))
 	set(&s.Conditions, configv1.RetrievedUpdates, configv1.ConditionFalse, "NoChannel", Said+"nobody is asked for updates")
-	return v.patchStatus(ctx, version, before)
+	return v.writeStatus(ctx, version, before)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/twin"
 )
 
@@ -76,6 +78,9 @@ func (f *fixture) checkTwin(programs []twin.Program) {
 				f.Errorf("%s/%s, %s: %v", name, c.Name, p.Name, wrong)
 			}
 			f.checkProbes(name, *p, c)
+			if p.Real {
+				f.checkHandedOver(start)
+			}
 			if key := keyOf(c.Image); key != p.Image && p.Name != "opm" && p.Name != "copy-content" {
 				f.Errorf("%s/%s: %s is started of image %s, want %s", name, c.Name, p.Name, key, p.Image)
 			}
@@ -203,6 +208,27 @@ func content(data map[string][]byte, items []corev1.KeyToPath, file string, err 
 		return raw, nil
 	}
 	return nil, errors.Join(err, fmt.Errorf("there is no file %s", file))
+}
+
+// checkHandedOver: the community's API server knows every flag that the checker makes of OpenShift's configuration for it.
+func (f *fixture) checkHandedOver(start twin.Start) {
+	f.Helper()
+	raw, err := start.Read(strings.TrimPrefix(start.Args[1], "--openshift-config="))
+	if err != nil {
+		f.Fatal(err)
+	}
+	args, err := twin.APIServerArgs(raw)
+	if err != nil {
+		f.Fatal(err)
+	}
+	server := kubetest.Program(f, "kube-apiserver")
+	help, err := exec.CommandContext(f.Context(), server, "--help").CombinedOutput()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if out, err := exec.CommandContext(f.Context(), server, append(twin.WithoutGates(args, string(help)), "--help")...).CombinedOutput(); err != nil {
+		f.Errorf("the API server refuses its flags: %v: %.500s", err, out)
+	}
 }
 
 // checkProbes: what asks for a container's health asks where the program answers.
