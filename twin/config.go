@@ -190,26 +190,39 @@ func flatten(into map[string][]string, path string, field any, known []Item) {
 			flatten(into, strings.TrimPrefix(path+"."+name, "."), below, known)
 		}
 	case []any:
-		if len(field) == 0 {
-			return
+		if len(field) > 0 {
+			flattenList(into, path, field, known)
 		}
-		if _, objects := field[0].(map[string]any); objects {
-			for _, one := range field {
-				flatten(into, path+"[]", one, known)
-			}
-			return
-		}
-		var texts []string
-		for _, one := range field {
-			texts = append(texts, fmt.Sprint(one))
-		}
-		into[path] = append(into[path], strings.Join(texts, ","))
 	default:
-		if number, is := field.(float64); is {
-			field = strconv.FormatFloat(number, 'f', -1, 64)
-		}
-		if text := fmt.Sprint(field); field != nil && text != "" && text != "0" && text != "0s" && text != "false" {
+		if text := textOf(field); !slices.Contains(unset, text) {
 			into[path] = append(into[path], text)
 		}
 	}
+}
+
+// unset are values of fields that nobody has set.
+var unset = []string{"", "0", "0s", "false"}
+
+func flattenList(into map[string][]string, path string, list []any, known []Item) {
+	if _, objects := list[0].(map[string]any); objects {
+		for _, one := range list {
+			flatten(into, path+"[]", one, known)
+		}
+		return
+	}
+	var texts []string
+	for _, one := range list {
+		texts = append(texts, textOf(one))
+	}
+	into[path] = append(into[path], strings.Join(texts, ","))
+}
+
+func textOf(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
 }
