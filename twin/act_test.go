@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -10,13 +11,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	kubecontrolplanev1 "github.com/openshift/api/kubecontrolplane/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/twin/content"
 )
 
@@ -201,5 +205,41 @@ func TestCurl(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// A checker is alive at once, and ready when every API server that it is led to has answered.
+func TestServe(t *testing.T) {
+	port, err := strconv.Atoi(kubetest.FreePort(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, state := Program{Name: "some", Serves: &Serving{Port: port, Also: []string{"/health-check"}}}, &health{}
+	done := make(chan error, 1)
+	ctx, end := context.WithCancel(t.Context())
+	go func() { done <- p.serve(ctx, Start{}, command{}, state) }()
+	asked := func(path string) int {
+		response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", port, path))
+		if err != nil {
+			return 0
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	for asked("/livez") == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/health-check": http.StatusOK, "/metrics": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/other": http.StatusNotFound} {
+		if code := asked(path); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+	state.reached.Store(true)
+	if code := asked("/readyz"); code != http.StatusOK {
+		t.Errorf("/readyz: %d once everything was reached", code)
+	}
+	end()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

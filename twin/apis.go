@@ -185,8 +185,10 @@ func (a *apis) write(w http.ResponseWriter, r *http.Request, kind metav1.APIReso
 	}
 	object["apiVersion"], object["kind"], meta["name"] = version, kind.Kind, name
 	delete(meta, "resourceVersion")
-	if meta["uid"] == nil {
-		meta["uid"], meta["creationTimestamp"] = string(uuid.NewUUID()), time.Now().UTC().Format(time.RFC3339)
+	meta["uid"], meta["creationTimestamp"] = string(uuid.NewUUID()), time.Now().UTC().Format(time.RFC3339)
+	if former, err := a.store.Get(r.Context(), prefix+name); err == nil && len(former.Kvs) > 0 {
+		have, _ := withRevision(former.Kvs[0].Value, 0)["metadata"].(map[string]any)
+		meta["uid"], meta["creationTimestamp"] = have["uid"], have["creationTimestamp"]
 	}
 	raw, err = json.Marshal(object)
 	if err != nil {
