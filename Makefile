@@ -18,7 +18,7 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build hypershift, hypershift-operator, control-plane-operator and etcd-helper into bin/
+build: ## build hypershift, hypershift-operator, control-plane-operator, etcd-helper and the checkers of twins into bin/
 	@mkdir -p bin
 	$(GOBUILD) -o bin/ ./cmd/...
 

@@ -9,6 +9,7 @@ need_go
 go tool -modfile=hack/tools/go.mod controller-gen object paths=./api/v1beta1 crd:crdVersions=v1 output:crd:dir=config/crd/hypershift
 go run ./hack/crdschema
 go run ./hack/capicrds
+go run ./hack/twincontent
 
 module=$(go list -m)
 rm -rf client

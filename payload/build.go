@@ -23,6 +23,8 @@ type Payload struct {
 	Kubernetes string   // without a leading v
 	Archs      []string // amd64, arm64
 	BootImages string   // the ConfigMap with stream metadata
+	// Files are those of the release image beside what every payload has, by their paths; only a twin has any.
+	Files []images.File
 	// Components are the images by key, each under its key.
 	Components map[string]images.Artifact
 }
@@ -30,7 +32,9 @@ type Payload struct {
 // Config says what a payload is built of and for.
 type Config struct {
 	Versions *Versions
-	Archs    []string
+	// Twin makes a twin of an OpenShift payload, of Versions that TwinOf gave. OwnPrograms has its checker.
+	Twin  bool
+	Archs []string
 	// OwnVersion and Source are the version and the root of this project's module, whose control-plane-operator the payload has by the
 	// key hypershift. Without Source, OwnPrograms is a directory of its programs for this machine. With neither the payload lacks the
 	// key, and the operator's image stands in.
@@ -81,7 +85,14 @@ func (c Config) assemble(ctx context.Context, inputs map[string]Inputs) (*Payloa
 	}
 	specs := map[string][]images.Spec{} // by architecture, in one order
 	for _, arch := range c.Archs {
-		if specs[arch], err = inputs[arch].specs(v.Release, c.OwnVersion); err != nil {
+		specsOf := inputs[arch].specs
+		if c.Twin {
+			specsOf = inputs[arch].twinSpecs
+			if p.Files, err = inputs[arch].twinFiles(v.Release); err != nil {
+				return nil, err
+			}
+		}
+		if specs[arch], err = specsOf(v.Release, c.OwnVersion); err != nil {
 			return nil, fmt.Errorf("release %s for %s: %w", v.Release, arch, err)
 		}
 	}

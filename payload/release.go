@@ -32,6 +32,9 @@ func (p *Payload) release(store *images.Store, components map[string]string, ima
 	}
 	spec := images.Spec{Name: "release", Version: p.Version, Labels: map[string]string{releaseLabel: p.Version}, Layers: [][]images.File{{
 		{Path: referencesFile, Text: references, Mode: 0o644}, {Path: bootImagesFile, Text: p.BootImages, Mode: 0o644}}}}
+	if len(p.Files) > 0 {
+		spec.Layers = slices.Insert(spec.Layers, 0, p.Files)
+	}
 	made, err := store.Artifact(p.Version, p.Archs, func(string) (images.Spec, error) { return spec, nil })
 	made.Attached = nil // it has no programs
 	return made, err

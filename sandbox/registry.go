@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ const (
 
 // ownRelease is the release that every sandbox has.
 const ownRelease = "4.21.0"
+
+// newestCatalogs is the version of the catalogs of all later releases.
+const newestCatalogs = "4.22"
 
 // ReleaseImage is the reference of the release that every sandbox has.
 const ReleaseImage = registryHost + "/" + payloadPath + "/ocp-release:" + ownRelease + "-x86_64"
@@ -111,30 +115,70 @@ func (f *filling) payload(ctx context.Context, release string) (*payload.Publish
 	if err != nil {
 		return nil, err
 	}
-	made, err := payload.Build(ctx, payload.Config{Versions: versions, Archs: []string{imageArch}, OwnVersion: f.version,
+	return f.publish(ctx, versions, false, place(release))
+}
+
+func (f *filling) publish(ctx context.Context, versions *payload.Versions, twin bool, at payload.Place) (*payload.Published, error) {
+	made, err := payload.Build(ctx, payload.Config{Versions: versions, Twin: twin, Archs: []string{imageArch}, OwnVersion: f.version,
 		OwnPrograms: f.programs, Cache: f.cache, Store: f.store, Event: f.event})
 	if err != nil {
 		return nil, err
 	}
-	return made.Publish(ctx, f.client, f.store, place(release), nil)
+	return made.Publish(ctx, f.client, f.store, at, nil)
+}
+
+// twin builds and publishes a twin of an OpenShift payload, with the catalogs of operators that go with its version.
+func (f *filling) twin(ctx context.Context, release string) (*payload.Published, error) {
+	versions, err := payload.TwinOf(release)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(f.programs, "twin")); err != nil {
+		return nil, fmt.Errorf("the checkers of a twin are not beside this program: build them with: make build: %w", err)
+	}
+	at := place(release)
+	at.Tag = release + "-twin-x86_64"
+	out, err := f.publish(ctx, versions, true, at)
+	if err != nil {
+		return nil, err
+	}
+	debian, err := build.Host().ImagePackages(ctx, f.cache, f.event)
+	if err != nil {
+		return nil, err
+	}
+	catalogs, err := payload.Catalogs(f.programs, debian, release)
+	if err != nil {
+		return nil, err
+	}
+	minor := release[:strings.LastIndex(release, ".")]
+	if strings.HasPrefix(minor, "5.") {
+		minor = newestCatalogs
+	}
+	return out, f.push(ctx, catalogs, payloadPath, func(images.Spec) string { return "v" + minor })
+}
+
+// push makes images and pushes them, below a path, each under a tag.
+func (f *filling) push(ctx context.Context, specs []images.Spec, path string, tag func(images.Spec) string) error {
+	var refs []name.Reference
+	var list []images.Artifact
+	for _, spec := range specs {
+		ref, err := name.NewTag(names.RegistryAddr + "/" + path + "/" + spec.Name + ":" + tag(spec))
+		if err != nil {
+			return err
+		}
+		made, err := f.store.Artifact(spec.Name, []string{imageArch}, func(string) (images.Spec, error) { return spec, nil })
+		if err != nil {
+			return err
+		}
+		refs, list = append(refs, ref), append(list, made)
+	}
+	return f.client.PushAll(ctx, refs, list, nil)
 }
 
 // operators pushes the images that `install` names, and returns the reference of ExternalDNS.
 func (f *filling) operators(ctx context.Context) (string, error) {
-	var refs []name.Reference
-	var list []images.Artifact
-	for _, spec := range []images.Spec{operators.OperatorSpec(f.version, f.programs), operators.ExternalDNSSpec(f.parts)} {
-		ref, err := name.NewTag(names.RegistryAddr + "/" + operatorPath + "/" + spec.Name + ":" + spec.Version)
-		if err != nil {
-			return "", err
-		}
-		made, err := f.store.Artifact(spec.Name, []string{imageArch}, func(string) (images.Spec, error) { return spec, nil })
-		if err != nil {
-			return "", err
-		}
-		refs, list = append(refs, ref), append(list, made)
-	}
-	if err := f.client.PushAll(ctx, refs, list, nil); err != nil {
+	specs := []images.Spec{operators.OperatorSpec(f.version, f.programs), operators.ExternalDNSSpec(f.parts)}
+	if err := f.push(ctx, specs, operatorPath, func(s images.Spec) string { return s.Version }); err != nil {
 		return "", err
 	}
 	return registryHost + "/" + operatorPath + "/" + operators.ExternalDNS + ":" + build.ExternalDNSVersion, nil
@@ -149,6 +193,21 @@ func PublishPayload(ctx context.Context, o Options, release string) (string, err
 	if !slices.Contains(Payloads(), release) {
 		return "", fmt.Errorf("there is no release %s: choose one of %s", release, strings.Join(Payloads(), ", "))
 	}
+	return publishRelease(ctx, o, "release "+release, func(f *filling) (*payload.Published, error) { return f.payload(ctx, release) })
+}
+
+// TwinMinors are the minor versions of OpenShift that PublishTwin can publish a twin of.
+func TwinMinors() []string { return payload.TwinMinors() }
+
+// PublishTwin is PublishPayload of a twin of an OpenShift payload.
+func PublishTwin(ctx context.Context, o Options, release string) (string, error) {
+	if _, err := payload.TwinOf(release); err != nil {
+		return "", err
+	}
+	return publishRelease(ctx, o, "twin of "+release, func(f *filling) (*payload.Published, error) { return f.twin(ctx, release) })
+}
+
+func publishRelease(ctx context.Context, o Options, step string, publish func(*filling) (*payload.Published, error)) (string, error) {
 	c, err := config(o.Dir)
 	if err != nil {
 		return "", err
@@ -167,11 +226,11 @@ func PublishPayload(ctx context.Context, o Options, release string) (string, err
 	if err != nil {
 		return "", err
 	}
-	p, step := newProgress(o.Step), "release "+release
+	p := newProgress(o.Step)
 	f.event = p.building(step)
 	var out *payload.Published
 	err = p.run(step, func() (err error) {
-		out, err = f.payload(ctx, release)
+		out, err = publish(f)
 		return err
 	})
 	if err != nil {

@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 	versions := &corev1.ConfigMap{}
 	published := func() bool {
 		return c.Get(ctx, client.ObjectKey{Namespace: "hypershift", Name: "supported-versions"}, versions) == nil &&
-			strings.Contains(versions.Data["supported-versions"], `"4.21"`) && versions.Data["payload-kinds"] == `{"kinds":["Kubernetes"]}` && versions.DeletionTimestamp.IsZero()
+			strings.Contains(versions.Data["supported-versions"], `"4.21"`) && versions.Data["payload-kinds"] == `{"kinds":["Kubernetes","OpenShift"]}` && versions.DeletionTimestamp.IsZero()
 	}
 	eventually(t, "the supported versions are published", published)
 	versions.Data["supported-versions"] = `{"versions":["1.0"]}`

@@ -15,9 +15,9 @@ import (
 
 // accounts are those of the workloads that this operator runs in a control-plane namespace, for every kind of payload that can run.
 func accounts() []workloads.Account {
-	all := machines.Accounts()
+	var all []workloads.Account
 	for _, kind := range release.RunnableKinds() {
-		all = append(all, operators.Account(kind))
+		all = append(append(all, machines.Accounts(kind)...), operators.Account(kind))
 	}
 	return all
 }

@@ -23,17 +23,28 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
-// TestClusterAPIManagers runs Cluster API's real managers with the flags and the access this operator gives them: the Cluster is
-// provisioned, and deleting the HostedCluster takes it down through them.
+// TestClusterAPIManagers runs Cluster API's real managers with the flags and the access this operator gives them, with either kind of payload: the
+// Cluster is provisioned, and deleting the HostedCluster takes it down through them.
 func TestClusterAPIManagers(t *testing.T) {
+	t.Run("Kubernetes", func(t *testing.T) { runManagers(t, "managers", releasetest.Payload{Version: "4.21.0"}) })
+	t.Run("OpenShift", func(t *testing.T) {
+		runManagers(t, "managers-openshift", releasetest.Payload{Version: "5.0.0", With: releasetest.OpenShiftKeys})
+	})
+}
+
+func runManagers(t *testing.T, name string, payload releasetest.Payload) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs two managers for half a minute")
 	}
 	programs := map[string]string{contract.ClusterAPI: kubetest.Program(t, "cluster-api"), contract.ClusterAPIProvider: kubetest.Program(t, "cluster-api-provider-azure")}
-	f := newFixture(t, "managers")
-	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
+	f := newFixture(t, name)
+	hc := f.cluster()
+	hc.Spec.Release.Image = releasetest.New(t).PushPayload(t, "some", payload)
+	f.create(t, f.pullSecret(), f.madeSecret(), hc)
 	f.reconcile(t)
 	f.playControlPlane(t)
 	f.reconcile(t)
@@ -73,18 +84,15 @@ func (f *fixture) runManager(t *testing.T, workload, program string) {
 	args := []string{"--kubeconfig=" + f.kubeconfig(t, workload, folder), "--webhook-port=" + webhookPort}
 	for _, arg := range f.deployment(t, workload).Spec.Template.Spec.Containers[0].Args {
 		switch {
-		case strings.HasPrefix(arg, "--health-addr="):
-			arg = "--health-addr=" + health
-		case strings.HasPrefix(arg, "--diagnostics-address="):
-			arg = "--diagnostics-address=" + kubetest.FreeAddress(t)
-		case strings.HasPrefix(arg, "--webhook-cert-dir="):
-			arg = "--webhook-cert-dir=" + folder
+		case strings.HasPrefix(arg, "--health-addr="), strings.HasPrefix(arg, "--diagnostics-address="), strings.HasPrefix(arg, "--webhook-cert-dir="):
+			continue
 		case strings.HasPrefix(arg, "--leader-elect"):
 			// Outside of a pod there is no namespace to elect in.
 			continue
 		}
 		args = append(args, arg)
 	}
+	args = append(args, "--health-addr="+health, "--diagnostics-address="+kubetest.FreeAddress(t), "--webhook-cert-dir="+folder)
 	output := &lockedBuffer{}
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Stdout, command.Stderr = output, output

@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/operators"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
@@ -41,7 +42,7 @@ func TestBadPayloads(t *testing.T) {
 		"older":        {payload: &releasetest.Payload{Version: "4.20.9"}, reason: hyperv1.InvalidImageReason, message: "cannot be taken back"},
 		"no-version":   {payload: &releasetest.Payload{Version: "latest"}, reason: hyperv1.InvalidImageReason, message: "semantic version"},
 		"incomplete":   {payload: &releasetest.Payload{Version: "4.21.1", Without: []string{"etcd", "pod"}}, reason: hyperv1.InvalidImageReason, message: "etcd, pod", missing: true},
-		"openshift":    {payload: &releasetest.Payload{Version: "4.21.1", With: releasetest.OpenShiftKeys}, reason: hyperv1.InvalidImageReason, message: "use a payload of kind Kubernetes"},
+		"openshift":    {payload: &releasetest.Payload{Version: "4.21.1", With: releasetest.OpenShiftKeys}, reason: hyperv1.InvalidImageReason, message: "which cannot become the other"},
 		"architecture": {payload: &releasetest.Payload{Version: "4.21.1", Architecture: "riscv64"}, reason: hyperv1.PayloadArchNotFoundReason, message: "riscv64"},
 		"malformed":    {payload: &releasetest.Payload{References: "{"}, reason: hyperv1.InvalidImageReason, message: "image-references is not JSON"},
 		"absent":       {reason: hyperv1.InvalidImageReason, message: "check repository and tag"},
@@ -82,25 +83,33 @@ func TestBadPayloads(t *testing.T) {
 	}
 }
 
-// TestOpenShiftPayload: a cluster whose payload cannot run says so, and nothing of its control plane is made, whatever its annotations.
+// TestOpenShiftPayload: a control plane is made of a payload of OpenShift's, whose operators may be given their rights; one of its releases
+// may not be of the other kind, whatever the annotations.
 func TestOpenShiftPayload(t *testing.T) {
 	f := newFixture(t, "openshift")
+	registry := releasetest.New(t)
 	hc := f.cluster()
 	hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: "true"}
-	hc.Spec.Release.Image = releasetest.New(t).PushPayload(t, "4.21.0", releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys})
+	hc.Spec.Release.Image = registry.PushPayload(t, "openshift", releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys})
 	f.create(t, f.pullSecret(), f.madeSecret(), hc)
 	f.reconcile(t)
-	image := meta.FindStatusCondition(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage)
-	if image == nil || image.Status != metav1.ConditionFalse || image.Reason != hyperv1.InvalidImageReason || !strings.Contains(image.Message, "is of kind OpenShift (it has cluster-version-operator and") {
-		t.Errorf("ValidReleaseImage %+v", image)
+	if !meta.IsStatusConditionTrue(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage) || f.controlPlane(t).Spec.ReleaseImage != hc.Spec.Release.Image {
+		t.Errorf("ValidReleaseImage %+v", meta.FindStatusCondition(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage))
 	}
-	for _, obj := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}},
-		&hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: hc.Name}},
-	} {
-		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
-			t.Errorf("%T was made: %v", obj, err)
+	for _, obj := range operators.EmergencyAccess(f.namespace, hc.Name) {
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+			t.Errorf("access for emergencies: %v", err)
 		}
+	}
+	other := f.get(t)
+	other.Spec.ControlPlaneRelease = &hyperv1.Release{Image: registry.PushPayload(t, "plain", releasetest.Payload{Version: "4.21.1"})}
+	if err := f.client.Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	f.reconcile(t)
+	image := meta.FindStatusCondition(f.get(t).Status.Conditions, hyperv1.ValidReleaseImage)
+	if image.Status != metav1.ConditionFalse || !strings.Contains(image.Message, "name two of one kind") {
+		t.Errorf("ValidReleaseImage %+v", image)
 	}
 }
 

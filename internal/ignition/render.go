@@ -62,7 +62,7 @@ func (in *Input) labels() string {
 
 // Render makes the configuration a node asks for. Errors are the user's to mend: the input is complete but unusable.
 func Render(in Input) ([]byte, error) {
-	if err := release.CheckKind(in.Images); err != nil {
+	if err := release.CheckNodes(in.Images); err != nil {
 		return nil, err
 	}
 	user, err := mergeUserConfig(in.Manifests)

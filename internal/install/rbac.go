@@ -24,7 +24,10 @@ func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 // operatorRules are what the operator grants to the workloads of a control plane, because Kubernetes lets nobody grant rights that
 // he does not hold, and what it does itself. It has neither "escalate" nor "bind". TestOperatorHoldsNoMoreThanItNeeds of
 // cmd/hypershift-operator lists each right that nothing uses.
-func operatorRules() []rbacv1.PolicyRule {
+func operatorRules() []rbacv1.PolicyRule { return append(commonRules(), openShiftRules()...) }
+
+// commonRules are what control planes of any payload take.
+func commonRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("hypershift.openshift.io", write, planeKinds()...),
 		rule("hypershift.openshift.io", read, "*"),
@@ -61,6 +64,34 @@ func operatorRules() []rbacv1.PolicyRule {
 		rule("route.openshift.io", []string{"patch"}, "routes/status"),
 		rule("config.openshift.io", read, "imagedigestmirrorsets", "infrastructures", "ingresses", "networks", "proxies"),
 		rule("operator.openshift.io", read, "imagecontentsourcepolicies"),
+	}
+}
+
+// openShiftRules are what the operator holds besides for OpenShift's payloads, only to give it: their operators do anything with their own
+// objects in the namespace of a control plane, and the operator of its certificates signs requests for emergencies.
+func openShiftRules() []rbacv1.PolicyRule {
+	drop := []string{"deletecollection"}
+	return []rbacv1.PolicyRule{
+		rule("", all, "configmaps/finalizers", "endpoints", "events"),
+		rule("", drop, "configmaps", "secrets", "services"),
+		rule("", []string{"update", "deletecollection"}, "serviceaccounts"),
+		rule("", []string{"create", "update", "patch"}, "pods"),
+		rule("apps", write, "replicasets"),
+		rule("coordination.k8s.io", drop, "leases"),
+		rule("policy", drop, "poddisruptionbudgets"),
+		rule("rbac.authorization.k8s.io", []string{"update"}, "roles", "rolebindings"),
+		rule("route.openshift.io", drop, "routes"),
+		rule("route.openshift.io", all, "routes/custom-host"),
+		rule("monitoring.coreos.com", all, "prometheusrules"),
+		rule("monitoring.coreos.com", drop, "servicemonitors"),
+		rule("monitoring.rhobs", all, "prometheusrules", "servicemonitors"),
+		rule("hypershift.openshift.io", drop, "hostedcontrolplanes/status"),
+		rule("certificates.hypershift.openshift.io", read, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
+		rule("certificates.hypershift.openshift.io", []string{"patch"}, "certificaterevocationrequests/status"),
+		rule("certificates.k8s.io", read, "certificatesigningrequests"),
+		rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
+		rule("certificates.k8s.io", []string{"patch"}, "certificatesigningrequests/status"),
+		rule("certificates.k8s.io", []string{"approve", "sign"}, "signers"),
 	}
 }
 

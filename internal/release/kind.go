@@ -30,13 +30,16 @@ func KindOf(images map[string]string) Kind {
 // Kind of the payload.
 func (r *Release) Kind() Kind { return KindOf(r.Images) }
 
-// RunnableKinds are the kinds of payload that hosted clusters and node pools can run.
-func RunnableKinds() []Kind { return []Kind{KindKubernetes} }
+// RunnableKinds are the kinds of payload that hosted control planes run.
+func RunnableKinds() []Kind { return []Kind{KindKubernetes, KindOpenShift} }
 
-// CheckKind tells why a payload with these component images cannot run; nil when its kind is one of RunnableKinds.
-func CheckKind(images map[string]string) error {
+// NodeKinds are the kinds of payload that nodes run.
+func NodeKinds() []Kind { return []Kind{KindKubernetes} }
+
+// CheckNodes tells why no node can run a payload with these component images; nil when its kind is one of NodeKinds.
+func CheckNodes(images map[string]string) error {
 	kind := KindOf(images)
-	if slices.Contains(RunnableKinds(), kind) {
+	if slices.Contains(NodeKinds(), kind) {
 		return nil
 	}
 	var present []string
@@ -45,9 +48,9 @@ func CheckKind(images map[string]string) error {
 			present = append(present, key)
 		}
 	}
-	return fmt.Errorf("the release payload is of kind %s (it has %s), whose operators this version cannot run; "+
-		"use a payload of kind %s", kind, strings.Join(present, " and "), KindKubernetes)
+	return fmt.Errorf("the release payload is of kind %s (it has %s), of which this version runs the control plane and no nodes; "+
+		"for nodes use a payload of kind %s", kind, strings.Join(present, " and "), KindKubernetes)
 }
 
-// Runnable tells why no hosted cluster can run the release, whatever its version; nil when one can.
-func (r *Release) Runnable() error { return CheckKind(r.Images) }
+// ForNodes tells why no node can run the release, whatever its version; nil when one can.
+func (r *Release) ForNodes() error { return CheckNodes(r.Images) }

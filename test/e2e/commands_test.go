@@ -16,6 +16,7 @@ import (
 //
 //	demo                             makes the demo's hosted cluster unless it runs, and points the script at the sandbox
 //	ha                               makes a highly available hosted cluster on three management nodes unless it runs; $GUEST is its kubeconfig
+//	openshift                        makes a hosted cluster of a twin of an OpenShift payload unless it runs; $GUEST is its kubeconfig, $TWIN the payload
 //	sandbox                          points the script at the sandbox, which comes up unless it runs; nothing needs to be installed in it
 //	until DURATION REGEXP COMMAND    repeats the command until it succeeds and its output matches
 //	refused DURATION REGEXP COMMAND  repeats the command until it fails and its output matches
@@ -44,6 +45,7 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"demo":      func(ts *testscript.TestScript, _ bool, _ []string) { demo(ts, repo) },
 		"ha":        func(ts *testscript.TestScript, _ bool, _ []string) { highlyAvailable(ts, repo) },
+		"openshift": func(ts *testscript.TestScript, _ bool, _ []string) { openShift(ts, repo) },
 		"sandbox":   func(ts *testscript.TestScript, _ bool, _ []string) { sandbox(ts, repo) },
 		"until":     until,
 		"refused":   refused,

@@ -14,16 +14,18 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
-// A payload that cannot run is refused before anything is made in Azure; one that this machine cannot read is told, and used.
+// What is no payload is refused before anything is made in Azure; a payload that no node runs is told; one that this machine cannot read is told, and used.
 func TestCreateClusterRefusesPayload(t *testing.T) {
 	registry := releasetest.New(t)
 	openshift := registry.PushPayload(t, "openshift", releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys})
+	none := registry.PushPayload(t, "none", releasetest.Payload{References: "{"})
 	plain := registry.PushPayload(t, "plain", releasetest.Payload{Version: "4.21.0"})
 	for _, tc := range []struct {
 		image, refusal, warning string
 		made                    bool
 	}{
-		{openshift, "--release-image " + openshift + ", version 4.21.0: the release payload is of kind OpenShift", "", false},
+		{none, "--release-image: read image", "", false},
+		{openshift, "", "warning: the node pool waits: the release payload is of kind OpenShift", true},
 		{plain, "", "", true},
 		{registry.Reference("absent"), "", "warning: cannot see from here whether the payload of --release-image can run", true},
 	} {
@@ -41,7 +43,7 @@ func TestCreateClusterRefusesPayload(t *testing.T) {
 		if made != tc.made || (err != nil) != (tc.refusal != "") || err != nil && !strings.Contains(err.Error(), tc.refusal) {
 			t.Errorf("%s: made is %v, %v", tc.image, made, err)
 		}
-		if strings.Contains(messages.String(), "cannot see from here") != (tc.warning != "") || !strings.Contains(messages.String(), tc.warning) {
+		if (strings.Contains(messages.String(), "cannot see from here") || strings.Contains(messages.String(), "the node pool waits")) != (tc.warning != "") || !strings.Contains(messages.String(), tc.warning) {
 			t.Errorf("%s: messages %s", tc.image, messages.String())
 		}
 	}

@@ -187,7 +187,7 @@ func (c *creation) warnUnpublished(ctx context.Context, in client.Client, cluste
 	c.say("warning: %s; until you publish api-%s.%s and the other endpoints yourself, the cluster does not become available", why, cluster.Name, domain)
 }
 
-// checkRelease refuses a payload that cannot run. The release of a cluster that is there was judged by the operator, and a rendering for
+// checkRelease refuses what is no payload, and warns of one that no node runs. The release of a cluster that is there was judged by the operator, and a rendering for
 // infrastructure that is there makes nothing: it asks no registry.
 func (c *creation) checkRelease(ctx context.Context, r resolved) (*release.Release, error) {
 	t, image := r.typed, r.cluster.ReleaseImage
@@ -198,7 +198,14 @@ func (c *creation) checkRelease(ctx context.Context, r resolved) (*release.Relea
 	if t.releaseStream != "" {
 		flag = "--release-stream " + t.releaseStream
 	}
-	return imagecheck.Payload{Flag: flag, Image: image, Access: accessOf(r.cluster), Releases: c.releases}.Check(ctx, c.say)
+	found, err := imagecheck.Payload{Flag: flag, Image: image, Access: accessOf(r.cluster), Releases: c.releases}.Check(ctx, c.say)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	if err := found.ForNodes(); err != nil {
+		c.say("warning: the node pool waits: %v", err)
+	}
+	return found, nil
 }
 
 // accessOf is what the payload of a cluster is read with.

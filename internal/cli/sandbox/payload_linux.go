@@ -21,13 +21,18 @@ func sandboxPayload(dir *string) *cobra.Command {
 
 func sandboxPayloadPublish(dir *string) *cobra.Command {
 	var o sandbox.Options
+	var twin bool
 	cmd := &cobra.Command{
 		Use:     "publish RELEASE",
 		Short:   "Build a release and publish it in the sandbox's registry: " + strings.Join(sandbox.Payloads(), ", "),
-		Example: "  hypershift sandbox payload publish 4.21.1",
+		Example: "  hypershift sandbox payload publish 4.21.1\n  hypershift sandbox payload publish --twin 4.22.0",
 		Long: `Build a release and publish it in the sandbox's registry.
 
-The reference for --release-image is printed. Another Kubernetes than the sandbox's is compiled first, which takes minutes, once.`,
+The reference for --release-image is printed. Another Kubernetes than the sandbox's is compiled first, which takes minutes, once.
+
+With --twin the release is a twin of an OpenShift payload: it has OpenShift's images and manifests by name, programs of the community where
+there are any, and else checkers, which judge how they are started and leave the work out. It is for trying what this project makes of such a
+payload, and shows nothing of OpenShift itself. RELEASE is then a version of ` + strings.Join(sandbox.TwinMinors(), ", ") + `.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -36,7 +41,11 @@ The reference for --release-image is printed. Another Kubernetes than the sandbo
 				return err
 			}
 			o.Dir, o.Version, o.Step = *dir, version.Version, stepPrinter(cmd.ErrOrStderr())
-			reference, err := sandbox.PublishPayload(ctx, o, args[0])
+			publish := sandbox.PublishPayload
+			if twin {
+				publish = sandbox.PublishTwin
+			}
+			reference, err := publish(ctx, o, args[0])
 			if err != nil {
 				return err
 			}
@@ -44,6 +53,7 @@ The reference for --release-image is printed. Another Kubernetes than the sandbo
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&twin, "twin", false, "publish a twin of an OpenShift payload of the version")
 	cmd.Flags().StringVar(&o.Cache, "cache", "", "directory of built parts (default $HYPERSHIFT_CACHE or the user's cache)")
 	return cmd
 }

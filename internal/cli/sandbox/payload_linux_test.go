@@ -14,3 +14,12 @@ func TestSandboxPayloadRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestSandboxTwinRefusals: the same of a twin, whose versions are others.
+func TestSandboxTwinRefusals(t *testing.T) {
+	for release, want := range map[string]string{"4.20.0": "4.18, 4.21, 4.22, 5.0", "4.22.3": "hypershift sandbox up"} {
+		if _, err := run(t, "payload", "publish", "--twin", release, "--dir", t.TempDir(), "--cache", t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("release %s: %v, want a word of %q", release, err, want)
+		}
+	}
+}

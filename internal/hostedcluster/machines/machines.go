@@ -109,7 +109,7 @@ func EnsureManagers(ctx context.Context, c *cluster.Cluster, payload Payload, se
 	if !Managed(c.Hosted) {
 		return nil
 	}
-	for _, account := range Accounts() {
+	for _, account := range Accounts(payload.Kind) {
 		if err := c.Apply(ctx, account.Objects(c.Namespace)...); err != nil {
 			return err
 		}

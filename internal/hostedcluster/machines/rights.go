@@ -5,13 +5,18 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
-// Accounts are those of Cluster API's managers, which look contracts up in the CRDs.
-func Accounts() []workloads.Account {
+// Accounts are those of Cluster API's managers of a payload of the kind, which look contracts up in the CRDs.
+func Accounts(kind release.Kind) []workloads.Account {
+	core := coreRules()
+	if kind == release.KindOpenShift {
+		core = append(core, poolRules()...)
+	}
 	definitions := []rbacv1.PolicyRule{workloads.Rule("apiextensions.k8s.io", workloads.ReadVerbs, "customresourcedefinitions")}
 	return []workloads.Account{
-		{Workload: contract.ClusterAPI, Rights: coreRules(), ClusterRights: definitions},
+		{Workload: contract.ClusterAPI, Rights: core, ClusterRights: definitions},
 		{Workload: contract.ClusterAPIProvider, Rights: providerRules(), ClusterRights: definitions},
 	}
 }
@@ -44,6 +49,11 @@ func coreRules() []rbacv1.PolicyRule {
 		workloads.Rule("hypershift.openshift.io", []string{"get", "list", "watch", "patch", "delete"}, "hostedcontrolplanes"),
 		workloads.Rule("", workloads.ReadVerbs, "secrets", "configmaps"),
 	)
+}
+
+// poolRules: OpenShift's core manager is started with machine pools, of which there are none here, and waits for its cache of them.
+func poolRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{workloads.Rule("cluster.x-k8s.io", workloads.ReadVerbs, "machinepools")}
 }
 
 // providerRules: the Azure manager works on AzureMachines and reads what they belong to; the AzureCluster is the operator's. It runs

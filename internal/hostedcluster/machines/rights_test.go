@@ -12,6 +12,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
@@ -90,9 +91,19 @@ func published(t *testing.T, workload string) []kubetest.Right {
 // TestManagersHoldNoMoreThanTheyNeed lists each right of Cluster API's managers that nothing uses, each that is missing, and each beyond
 // what their projects publish.
 func TestManagersHoldNoMoreThanTheyNeed(t *testing.T) {
-	for _, account := range Accounts() {
+	for _, kind := range []release.Kind{release.KindKubernetes, release.KindOpenShift} {
+		t.Run(string(kind), func(t *testing.T) { checkManagers(t, kind) })
+	}
+}
+
+// poolCalls are those of OpenShift's core manager besides.
+var poolCalls = map[release.Kind]map[string][]kubetest.Right{release.KindOpenShift: {contract.ClusterAPI: reads(groupCluster, "machinepools")}}
+
+func checkManagers(t *testing.T, kind release.Kind) {
+	t.Helper()
+	for _, account := range Accounts(kind) {
 		workload, held := account.Workload, kubetest.Expand(account.AllRights())
-		var needed []kubetest.Right
+		needed := slices.Clone(poolCalls[kind][workload])
 		for _, calls := range managerCalls[workload] {
 			needed = append(needed, calls...)
 		}

@@ -4,6 +4,7 @@ package operators
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,7 +66,9 @@ func Ensure(ctx context.Context, c *cluster.Cluster, options Options, mirrors st
 		return err
 	}
 	if settings.Payload == release.KindOpenShift {
-		if err := c.Apply(ctx, EmergencyAccess(c.Namespace, c.Hosted.Name)...); err != nil {
+		access := EmergencyAccess(c.Namespace, c.Hosted.Name)
+		slices.Reverse(access) // nobody binds a role that is not there
+		if err := c.Apply(ctx, access...); err != nil {
 			return err
 		}
 	}

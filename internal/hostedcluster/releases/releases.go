@@ -95,6 +95,9 @@ func (l *look) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := l.sameKind(ctx, access, controlPlane, dataPlane); err != nil {
+		return err
+	}
 	l.found.Release = controlPlane
 	l.Hosted.Status.PayloadArch = dataPlane.Architecture
 	l.Conditions().True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release "+controlPlane.Version+" can be used.")
@@ -165,12 +168,43 @@ func (l *look) withKnownMirrors(ctx context.Context, access release.Access) (rel
 	return access, nil
 }
 
-// allowed refuses a payload whose kind cannot run, which no annotation changes, and applies the version policy. A release that is the control plane's alone counts as forced: nothing compares it with
+// sameKind refuses a payload of another kind than the rest of the hosted cluster's, and than the one that it has run: the objects of one kind
+// mean nothing to the programs of another. A former payload that cannot be read any more says nothing.
+func (l *look) sameKind(ctx context.Context, access release.Access, controlPlane, dataPlane *release.Release) error {
+	if controlPlane.Kind() != dataPlane.Kind() {
+		return l.reject(hyperv1.InvalidImageReason, fmt.Errorf("release %s of spec.controlPlaneRelease is of kind %s, and release %s of spec.release of kind %s: name two of one kind",
+			controlPlane.Version, controlPlane.Kind(), dataPlane.Version, dataPlane.Kind()))
+	}
+	run := lastRun(l.Hosted)
+	if run == nil || run.Image == dataPlane.Image {
+		return nil
+	}
+	former, err := l.Releases.Lookup(ctx, run.Image, access)
+	if release.Pending(err) {
+		return &steps.Waiting{For: err.Error(), After: askAgain}
+	}
+	if err == nil && former.Kind() != dataPlane.Kind() {
+		return l.reject(hyperv1.InvalidImageReason, fmt.Errorf("release %s is of kind %s, and the hosted cluster runs %s of kind %s, which cannot become the other: make another hosted cluster",
+			dataPlane.Version, dataPlane.Kind(), former.Version, former.Kind()))
+	}
+	return nil
+}
+
+// lastRun is the newest release that the hosted cluster has run wholly.
+func lastRun(hc *hyperv1.HostedCluster) *hyperv1.UpdateHistory {
+	if hc.Status.Version == nil {
+		return nil
+	}
+	i := slices.IndexFunc(hc.Status.Version.History, func(h hyperv1.UpdateHistory) bool { return h.State == hyperv1.CompletedUpdate })
+	if i < 0 {
+		return nil
+	}
+	return &hc.Status.Version.History[i]
+}
+
+// allowed applies the version policy. A release that is the control plane's alone counts as forced: nothing compares it with
 // what runs.
 func (l *look) allowed(image string, found *release.Release) error {
-	if err := found.Runnable(); err != nil {
-		return fmt.Errorf("release %s cannot be used: %w", found.Version, err)
-	}
 	_, skip := l.Hosted.Annotations[hyperv1.SkipReleaseImageValidation]
 	policy := release.Policy{AnyVersion: skip}
 	if image == l.Hosted.Spec.Release.Image {
