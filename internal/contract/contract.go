@@ -28,6 +28,10 @@ const (
 	// hash that the guest has of it.
 	KubeadminPassword = "kubeadmin-password"
 	KubeadminHash     = "hypershift.openshift.io/kubeadmin-secret-hash"
+	// MachineConfigServer is a ConfigMap with what the machine-config programs of an OpenShift payload read of the cluster: each key is a file,
+	// but ConfigurationHashKey, which has the hash of the HostedCluster's configuration that the others were made with.
+	MachineConfigServer  = "machine-config-server"
+	ConfigurationHashKey = "configuration-hash"
 	// KubeletCA and KubeletClientCA are ConfigMaps with the authorities of kubelets' serving and client certificates, key CAKey.
 	KubeletCA       = "kubelet-ca"
 	KubeletClientCA = "kubelet-client-ca"

@@ -13,7 +13,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
-	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 )
 
 const manifestSeparator = "\n---\n"
@@ -93,8 +92,8 @@ func newConfig(documents []string, version, pullSecret, trustBundle, global stri
 	return &config{
 		raw:          raw,
 		globalConfig: global,
-		hash:         names.Hash(raw + pullSecret + trustBundle),
-		version:      names.Hash(raw + version + pullSecret + trustBundle + global),
+		hash:         ignition.Hash(raw + pullSecret + trustBundle),
+		version:      ignition.Hash(raw + version + pullSecret + trustBundle + global),
 	}
 }
 
