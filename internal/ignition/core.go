@@ -11,8 +11,8 @@ import (
 )
 
 // CoreConfigMaps are the configurations every node of a hosted cluster gets, as ConfigMaps of the control-plane namespace.
-// The control-plane-operator writes them; the node pool controller waits for all of them.
-func CoreConfigMaps(namespace, sshPublicKey string) ([]*corev1.ConfigMap, error) {
+// The control-plane-operator writes them; the node pool controller waits for all of them. fips asks for machines that run in FIPS mode.
+func CoreConfigMaps(namespace, sshPublicKey string, fips bool) ([]*corev1.ConfigMap, error) {
 	ssh := types.Config{Ignition: types.Ignition{Version: specVersion}}
 	if key := strings.TrimSpace(sshPublicKey); key != "" {
 		ssh.Passwd.Users = []types.PasswdUser{{Name: "core", SSHAuthorizedKeys: []types.SSHAuthorizedKey{types.SSHAuthorizedKey(key)}}}
@@ -20,13 +20,14 @@ func CoreConfigMaps(namespace, sshPublicKey string) ([]*corev1.ConfigMap, error)
 	documents := []struct {
 		name, machineConfig string
 		config              types.Config
+		fips                bool
 	}{
-		{"ignition-config-fips", "30-fips", types.Config{Ignition: types.Ignition{Version: specVersion}}},
-		{"ignition-config-worker-ssh", "99-worker-ssh", ssh},
+		{"ignition-config-fips", "30-fips", types.Config{Ignition: types.Ignition{Version: specVersion}}, fips},
+		{"ignition-config-worker-ssh", "99-worker-ssh", ssh, false},
 	}
 	var out []*corev1.ConfigMap
 	for _, document := range documents {
-		text, err := machineConfig(document.machineConfig, document.config)
+		text, err := machineConfig(document.machineConfig, document.config, document.fips)
 		if err != nil {
 			return nil, err
 		}

@@ -182,7 +182,6 @@ func only(config types.Config, path string) []types.File {
 
 func TestRenderRefuses(t *testing.T) {
 	tests := map[string]func(*Input){
-		"OpenShift payload":     func(in *Input) { in.Images["machine-config-operator"] = "x" },
 		"payload without image": func(in *Input) { delete(in.Images, "hyperkube") },
 		"bad service network":   func(in *Input) { in.ServiceCIDR = "nonsense" },
 		"bad pull secret":       func(in *Input) { in.PullSecret = []byte("{") },

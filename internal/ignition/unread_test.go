@@ -3,6 +3,8 @@ package ignition
 import (
 	"strings"
 	"testing"
+
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 func TestUnreadNamesReadOnlyPaths(t *testing.T) {
@@ -10,7 +12,7 @@ func TestUnreadNamesReadOnlyPaths(t *testing.T) {
 		"files":[{"path":"/usr/local/bin/tool"},{"path":"/opt/bin/tool"},{"path":"/etc/usr/x"},{"path":"/libexec"}],
 		"directories":[{"path":"/usr"},{"path":"/var/usr"}],
 		"links":[{"path":"/sbin/halt","target":"/opt/halt"},{"path":"/opt/lib","target":"/usr/lib"}]}}}}`
-	problems, err := Unread([]string{document})
+	problems, err := Unread(release.KindKubernetes, []string{document})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +25,7 @@ func TestUnreadNamesReadOnlyPaths(t *testing.T) {
 			t.Errorf("%s", problems[i])
 		}
 	}
-	if problems, err := Unread([]string{strings.NewReplacer("/usr", "/opt", "/sbin", "/opt").Replace(document)}); err != nil || len(problems) > 0 {
+	if problems, err := Unread(release.KindKubernetes, []string{strings.NewReplacer("/usr", "/opt", "/sbin", "/opt").Replace(document)}); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
 }

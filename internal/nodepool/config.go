@@ -60,7 +60,11 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents = append(append(documents, user...), proxy)
+	generatedByTuning, err := r.generatedDocuments(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	documents = append(slices.Concat(documents, user, generatedByTuning), proxy)
 	mirrors, err := ignition.MirrorDocument(p.hc.Spec.ImageContentSources)
 	if err != nil {
 		return nil, err
@@ -77,14 +81,14 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 		bundle = p.hc.Spec.AdditionalTrustBundle.Name
 	}
 	generated := newConfig(documents, p.release.Version, p.hc.Spec.PullSecret.Name, bundle, global)
-	if generated.unread, err = ignition.Unread(user); err != nil {
+	if generated.unread, err = ignition.Unread(p.release.Kind(), user); err != nil {
 		return nil, err
 	}
 	generated.proxy = ignition.ClusterProxy(p.hc.Spec.Configuration, p.hc.Spec.Networking, p.hc.Spec.Platform.Type)
 	return generated, nil
 }
 
-// newConfig hashes the inputs; the operating system stream is empty for the releases supported.
+// newConfig hashes the inputs; of streams of operating systems only a chosen one would count.
 func newConfig(documents []string, version, pullSecret, trustBundle, global string) *config {
 	sorted := slices.Clone(documents)
 	slices.Sort(sorted)

@@ -35,6 +35,9 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 	if err := r.deleteMakers(ctx, p); err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.forgetTuning(ctx, p, nil); err != nil {
+		return ctrl.Result{}, err
+	}
 	// Their maker goes last: while it is there it may still make a machine.
 	for _, gvk := range []schema.GroupVersionKind{clusterapi.Machine, observed.MakerKind(p.np)} {
 		left, err := poolObjects(ctx, r.live, p, gvk)

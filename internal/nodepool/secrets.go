@@ -110,7 +110,7 @@ func (r *Reconciler) newTokenSecret(p *pass, name, configuration, cloud string) 
 			ignition.TokenPullSecretHashKey:    []byte(ignition.HashBytes(p.access.PullSecret)),
 			ignition.TokenConfigurationHashKey: []byte(configuration),
 			ignition.TokenCloudConfigHashKey:   []byte(cloud),
-			ignition.TokenOSStreamKey:          {},
+			ignition.TokenOSStreamKey:          []byte(p.release.OSStream()),
 		},
 	}, nil
 }

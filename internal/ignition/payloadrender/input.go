@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
@@ -74,7 +75,26 @@ func (in *Input) Check() error {
 			return fmt.Errorf("%s is %w: it has the hash %q, and the token secret was made with %q; it is looked at again", part.what, ErrOutOfDate, part.has, part.expected)
 		}
 	}
+	bundle, err := in.clusterBundle()
+	if err != nil {
+		return err
+	}
+	if bundle != in.TrustBundle {
+		return fmt.Errorf("the trust bundle of ConfigMap %s is %w; it is looked at again", contract.MachineConfigServer, ErrOutOfDate)
+	}
 	return nil
+}
+
+// TrustBundleFile of ConfigMap machine-config-server has the authorities that the user trusts, where there are any.
+const TrustBundleFile = "user-ca-bundle-config.yaml"
+
+// clusterBundle are the authorities that the ConfigMap has.
+func (in *Input) clusterBundle() (string, error) {
+	config := &corev1.ConfigMap{}
+	if err := yaml.Unmarshal([]byte(in.Cluster[TrustBundleFile]), config); err != nil {
+		return "", fmt.Errorf("%s of ConfigMap %s: %w", TrustBundleFile, contract.MachineConfigServer, err)
+	}
+	return config.Data[contract.CABundleKey], nil
 }
 
 // requiredTags are the images that the machine-config-operator writes into what it renders.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxOutput is how much of a program's output goes into an error, in bytes.
-	maxOutput = 8 << 10
+	// maxOutput is how much of a program's output goes into an error, in bytes: a condition that tells it has its end then.
+	maxOutput = 3 << 10
 	// endPatience is how long a program has to end after it was asked to.
 	endPatience = 10 * time.Second
 )

@@ -574,7 +574,8 @@ func TestArguments(t *testing.T) {
 // TestCheck: parts of different moments are told apart, and the cloud configuration from the rest.
 func TestCheck(t *testing.T) {
 	good := func() *Input {
-		in := &Input{PullSecret: []byte("p"), TrustBundle: "t", Cluster: map[string]string{"configuration-hash": "cafe"}, CloudConfig: &corev1.ConfigMap{Data: map[string]string{"a": "b"}}}
+		in := &Input{PullSecret: []byte("p"), TrustBundle: "t", Cluster: map[string]string{"configuration-hash": "cafe", TrustBundleFile: "data: {ca-bundle.crt: t}"},
+			CloudConfig: &corev1.ConfigMap{Data: map[string]string{"a": "b"}}}
 		in.Expected = HashesOf(map[string][]byte{
 			ignition.TokenPullSecretHashKey: []byte(ignition.HashBytes(in.PullSecret)), ignition.TokenTrustBundleHashKey: []byte(ignition.Hash("t")),
 			ignition.TokenConfigurationHashKey: []byte("cafe"), ignition.TokenCloudConfigHashKey: []byte(ignition.CloudConfigHash(in.CloudConfig.Data)),
@@ -590,6 +591,7 @@ func TestCheck(t *testing.T) {
 		"another pull secret":   {func(in *Input) { in.PullSecret = nil }, ErrOutOfDate},
 		"another bundle":        {func(in *Input) { in.TrustBundle = "" }, ErrOutOfDate},
 		"another configuration": {func(in *Input) { in.Cluster = nil }, ErrOutOfDate},
+		"a bundle of before":    {func(in *Input) { in.Cluster[TrustBundleFile] = "data: {ca-bundle.crt: old}" }, ErrOutOfDate},
 		"another cloud":         {func(in *Input) { in.CloudConfig.Data["a"] = "c" }, ErrCloudConfigPending},
 		"no cloud yet":          {func(in *Input) { in.CloudConfig = nil }, ErrCloudConfigPending},
 	} {

@@ -183,7 +183,7 @@ func (r *render) operatorArgs() []string {
 		"--dns-config-file", r.path("config/cluster-dns-02-config.yaml"),
 		"--config-file", r.path("config/install-config.yaml"),
 		"--pull-secret", r.path(pullSecretFile),
-		"--additional-trust-bundle-config-file", r.path("config/user-ca-bundle-config.yaml"),
+		"--additional-trust-bundle-config-file", r.path("config/" + TrustBundleFile),
 		"--dest-dir", r.path("mco"),
 		"--release-image", r.ReleaseImage, "--payload-version", r.Version,
 		"--image-references", r.path(references),
