@@ -166,6 +166,13 @@ const StartedWithLabel = "hypershift.openshift.io/started-with-config"
 // InPlaceUpdateKey is the key of a node pool and the hash of its target configuration. The name of such a pool has no dot.
 func InPlaceUpdateKey(pool, target string) string { return pool + "." + target }
 
+// PoolToken is the Secret of a control-plane namespace with a node pool's token for a configuration; of a pool that the payload's own daemon
+// changes in place it has that configuration, too.
+func PoolToken(pool, target string) string { return "token-" + pool + "-" + target }
+
+// InPlaceTokens is the Role by which ConfigOperator reads those Secrets that have a configuration, by their names.
+const InPlaceTokens = ConfigOperator + "-tokens"
+
 // What forwards metrics: the Secret with the authority of the proxy's certificate, and the ConfigMap that says which programs there are, in key
 // config.yaml, where the proxy is, and whom its clients trust, in CAKey.
 const (
