@@ -14,7 +14,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
-	"github.com/hypershift-on-azure/hypershift/test/twin/machineconfig"
+	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
 )
 
 const authority = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"

@@ -30,7 +30,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
-	"github.com/hypershift-on-azure/hypershift/test/twin/machineconfig"
+	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
 )
 
 // TestMain: the programs in the images of these tests call this program.
