@@ -122,3 +122,25 @@ func TestProfileStatus(t *testing.T) {
 		t.Error("two are no error")
 	}
 }
+
+// FuzzTuning: whatever a user asks for, or an operator says, is taken whole or refused.
+func FuzzTuning(f *testing.F) {
+	f.Add(tuned)
+	f.Add(profile)
+	f.Add("conditions: [{type: Available, status: \"True\"}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		c := &Configuration{}
+		if err := c.Add(source("a", text)); err == nil && (len(c.Tuned) == 1) == (c.Profile != "") {
+			t.Fatalf("%q is taken as %+v", text, c)
+		}
+		told, err := ProfileStatus([]corev1.ConfigMap{{Data: map[string]string{"status": text}}})
+		if err != nil && told != nil {
+			t.Fatalf("%v with %v", told, err)
+		}
+		for _, condition := range told {
+			if !strings.HasPrefix(condition.Type, ConditionPrefix) || condition.Status == "" {
+				t.Fatalf("%+v is told", condition)
+			}
+		}
+	})
+}
