@@ -219,6 +219,10 @@ func TestNormalize(t *testing.T) {
 			text: "apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\n---\napiVersion: operator.openshift.io/v1alpha1\nkind: ImageContentSourcePolicy\n",
 			want: []string{`{"apiVersion":"config.openshift.io/v1","kind":"ImageDigestMirrorSet"}`, `{"apiVersion":"operator.openshift.io/v1alpha1","kind":"ImageContentSourcePolicy"}`},
 		},
+		"policy of before": {
+			text: "apiVersion: config.openshift.io/v1alpha1\nkind: ClusterImagePolicy\nspec: {scopes: [quay.io]}\n",
+			want: []string{`{"apiVersion":"config.openshift.io/v1","kind":"ClusterImagePolicy","spec":{"scopes":["quay.io"]}}`},
+		},
 		"other kind":  {text: "apiVersion: v1\nkind: Secret\n", fail: true},
 		"other group": {text: "apiVersion: v1\nkind: MachineConfig\n", fail: true},
 		"no YAML":     {text: "a: b: c", fail: true},

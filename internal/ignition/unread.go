@@ -11,7 +11,7 @@ import (
 // noEffect lists, by kind, the members of spec that no node acts on, and what to do instead. "" stands for the whole document.
 var noEffect = map[string][]struct{ member, instead string }{
 	KindContainerRuntimeConfig: {{"", "nothing configures the container runtime by it; write the runtime's own files with a MachineConfig"}},
-	"ClusterImagePolicy":       {{"", "no node verifies signatures of images by it, and unsigned ones would run; leave it out"}},
+	kindImagePolicy:            {{"", "no node verifies signatures of images by it, and unsigned ones would run; leave it out"}},
 	KindMachineConfig: {
 		{"kernelArguments", "nobody adds arguments to the kernel's; use spec.config.kernelArguments of Ignition 3.3 or newer"},
 		{"extensions", "nobody installs extensions of the operating system; use an image that has them"},

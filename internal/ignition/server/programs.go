@@ -59,21 +59,26 @@ func (p *programs) render(ctx context.Context, g *gathered) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if last, ok := p.known[g.secret.Name]; ok && last.input == digest && (last.failure == nil || p.now().Sub(last.at) < failurePeriod) {
-		return last.payload, last.failure
+	last, ok := p.known[g.secret.Name]
+	if !ok || last.input != digest || last.failure != nil && p.now().Sub(last.at) >= failurePeriod {
+		payload, err := p.run(ctx, *in)
+		if passing(err) {
+			return nil, fmt.Errorf("failed to generate payload: %w", err)
+		}
+		if err != nil {
+			err = &invalidError{cause: fmt.Errorf("failed to generate payload: %w", err)}
+		}
+		last = outcome{input: digest, payload: payload, failure: err, at: p.now()}
+		p.remember(g.secret.Name, last)
 	}
-	payload, err := p.run(ctx, *in)
-	if passing(err) {
-		return nil, fmt.Errorf("failed to generate payload: %w", err)
-	}
-	if err != nil {
-		err = &invalidError{cause: fmt.Errorf("failed to generate payload: %w", err)}
-	}
+	return last.payload, errors.Join(last.failure, p.releaseInfo(ctx, g))
+}
+
+func (p *programs) remember(secret string, last outcome) {
 	if len(p.known) >= maxOutcomes {
 		p.known = map[string]outcome{}
 	}
-	p.known[g.secret.Name] = outcome{input: digest, payload: payload, failure: err, at: p.now()}
-	return payload, errors.Join(err, p.releaseInfo(ctx, g))
+	p.known[secret] = last
 }
 
 // passing: the same render may go well later.
