@@ -35,7 +35,7 @@ const (
 	aTuned   = "apiVersion: tuned.openshift.io/v1\nkind: Tuned\nmetadata: {name: t}\nspec: {}\n"
 	aProfile = "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata: {name: p}\nspec: {}\n"
 	aKubelet = "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: k}\nspec: {kubeletConfig: {maxPods: 10}}\n"
-	anMC     = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 50-nto-demo}\nspec: {kernelArguments: [isolcpus=1]}\n"
+	anMC     = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: 50-tuned-demo}\nspec: {kernelArguments: [isolcpus=1]}\n"
 )
 
 // TestNodeTuning: the operator learns what the pool asks for, and what it makes of that reaches the nodes and the conditions; what is not asked for
@@ -48,7 +48,7 @@ func TestNodeTuning(t *testing.T) {
 	generated := map[string]string{hyperv1.NodePoolLabel: "demo", tuning.GeneratedLabel: "true"}
 	w := newWorld(t, append(surroundings(t), np,
 		inNamespace("clusters", "tuned", nil, "tuning", aTuned), inNamespace("clusters", "profile", nil, "tuning", aProfile), inNamespace("clusters", "kubelet", nil, "config", aKubelet),
-		inNamespace(cpns, "nto-mc-demo", generated, "config", anMC),
+		inNamespace(cpns, "made-for-demo", generated, "config", anMC),
 		inNamespace(cpns, "another", map[string]string{hyperv1.NodePoolLabel: "another", tuning.TunedLabel: "true"}),
 		inNamespace(cpns, "former", map[string]string{hyperv1.NodePoolLabel: "demo", tuning.TunedLabel: "true"}),
 		inNamespace(cpns, "status", map[string]string{hyperv1.NodePoolLabel: "demo", tuning.ProfileStatusLabel: "true"}, "status", "conditions: [{type: Degraded, status: \"False\"}]"))...)
@@ -91,7 +91,7 @@ func TestNodeTuning(t *testing.T) {
 	if got := ownMaps(t, w, pool); len(got) != 0 {
 		t.Errorf("left: %v", got)
 	}
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "nto-mc-demo"}, &corev1.ConfigMap{}); err != nil {
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "made-for-demo"}, &corev1.ConfigMap{}); err != nil {
 		t.Errorf("the operator's own ConfigMap: %v", err)
 	}
 }

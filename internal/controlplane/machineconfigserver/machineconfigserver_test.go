@@ -80,7 +80,7 @@ func TestConfigMap(t *testing.T) {
 // TestProgramsTakeIt: the stand-in of the machine-config-operator, which knows the form of each file, takes what is written.
 func TestProgramsTakeIt(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a directory
+	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write := func(name, content string) {
