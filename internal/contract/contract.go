@@ -32,6 +32,9 @@ const (
 	// but ConfigurationHashKey, which has the hash of the HostedCluster's configuration that the others were made with.
 	MachineConfigServer  = "machine-config-server"
 	ConfigurationHashKey = "configuration-hash"
+	// PoolTunedPrefix and PoolConfigPrefix begin the names of ConfigMaps by which OpenShift's node tuning operator learns of node pools.
+	PoolTunedPrefix  = "tuned-"
+	PoolConfigPrefix = "nodepool-config-"
 	// KubeletCA and KubeletClientCA are ConfigMaps with the authorities of kubelets' serving and client certificates, key CAKey.
 	KubeletCA       = "kubelet-ca"
 	KubeletClientCA = "kubelet-client-ca"

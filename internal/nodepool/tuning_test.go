@@ -71,7 +71,7 @@ func TestNodeTuning(t *testing.T) {
 	if !strings.Contains(p.config.raw, "isolcpus=1") || !strings.Contains(p.config.raw, "maxPods") {
 		t.Errorf("configuration %s", p.config.raw)
 	}
-	if got := ownMaps(t, w, pool); !slices.Equal(got, []string{"kubelet-demo", "profile-demo", "tuned-demo"}) {
+	if got := ownMaps(t, w, pool); !slices.Equal(got, []string{"nodepool-config-kubelet-demo", "nodepool-config-profile-demo", "tuned-demo"}) {
 		t.Errorf("the operator is told by %v", got)
 	}
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: cpns, Name: "another"}, &corev1.ConfigMap{}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -106,7 +107,7 @@ func check(manifest ignition.Manifest) (kind string, err error) {
 func (c *Configuration) ConfigMaps(np *hyperv1.NodePool, namespace string) []*corev1.ConfigMap {
 	var out []*corev1.ConfigMap
 	if len(c.Tuned) > 0 {
-		out = append(out, configMap(np, namespace, "tuned-"+np.Name, map[string]string{SourceKey: strings.Join(c.Tuned, "---\n")}, TunedLabel))
+		out = append(out, configMap(np, namespace, contract.PoolTunedPrefix+np.Name, map[string]string{SourceKey: strings.Join(c.Tuned, "---\n")}, TunedLabel))
 	}
 	if c.Profile != "" {
 		out = append(out, configMap(np, namespace, nameOf(c.ProfileSource, np.Name), map[string]string{SourceKey: c.Profile}, ProfileLabel))
@@ -152,9 +153,10 @@ func configMap(np *hyperv1.NodePool, namespace, name string, data map[string]str
 	}
 }
 
-// nameOf is made of the names of a ConfigMap and of its pool; a long one loses its end for a hash of the whole.
+// nameOf is made of the names of a ConfigMap and of its pool; a long one loses its end for a hash of the whole. Both are the user's choice: the
+// prefix keeps them from being the name of something of the control plane.
 func nameOf(source, pool string) string {
-	name := source + "-" + pool
+	name := contract.PoolConfigPrefix + source + "-" + pool
 	if len(name) <= maxName {
 		return name
 	}

@@ -36,13 +36,23 @@ func TestConfigMaps(t *testing.T) {
 		!strings.Contains(made[0].Data[SourceKey], "\n---\n") {
 		t.Errorf("made %+v", made)
 	}
-	if made[1].Name != "c-np" || made[1].Labels[ProfileLabel] != "true" || made[1].Labels[hyperv1.NodePoolLabel] != "np" || made[1].Annotations[hyperv1.NodePoolAnnotation] != "clusters/np" {
+	if made[1].Name != "nodepool-config-c-np" || made[1].Labels[ProfileLabel] != "true" || made[1].Labels[hyperv1.NodePoolLabel] != "np" || made[1].Annotations[hyperv1.NodePoolAnnotation] != "clusters/np" {
 		t.Errorf("made %+v", made[1])
 	}
 	for _, one := range made {
 		if !IsOwn(one) {
 			t.Errorf("%s is not known as the pool's own", one.Name)
 		}
+	}
+}
+
+// TestNames: whatever a user calls ConfigMaps and pools, no name is that of something of the control plane.
+func TestNames(t *testing.T) {
+	np := pool()
+	np.Name = "config"
+	made, _, err := Mirror(np, "ns", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kas"}, Data: map[string]string{hyperv1.NodePoolConfigKey: "kind: KubeletConfig"}})
+	if err != nil || made.Name == "kas-config" || !strings.HasPrefix(made.Name, "nodepool-config-") {
+		t.Errorf("%+v, %v", made, err)
 	}
 }
 
