@@ -53,7 +53,7 @@ func configureMachines(ctx context.Context, write component.Writer, payload rele
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the copy of the SSH key: %w", err)
 	}
-	maps, err := ignition.CoreConfigMaps(write.HCP.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]), write.HCP.Spec.FIPS)
+	maps, err := ignition.CoreConfigMaps(write.HCP.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]), write.HCP.Spec.FIPS, write.HCP.Spec.ImageContentSources)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,29 @@ func configureMachines(ctx context.Context, write component.Writer, payload rele
 			return err
 		}
 	}
+	if len(write.HCP.Spec.ImageContentSources) == 0 {
+		if err := dropMirrors(ctx, write); err != nil {
+			return err
+		}
+	}
 	describe, programs := describers[payload]
 	if !programs || write.HCP.Status.ControlPlaneEndpoint.Host == "" { // machines could not be told where the API server is
 		return nil
 	}
 	return describe(ctx, write)
+}
+
+// dropMirrors takes back what nodes were told of mirrors.
+func dropMirrors(ctx context.Context, write component.Writer) error {
+	former := &corev1.ConfigMap{}
+	err := write.Client.Get(ctx, client.ObjectKey{Namespace: write.HCP.Namespace, Name: ignition.MirrorsConfigMap}, former)
+	if err == nil {
+		err = write.Client.Delete(ctx, former)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take back ConfigMap %s: %w", ignition.MirrorsConfigMap, err)
+	}
+	return nil
 }
 
 // describers tell the programs of a kind of payload that configure machines what the hosted cluster is.

@@ -8,7 +8,7 @@ import (
 // TestFIPSIsAskedFor: where the cluster is to run so, and in no other configuration.
 func TestFIPSIsAskedFor(t *testing.T) {
 	for _, asked := range []bool{false, true} {
-		maps, err := CoreConfigMaps("ns", "", asked)
+		maps, err := CoreConfigMaps("ns", "", asked, nil)
 		if err != nil || len(maps) != CoreConfigMapCount {
 			t.Fatal(maps, err)
 		}

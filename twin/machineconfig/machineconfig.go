@@ -25,6 +25,9 @@ const (
 	OldRender = "cluster-config-operator"
 )
 
+// Programs of image machine-config-operator, below usr/bin.
+var Programs = []string{Operator, Controller, Server}
+
 // Templates are files that image machine-config-operator has below etc/mcc/templates.
 var Templates = map[string]string{
 	"common/_base/files/twin.yaml":  "path: /etc/twin\nmode: 0644\n",

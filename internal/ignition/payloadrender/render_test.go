@@ -120,7 +120,7 @@ func (p *payload) input(t *testing.T) Input {
 	t.Helper()
 	p.registry = releasetest.New(t)
 	files := map[string]string{"usr/lib/os-release": p.osRelease}
-	for _, name := range []string{machineconfig.Operator, machineconfig.Controller, machineconfig.Server} {
+	for _, name := range machineconfig.Programs {
 		files["usr/bin/"+name] = p.program(t, name)
 	}
 	if p.programs[machineconfig.Operator+rhel9] != "" {
