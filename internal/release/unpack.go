@@ -235,7 +235,7 @@ func whiteout(directory, base string) string {
 
 func (u *unpacking) write(archive *tar.Reader, header *tar.Header, to string, mode os.FileMode) (err error) {
 	switch {
-	case header.Typeflag != tar.TypeReg:
+	case header.Typeflag != tar.TypeReg || isSparse(header):
 		return fmt.Errorf("%w: not a regular file", errUnusable)
 	case !filepath.IsLocal(to):
 		return fmt.Errorf("%w: not a path below a directory", errUnusable)
@@ -258,6 +258,16 @@ func (u *unpacking) write(archive *tar.Reader, header *tar.Header, to string, mo
 		return io.ErrUnexpectedEOF
 	}
 	return nil
+}
+
+// isSparse: the file would be larger than what the layer has of it, by as much as the layer says.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 // writer tells the disk's errors from those of the source.

@@ -104,6 +104,9 @@ func TestUnpackHostile(t *testing.T) {
 	if err := u.archive(bytes.NewReader(tarOf(t, "usr/bin/program", "12345"))); !errors.Is(err, errUnusable) {
 		t.Errorf("a file over the limit: %v", err)
 	}
+	if err := newUnpacking(taking, u.create).archive(bytes.NewReader(sparse(t))); !errors.Is(err, errUnusable) || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a file that is larger than its layer: %v", err)
+	}
 	full := newUnpacking(taking, func(string, os.FileMode) (io.WriteCloser, error) { return nil, fs.ErrPermission })
 	var local *writeError
 	if err := full.archive(bytes.NewReader(tarOf(t, "usr/bin/program", "1"))); !errors.As(err, &local) {
@@ -130,6 +133,27 @@ func tarOf(t testing.TB, name, content string) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// sparse is a layer of a few bytes whose one file has a million.
+func sparse(t testing.TB) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	archive := tar.NewWriter(&out)
+	content := make([]byte, 513)
+	copy(content, "1\n999999\n1\n")
+	header := &tar.Header{Name: "usr/bin/program", Typeflag: tar.TypeReg, Size: int64(len(content)), Format: tar.FormatPAX, PAXRecords: map[string]string{
+		"GNU_sparse.major": "1", "GNU_sparse.minor": "0", "GNU_sparse.realsize": "1000000", "GNU_sparse.name": "usr/bin/program"}}
+	if err := archive.WriteHeader(header); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.ReplaceAll(out.Bytes(), []byte("GNU_sparse"), []byte("GNU.sparse")) // a writer does not write such
 }
 
 // TestUnpackFromMirror: what a mirror gave that failed is not there when the source has the image.
@@ -162,6 +186,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(tarOf(f, "etc/templates/a", "1"), tarOf(f, "etc/templates/.wh.a", ""))
 	f.Add(tarOf(f, "/etc/templates/../templates/./b", "1"), tarOf(f, "usr/bin/program", "p"))
 	f.Add(tarOf(f, "etc/templates/.wh..wh..opq", ""), tarOf(f, "../../etc/templates/..", "x"))
+	f.Add(sparse(f), []byte{})
 	f.Fuzz(func(t *testing.T, upper, lower []byte) {
 		written := map[string]int{}
 		u := newUnpacking(taking, func(name string, _ os.FileMode) (io.WriteCloser, error) {
