@@ -27,8 +27,8 @@ const (
 	KubeletLabel       = "hypershift.openshift.io/kubeletconfig-config"
 	RuntimeLabel       = "hypershift.openshift.io/containerruntimeconfig-config"
 	MirroredLabel      = "hypershift.openshift.io/mirrored-config"
-	GeneratedLabel     = "hypershift.openshift.io/nto-generated-machine-config"
-	ProfileStatusLabel = "hypershift.openshift.io/nto-generated-performance-profile-status"
+	GeneratedLabel     = "hypershift.openshift.io/nto-generated-machine-config"             //nolint:misspell // the operator calls itself so
+	ProfileStatusLabel = "hypershift.openshift.io/nto-generated-performance-profile-status" //nolint:misspell // the operator calls itself so
 )
 
 const (

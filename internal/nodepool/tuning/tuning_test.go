@@ -102,9 +102,9 @@ func TestMirror(t *testing.T) {
 
 // TestGenerated reads what the operator made; TestProfileStatus what it says of a profile.
 func TestGenerated(t *testing.T) {
-	made := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "nto-mc-np", Labels: map[string]string{GeneratedLabel: "true"}}, Data: map[string]string{hyperv1.NodePoolConfigKey: `apiVersion: machineconfiguration.openshift.io/v1
+	made := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "made-for-np", Labels: map[string]string{GeneratedLabel: "true"}}, Data: map[string]string{hyperv1.NodePoolConfigKey: `apiVersion: machineconfiguration.openshift.io/v1
 kind: MachineConfig
-metadata: {name: 50-nto-np}
+metadata: {name: 50-tuned-np}
 spec: {kernelArguments: [isolcpus=1]}
 `}}
 	kubelet := made
