@@ -13,6 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/images"
 	"github.com/hypershift-on-azure/hypershift/parts/build"
 	"github.com/hypershift-on-azure/hypershift/twin/content"
+	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
 )
 
 // twinProgram is the checker's file among this project's programs.
@@ -48,7 +49,7 @@ func TwinOf(release string) (*Versions, error) {
 var checkers = map[string][]string{
 	"cluster-authentication-operator":          {"usr/bin/authentication-operator"},
 	"cluster-autoscaler":                       {"usr/bin/cluster-autoscaler"},
-	"cluster-config-api":                       {"usr/bin/render"},
+	"cluster-config-api":                       {},
 	"cluster-csi-snapshot-controller-operator": {"usr/bin/csi-snapshot-controller-operator"},
 	"cluster-dns-operator":                     {"usr/bin/dns-operator"},
 	"cluster-image-registry-operator":          {"usr/bin/cluster-image-registry-operator"},
@@ -60,6 +61,7 @@ var checkers = map[string][]string{
 	"cluster-storage-operator":                 {"usr/bin/cluster-storage-operator"},
 	"cluster-version-operator":                 {"usr/bin/cluster-version-operator"},
 	"kube-storage-version-migrator":            {"usr/bin/migrator"},
+	"machine-config-operator":                  {},
 	"oauth-apiserver":                          {"usr/bin/oauth-apiserver"},
 	"oauth-server":                             {"usr/bin/oauth-server"},
 	"openshift-apiserver":                      {"usr/bin/openshift-apiserver"},
@@ -75,9 +77,9 @@ var entryPoints = []string{"cluster-csi-snapshot-controller-operator", "cluster-
 // named are images that nothing here runs: their keys are told to operators, or are of nodes.
 var named = []string{
 	"azure-disk-csi-driver-operator", "azure-file-csi-driver", "azure-file-csi-driver-operator", "azure-kms-encryption-provider", "cloud-network-config-controller",
-	"cluster-cloud-controller-manager-operator", "cluster-etcd-operator", "deployer", "docker-builder", "docker-registry", "egress-router-cni", "kube-rbac-proxy",
-	"machine-config-operator", "metallb-frr", "multus-admission-controller", "multus-cni", "multus-networkpolicy", "multus-route-override-cni",
-	"multus-whereabouts-ipam-cni", "network-interface-bond-cni", "network-metrics-daemon", "networking-console-plugin", "ovn-kubernetes",
+	"baremetal-runtimecfg", "cluster-cloud-controller-manager-operator", "cluster-etcd-operator", "deployer", "docker-builder", "docker-registry",
+	"egress-router-cni", "keepalived-ipfailover", "kube-rbac-proxy", "metallb-frr", "multus-admission-controller", "multus-cni", "multus-networkpolicy", "multus-route-override-cni",
+	"multus-whereabouts-ipam-cni", "network-interface-bond-cni", "network-metrics-daemon", "networking-console-plugin", "oauth-proxy", "ovn-kubernetes", "rhel-coreos",
 	"volume-data-source-validator",
 }
 
@@ -141,6 +143,15 @@ func (in Inputs) twin(paths ...string) [][]images.File {
 	return [][]images.File{{{Path: "usr/bin/twin", Source: filepath.Join(in.Own, twinProgram)}}, links}
 }
 
+// taken are the twin's program as files: who takes programs out of an image takes no links.
+func (in Inputs) taken(names ...string) []images.File {
+	var files []images.File
+	for _, name := range names {
+		files = append(files, images.File{Path: "usr/bin/" + name, Source: filepath.Join(in.Own, twinProgram)})
+	}
+	return files
+}
+
 // mark tells a checker in which image of which release it is.
 func mark(key, release string) images.File {
 	raw, err := json.Marshal(map[string]string{"key": key, "release": release})
@@ -157,7 +168,12 @@ func (in Inputs) checker(key, release string, shell []images.File) images.Spec {
 	}
 	own := []images.File{mark(key, release)}
 	switch key {
+	case machineconfig.ImageKey:
+		own = append(own, in.taken(machineconfig.Programs...)...)
+		own = append(own, texts("etc/mcc/templates", machineconfig.Templates)...)
 	case "cluster-config-api":
+		own = append(own, in.taken(machineconfig.Render)...)
+		own = append(own, images.File{Path: "bin/" + machineconfig.Render, Link: "/usr/bin/" + machineconfig.Render})
 		own = append(own, texts("usr/share/twin/bootstrap", content.Folder("bootstrap"))...)
 		own = append(own, texts("usr/share/twin/featuregates", content.Folder("featuregates"))...)
 	case "cluster-authentication-operator":

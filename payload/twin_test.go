@@ -16,7 +16,7 @@ import (
 )
 
 // documented are the keys that hosted clusters on Azure need of an OpenShift payload.
-var documented = strings.Fields(`apiserver-network-proxy azure-cloud-controller-manager azure-cloud-node-manager azure-cluster-api-controllers azure-disk-csi-driver
+var documented = strings.Fields(`baremetal-runtimecfg keepalived-ipfailover oauth-proxy rhel-coreos apiserver-network-proxy azure-cloud-controller-manager azure-cloud-node-manager azure-cluster-api-controllers azure-disk-csi-driver
 	azure-disk-csi-driver-operator azure-file-csi-driver azure-file-csi-driver-operator azure-kms-encryption-provider azure-workload-identity-webhook cli
 	cloud-network-config-controller cluster-autoscaler cluster-authentication-operator cluster-capi-controllers cluster-config-api
 	cluster-cloud-controller-manager-operator cluster-csi-snapshot-controller-operator cluster-dns-operator cluster-etcd-operator
@@ -35,6 +35,7 @@ var started = map[string][]string{
 	"azure-cluster-api-controllers": {"bin/manager"}, "openshift-apiserver": {"usr/bin/openshift-apiserver", "bin/bash", "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"},
 	"operator-lifecycle-manager": {"bin/olm", "bin/catalog", "bin/package-server", "bin/collect-profiles", "bin/copy-content"}, "cli": {"usr/bin/oc", "usr/bin/curl", "bin/bash"},
 	"oauth-apiserver": {"usr/bin/oauth-apiserver"}, "oauth-server": {"usr/bin/oauth-server"}, "cluster-autoscaler": {"usr/bin/cluster-autoscaler"},
+	"machine-config-operator": {"usr/bin/machine-config-operator", "usr/bin/machine-config-controller", "usr/bin/machine-config-server", "etc/mcc/templates/common/_base/files/twin.yaml"},
 	"cluster-config-api": {"usr/bin/render", "bin/bash", "usr/share/twin/featuregates/featureGate-Hypershift-Default.yaml"}, "kube-storage-version-migrator": {"bin/migrator"},
 	"cluster-authentication-operator": {"usr/bin/authentication-operator"}, "cluster-version-operator": {"usr/bin/cluster-version-operator", "usr/share/twin/omitted.txt"},
 	"cluster-network-operator": {"usr/bin/cluster-network-operator"}, "cluster-image-registry-operator": {"usr/bin/cluster-image-registry-operator", "bin/bash"},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
 )
 
 // MarkFile is where an image of a twin payload says what it is.
@@ -34,6 +36,9 @@ func Run(ctx context.Context, name string, args []string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("twin: not in an image of a twin payload: %w", err)
+	}
+	if mark.Key == machineconfig.ImageKey {
+		return machineconfig.Run(name, args)
 	}
 	programs, err := Programs()
 	if err != nil {

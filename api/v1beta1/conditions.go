@@ -21,6 +21,7 @@ const (
 	UnmanagedEtcdAvailable               ConditionType = "UnmanagedEtcdAvailable"                // healthy True with unmanaged etcd: the Secret with the client certificate is complete
 	KubeAPIServerAvailable               ConditionType = "KubeAPIServerAvailable"                // healthy True: the API server has ready pods, and an etcd to answer from
 	IgnitionEndpointAvailable            ConditionType = "IgnitionEndpointAvailable"             // healthy True: the ignition server is rolled out
+	IgnitionServerValidReleaseInfo       ConditionType = "IgnitionServerValidReleaseInfo"        // of HostedControlPlane with an OpenShift payload, healthy True: the payload has every image that configurations of machines name
 	ExternalDNSReachable                 ConditionType = "ExternalDNSReachable"                  // healthy True, or Unknown without an external host name: the API server's name resolves
 	IngressDNSReady                      ConditionType = "IngressDNSReady"                       // healthy True, or absent with an ingress operator of the payload: the domain of the applications leads to the default router
 	ValidIDPConfiguration                ConditionType = "ValidIDPConfiguration"                 // healthy True: the identity providers can be configured

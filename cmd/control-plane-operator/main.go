@@ -19,6 +19,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/approver"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition/server"
+	"github.com/hypershift-on-azure/hypershift/internal/inpod/copyprogram"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/featuregates"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/kasbootstrap"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/minter"
@@ -58,6 +59,7 @@ func rootCommand() *cobra.Command {
 	var resolve prober.ResolveOptions
 	var wrap kms.Options
 	var gates featuregates.Options
+	var itself copyprogram.Options
 	var begin kasbootstrap.Options
 	var where endpointresolver.Options
 	var show metricsproxy.Options
@@ -84,6 +86,8 @@ func rootCommand() *cobra.Command {
 			func(ctx context.Context) error { return endpointresolver.Run(ctx, where) }),
 		helper(metricsproxy.Name, "Show the control plane's metrics to its hosted cluster", show.AddFlags,
 			func(ctx context.Context) error { return metricsproxy.Run(ctx, show) }),
+		helper("copy-program", "Give this program to a container of another image", itself.AddFlags,
+			func(ctx context.Context) error { return copyprogram.Run(ctx, itself) }),
 		helper("sync-fg-configmap", "Store the feature gates that the payload's program has rendered", gates.AddFlags,
 			func(ctx context.Context) error { return featuregates.Run(ctx, gates) }),
 		inside("konnectivity-https-proxy", "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,

@@ -28,6 +28,13 @@ const (
 	// hash that the guest has of it.
 	KubeadminPassword = "kubeadmin-password"
 	KubeadminHash     = "hypershift.openshift.io/kubeadmin-secret-hash"
+	// MachineConfigServer is a ConfigMap with what the machine-config programs of an OpenShift payload read of the cluster: each key is a file,
+	// but ConfigurationHashKey, which has the hash of the HostedCluster's configuration that the others were made with.
+	MachineConfigServer  = "machine-config-server"
+	ConfigurationHashKey = "configuration-hash"
+	// PoolTunedPrefix and PoolConfigPrefix begin the names of ConfigMaps by which OpenShift's node tuning operator learns of node pools.
+	PoolTunedPrefix  = "tuned-"
+	PoolConfigPrefix = "nodepool-config-"
 	// KubeletCA and KubeletClientCA are ConfigMaps with the authorities of kubelets' serving and client certificates, key CAKey.
 	KubeletCA       = "kubelet-ca"
 	KubeletClientCA = "kubelet-client-ca"
@@ -161,6 +168,13 @@ const StartedWithLabel = "hypershift.openshift.io/started-with-config"
 
 // InPlaceUpdateKey is the key of a node pool and the hash of its target configuration. The name of such a pool has no dot.
 func InPlaceUpdateKey(pool, target string) string { return pool + "." + target }
+
+// PoolToken is the Secret of a control-plane namespace with a node pool's token for a configuration; of a pool that the payload's own daemon
+// changes in place it has that configuration, too.
+func PoolToken(pool, target string) string { return "token-" + pool + "-" + target }
+
+// InPlaceTokens is the Role by which ConfigOperator reads those Secrets that have a configuration, by their names.
+const InPlaceTokens = ConfigOperator + "-tokens"
 
 // What forwards metrics: the Secret with the authority of the proxy's certificate, and the ConfigMap that says which programs there are, in key
 // config.yaml, where the proxy is, and whom its clients trust, in CAKey.

@@ -53,7 +53,7 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 		{ID: encryptSecrets, Needs: []steps.ID{certifyAPIServer}, Run: (*pass).encrypt},
 		componentStep(apiserver.Name, []steps.ID{readRelease, encryptSecrets}, nil),
 		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: certify(keys.ForAll)},
-		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: func(p *pass, ctx context.Context) error { return configureMachines(ctx, p.write) }},
+		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: func(p *pass, ctx context.Context) error { return configureMachines(ctx, p.write, p.keys.Payload) }},
 	},
 	otherComponents(),
 	[]steps.Step[*pass]{

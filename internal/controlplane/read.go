@@ -10,6 +10,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/machineconfigserver"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -45,14 +46,14 @@ func readAccess(ctx context.Context, c client.Client, hcp *hyperv1.HostedControl
 	}, nil
 }
 
-// configureMachines writes the configuration that every machine has.
-func configureMachines(ctx context.Context, write component.Writer) error {
+// configureMachines writes the configuration that every machine has, and what the payload's programs read that make one, where it has such.
+func configureMachines(ctx context.Context, write component.Writer, payload release.Kind) error {
 	key := &corev1.Secret{}
 	err := write.Client.Get(ctx, client.ObjectKey{Namespace: write.HCP.Namespace, Name: contract.SSHKey}, key)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read the copy of the SSH key: %w", err)
 	}
-	maps, err := ignition.CoreConfigMaps(write.HCP.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]))
+	maps, err := ignition.CoreConfigMaps(write.HCP.Namespace, string(key.Data[hyperv1.SSHPublicKeyKey]), write.HCP.Spec.FIPS, write.HCP.Spec.ImageContentSources)
 	if err != nil {
 		return err
 	}
@@ -61,5 +62,51 @@ func configureMachines(ctx context.Context, write component.Writer) error {
 			return err
 		}
 	}
+	if len(write.HCP.Spec.ImageContentSources) == 0 {
+		if err := dropMirrors(ctx, write); err != nil {
+			return err
+		}
+	}
+	describe, programs := describers[payload]
+	if !programs || write.HCP.Status.ControlPlaneEndpoint.Host == "" { // machines could not be told where the API server is
+		return nil
+	}
+	return describe(ctx, write)
+}
+
+// dropMirrors takes back what nodes were told of mirrors.
+func dropMirrors(ctx context.Context, write component.Writer) error {
+	former := &corev1.ConfigMap{}
+	err := write.Client.Get(ctx, client.ObjectKey{Namespace: write.HCP.Namespace, Name: ignition.MirrorsConfigMap}, former)
+	if err == nil {
+		err = write.Client.Delete(ctx, former)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("take back ConfigMap %s: %w", ignition.MirrorsConfigMap, err)
+	}
 	return nil
+}
+
+// describers tell the programs of a kind of payload that configure machines what the hosted cluster is.
+var describers = map[release.Kind]func(context.Context, component.Writer) error{release.KindOpenShift: describeCluster}
+
+func describeCluster(ctx context.Context, write component.Writer) error {
+	root := &corev1.Secret{}
+	kubelets, bundle := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	for name, into := range map[string]client.Object{component.RootCAConfigMap: root, contract.KubeletClientCA: kubelets, contract.UserCABundle: bundle} {
+		err := write.Client.Get(ctx, client.ObjectKey{Namespace: write.HCP.Namespace, Name: name}, into)
+		if into == bundle {
+			err = client.IgnoreNotFound(err)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s for the configuration of machines: %w", name, err)
+		}
+	}
+	described, err := machineconfigserver.ConfigMap(write.HCP, machineconfigserver.Authorities{
+		Root: string(root.Data[contract.CAKey]), KubeletClient: kubelets.Data[contract.CAKey], User: bundle.Data[hyperv1.TrustBundleKey],
+	})
+	if err != nil {
+		return err
+	}
+	return write.Apply(ctx, described)
 }

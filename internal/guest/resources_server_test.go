@@ -96,7 +96,7 @@ func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[s
 	options := Options{Namespace: testNamespace, KonnectivityAddress: "konnectivity.example.com", KonnectivityPort: 443}
 	reader := readerOf(manager, management, releases{images}, options)
 	out.must(setupResources(manager, management, reader, options))
-	out.must(inplace.Setup(manager, management, testNamespace, reader.Facts))
+	out.must(inplace.Setup(manager, management, testNamespace, reader.Facts, reader.Releases))
 	out.must(webhooks.Setup(manager, management, testNamespace))
 	out.must(nodes.Setup(manager, management, testNamespace))
 	ctx, stop := context.WithCancel(t.Context())

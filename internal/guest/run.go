@@ -127,7 +127,7 @@ func setupControllers(manager ctrl.Manager, management cluster.Cluster, releases
 	if err := setupResources(manager, management, reader, options); err != nil {
 		return err
 	}
-	if err := inplace.Setup(manager, management, options.Namespace, reader.Facts); err != nil {
+	if err := inplace.Setup(manager, management, options.Namespace, reader.Facts, releases); err != nil {
 		return err
 	}
 	if err := nodes.Setup(manager, management, options.Namespace); err != nil {

@@ -49,7 +49,7 @@ func (p APIProxy) MachineConfig() (string, error) {
 		file(programs+"setup-apiserver-ip.sh", 0o755, strings.ReplaceAll(apiserverIPScript, "@ADDRESS@", p.ListenAddress)),
 	}
 	config.Systemd.Units = []types.Unit{onceUnit("apiserver-ip.service", "Address of the hosted API server on this node", "setup-apiserver-ip.sh")}
-	return machineConfig(APIProxyConfigName, config)
+	return machineConfig(APIProxyConfigName, config, false)
 }
 
 // resolversConfig has the proxy follow the name of the API server. As long as no name server knows another address, the last one known is
@@ -127,12 +127,16 @@ func (p APIProxy) staticPod() (string, error) {
 }
 
 // machineConfig wraps an Ignition configuration into the document a node pool carries.
-func machineConfig(name string, config types.Config) (string, error) {
+func machineConfig(name string, config types.Config, fips bool) (string, error) {
+	spec := map[string]any{"config": config}
+	if fips {
+		spec["fips"] = true
+	}
 	document := map[string]any{
 		"apiVersion": machineConfigGroup + "/v1",
 		"kind":       KindMachineConfig,
 		"metadata":   map[string]any{"name": name, "labels": map[string]any{roleLabel: "worker"}},
-		"spec":       map[string]any{"config": config},
+		"spec":       spec,
 	}
 	encoded, err := json.Marshal(document)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
+	"github.com/coreos/ignition/v2/config/v3_5"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -29,9 +30,9 @@ const (
 
 // mirrorKinds are accepted; policies of signatures are left to payloads that configure their nodes themselves.
 var mirrorKinds = map[string]string{
-	kindSourcePolicy:     "operator.openshift.io",
-	kindDigestMirrors:    "config.openshift.io",
-	"ClusterImagePolicy": "config.openshift.io",
+	kindSourcePolicy:  "operator.openshift.io",
+	kindDigestMirrors: "config.openshift.io",
+	kindImagePolicy:   "config.openshift.io",
 }
 
 // Manifest is one configuration document.
@@ -90,12 +91,14 @@ func force(manifest Manifest) error {
 	switch {
 	case kind == KindMachineConfig && group == machineConfigGroup:
 		object(object(manifest, "metadata"), "labels")[roleLabel] = "worker"
-		_, err := ignitionOf(manifest)
-		return err
+		return checkIgnition(manifest)
 	case (kind == KindKubeletConfig || kind == KindContainerRuntimeConfig) && group == machineConfigGroup:
 		object(manifest, "spec")["machineConfigPoolSelector"] = map[string]any{"matchLabels": map[string]any{builtinPoolLabel: ""}}
 		return nil
 	case mirrorKinds[kind] != "" && mirrorKinds[kind] == group:
+		if kind == kindImagePolicy { // the version of before has the same members
+			manifest["apiVersion"] = group + "/v1"
+		}
 		return nil
 	}
 	return fmt.Errorf("unsupported config type %s %s: a node pool takes MachineConfig, KubeletConfig, ContainerRuntimeConfig, ImageContentSourcePolicy, ImageDigestMirrorSet and ClusterImagePolicy",
@@ -112,22 +115,42 @@ func object(parent map[string]any, key string) map[string]any {
 	return child
 }
 
-// ignitionOf parses spec.config of a MachineConfig; an absent one is an empty configuration.
-func ignitionOf(manifest Manifest) (types.Config, error) {
-	name, _ := object(manifest, "metadata")["name"].(string)
-	raw, present := object(manifest, "spec")["config"]
-	if !present {
-		return types.Config{}, nil
+// checkIgnition refuses what is no Ignition configuration of any version that a payload's own programs read.
+func checkIgnition(manifest Manifest) error {
+	name, encoded, err := rawIgnition(manifest)
+	if err != nil || encoded == nil {
+		return err
 	}
-	encoded, err := json.Marshal(raw)
-	if err != nil {
-		return types.Config{}, fmt.Errorf("encode spec.config of MachineConfig %q: %w", name, err)
+	if _, report, err := v3_5.ParseCompatibleVersion(encoded); err != nil {
+		return fmt.Errorf("spec.config of MachineConfig %q is no valid Ignition configuration up to version 3.5: %w: %s", name, err, report.String())
+	}
+	return nil
+}
+
+// ignitionOf parses spec.config of a MachineConfig, as machines of plain payloads understand it; an absent one is an empty configuration.
+func ignitionOf(manifest Manifest) (types.Config, error) {
+	name, encoded, err := rawIgnition(manifest)
+	if err != nil || encoded == nil {
+		return types.Config{}, err
 	}
 	config, report, err := v3_4.ParseCompatibleVersion(encoded)
 	if err != nil {
 		return types.Config{}, fmt.Errorf("spec.config of MachineConfig %q is no valid Ignition configuration up to version 3.4: %w: %s", name, err, report.String())
 	}
 	return config, nil
+}
+
+// rawIgnition is spec.config of a MachineConfig as JSON; nil where there is none.
+func rawIgnition(manifest Manifest) (name string, encoded []byte, err error) {
+	name, _ = object(manifest, "metadata")["name"].(string)
+	raw, present := object(manifest, "spec")["config"]
+	if !present {
+		return name, nil, nil
+	}
+	if encoded, err = json.Marshal(raw); err != nil {
+		return name, nil, fmt.Errorf("encode spec.config of MachineConfig %q: %w", name, err)
+	}
+	return name, encoded, nil
 }
 
 // userConfig is what the documents of a node pool ask for, merged in order of their names.

@@ -17,6 +17,7 @@ import (
 const (
 	kindDigestMirrors = "ImageDigestMirrorSet"
 	kindSourcePolicy  = "ImageContentSourcePolicy"
+	kindImagePolicy   = "ClusterImagePolicy"
 	// runtimeRegistries is where containerd looks for a directory named like a registry.
 	runtimeRegistries = "/etc/containerd/certs.d/"
 	payloadMirrors    = "/etc/kubernetes/payload-mirrors"

@@ -60,11 +60,8 @@ func (in *Input) labels() string {
 	return labels
 }
 
-// Render makes the configuration a node asks for. Errors are the user's to mend: the input is complete but unusable.
+// Render makes the configuration that a node of a plain payload asks for. Errors are the user's to mend: the input is complete but unusable.
 func Render(in Input) ([]byte, error) {
-	if err := release.CheckNodes(in.Images); err != nil {
-		return nil, err
-	}
 	user, err := mergeUserConfig(in.Manifests)
 	if err != nil {
 		return nil, err

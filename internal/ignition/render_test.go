@@ -182,7 +182,6 @@ func only(config types.Config, path string) []types.File {
 
 func TestRenderRefuses(t *testing.T) {
 	tests := map[string]func(*Input){
-		"OpenShift payload":     func(in *Input) { in.Images["machine-config-operator"] = "x" },
 		"payload without image": func(in *Input) { delete(in.Images, "hyperkube") },
 		"bad service network":   func(in *Input) { in.ServiceCIDR = "nonsense" },
 		"bad pull secret":       func(in *Input) { in.PullSecret = []byte("{") },
@@ -219,6 +218,10 @@ func TestNormalize(t *testing.T) {
 		"two documents": {
 			text: "apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\n---\napiVersion: operator.openshift.io/v1alpha1\nkind: ImageContentSourcePolicy\n",
 			want: []string{`{"apiVersion":"config.openshift.io/v1","kind":"ImageDigestMirrorSet"}`, `{"apiVersion":"operator.openshift.io/v1alpha1","kind":"ImageContentSourcePolicy"}`},
+		},
+		"policy of before": {
+			text: "apiVersion: config.openshift.io/v1alpha1\nkind: ClusterImagePolicy\nspec: {scopes: [quay.io]}\n",
+			want: []string{`{"apiVersion":"config.openshift.io/v1","kind":"ClusterImagePolicy","spec":{"scopes":["quay.io"]}}`},
 		},
 		"other kind":  {text: "apiVersion: v1\nkind: Secret\n", fail: true},
 		"other group": {text: "apiVersion: v1\nkind: MachineConfig\n", fail: true},

@@ -24,6 +24,7 @@ const (
 	TokenOSStreamKey          = "os-stream"
 	TokenReasonKey            = "reason"
 	TokenMessageKey           = "message"
+	TokenPayloadKey           = "payload"
 	maxDecompressedConfigSize = 64 << 20
 )
 

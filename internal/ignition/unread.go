@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // noEffect lists, by kind, the members of spec that no node acts on, and what to do instead. "" stands for the whole document.
 var noEffect = map[string][]struct{ member, instead string }{
 	KindContainerRuntimeConfig: {{"", "nothing configures the container runtime by it; write the runtime's own files with a MachineConfig"}},
-	"ClusterImagePolicy":       {{"", "no node verifies signatures of images by it, and unsigned ones would run; leave it out"}},
+	kindImagePolicy:            {{"", "no node verifies signatures of images by it, and unsigned ones would run; leave it out"}},
 	KindMachineConfig: {
 		{"kernelArguments", "nobody adds arguments to the kernel's; use spec.config.kernelArguments of Ignition 3.3 or newer"},
 		{"extensions", "nobody installs extensions of the operating system; use an image that has them"},
@@ -27,8 +29,12 @@ var noEffect = map[string][]struct{ member, instead string }{
 // neverContactSource is a policy of mirrors that the container runtime here does not know: it asks the source in the end.
 const neverContactSource = "NeverContactSource"
 
-// Unread names what of a node pool's documents no node would act on, or could not.
-func Unread(documents []string) ([]string, error) {
+// Unread names what of a node pool's documents no node of such a payload would act on, or could not. A payload whose own programs configure its
+// nodes has nothing of the kind: they act on all that is taken, and say themselves what they refuse.
+func Unread(kind release.Kind, documents []string) ([]string, error) {
+	if kind == release.KindOpenShift {
+		return nil, nil
+	}
 	manifests, err := ParseManifests(strings.Join(documents, "\n---\n"))
 	if err != nil {
 		return nil, err

@@ -76,11 +76,11 @@ func unique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// Relabelings are what a set keeps of a target.
-func Relabelings(name string, set Set) []any {
+// Relabelings are what a set keeps of a target; sre replaces what SRE keeps.
+func Relabelings(name string, set Set, sre map[string][]any) []any {
 	for _, t := range targets {
 		if t.name == name {
-			return t.relabelings(set, nil)
+			return t.relabelings(set, sre)
 		}
 	}
 	return nil

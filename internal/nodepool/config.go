@@ -13,7 +13,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
-	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 )
 
 const manifestSeparator = "\n---\n"
@@ -49,7 +48,7 @@ func (r *Reconciler) machineConfig(ctx context.Context, p *pass) error {
 }
 
 func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
-	documents, err := r.coreDocuments(ctx, p.namespace)
+	documents, mirrored, err := r.coreDocuments(ctx, p.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +60,16 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents = append(append(documents, user...), proxy)
+	generatedByTuning, err := r.generatedDocuments(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	documents = append(slices.Concat(documents, user, generatedByTuning), proxy)
 	mirrors, err := ignition.MirrorDocument(p.hc.Spec.ImageContentSources)
 	if err != nil {
 		return nil, err
 	}
-	if mirrors != "" {
+	if mirrors != "" && !mirrored { // a control-plane-operator of a former release does not write it
 		documents = append(documents, mirrors)
 	}
 	global, err := globalConfig(p.hc)
@@ -78,14 +81,14 @@ func (r *Reconciler) generate(ctx context.Context, p *pass) (*config, error) {
 		bundle = p.hc.Spec.AdditionalTrustBundle.Name
 	}
 	generated := newConfig(documents, p.release.Version, p.hc.Spec.PullSecret.Name, bundle, global)
-	if generated.unread, err = ignition.Unread(user); err != nil {
+	if generated.unread, err = ignition.Unread(p.release.Kind(), user); err != nil {
 		return nil, err
 	}
 	generated.proxy = ignition.ClusterProxy(p.hc.Spec.Configuration, p.hc.Spec.Networking, p.hc.Spec.Platform.Type)
 	return generated, nil
 }
 
-// newConfig hashes the inputs; the operating system stream is empty for the releases supported.
+// newConfig hashes the inputs; of streams of operating systems only a chosen one would count.
 func newConfig(documents []string, version, pullSecret, trustBundle, global string) *config {
 	sorted := slices.Clone(documents)
 	slices.Sort(sorted)
@@ -93,29 +96,31 @@ func newConfig(documents []string, version, pullSecret, trustBundle, global stri
 	return &config{
 		raw:          raw,
 		globalConfig: global,
-		hash:         names.Hash(raw + pullSecret + trustBundle),
-		version:      names.Hash(raw + version + pullSecret + trustBundle + global),
+		hash:         ignition.Hash(raw + pullSecret + trustBundle),
+		version:      ignition.Hash(raw + version + pullSecret + trustBundle + global),
 	}
 }
 
-// coreDocuments are what the control-plane-operator wants on every node.
-func (r *Reconciler) coreDocuments(ctx context.Context, namespace string) ([]string, error) {
+// coreDocuments are what the control-plane-operator wants on every node; mirrored tells whether mirrors are among it.
+func (r *Reconciler) coreDocuments(ctx context.Context, namespace string) (documents []string, mirrored bool, err error) {
 	var maps corev1.ConfigMapList
 	if err := r.client.List(ctx, &maps, client.InNamespace(namespace), client.MatchingLabels{hyperv1.CoreIgnitionConfigLabel: "true"}); err != nil {
-		return nil, fmt.Errorf("list core ignition ConfigMaps: %w", err)
+		return nil, false, fmt.Errorf("list core ignition ConfigMaps: %w", err)
 	}
 	if len(maps.Items) < ignition.CoreConfigMapCount {
-		return nil, fmt.Errorf("%d of %d core ignition ConfigMaps exist in %s; the control plane is still writing them", len(maps.Items), ignition.CoreConfigMapCount, namespace)
+		return nil, false, fmt.Errorf("%d of %d core ignition ConfigMaps exist in %s; the control plane is still writing them", len(maps.Items), ignition.CoreConfigMapCount, namespace)
 	}
-	var documents []string
 	for i := range maps.Items {
 		found, err := ignition.Normalize(maps.Items[i].Data[hyperv1.NodePoolConfigKey])
 		if err != nil {
-			return nil, fmt.Errorf("core ignition ConfigMap %s: %w", maps.Items[i].Name, err)
+			return nil, false, fmt.Errorf("core ignition ConfigMap %s: %w", maps.Items[i].Name, err)
+		}
+		if maps.Items[i].Name == ignition.MirrorsConfigMap { // as it is: in another form it would be another configuration than before it was there
+			found, mirrored = []string{maps.Items[i].Data[hyperv1.NodePoolConfigKey]}, true
 		}
 		documents = append(documents, found...)
 	}
-	return documents, nil
+	return documents, mirrored, nil
 }
 
 func (r *Reconciler) userDocuments(ctx context.Context, np *hyperv1.NodePool) ([]string, error) {

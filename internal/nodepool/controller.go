@@ -98,6 +98,8 @@ type pass struct {
 	// maker is what makes the machines, nil while there is none.
 	maker    *observed.Maker
 	machines []capiv1.Machine
+	// forOperator are the ConfigMaps by which the node tuning operator learns of the pool.
+	forOperator []*corev1.ConfigMap
 	// reports are what machines say that are no nodes yet, by the name of the virtual machine.
 	reports map[string]ignition.Report
 	// cause is what Azure says of machines that are not accounted for, nil where it was not asked or refuses nothing.
@@ -146,6 +148,7 @@ var plan = steps.Chain("nodepool", []steps.Step[*pass]{
 	{ID: "platform config", Run: does((*Reconciler).platformConfig)},
 	{ID: "operating system", Run: does((*Reconciler).osImageStream)},
 	{ID: "paused deployment", Run: does((*Reconciler).pausedDeployment)},
+	{ID: "node tuning operator", Run: does((*Reconciler).tellOperator)},
 	{ID: "secrets", Run: does((*Reconciler).secrets)},
 	{ID: "machine template", Run: does((*Reconciler).machineTemplate)},
 	{ID: "capacity", Run: does((*Reconciler).capacity)},

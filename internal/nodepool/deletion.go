@@ -65,7 +65,7 @@ func (r *Reconciler) delete(ctx context.Context, p *pass) (ctrl.Result, error) {
 	return ctrl.Result{}, kube.RemoveFinalizer(ctx, r.client, p.np, hyperv1.Finalizer)
 }
 
-// deleteMakers deletes what makes machines. It reads past the cache: an object that it does not show yet would be left behind.
+// deleteMakers deletes what makes machines, and what the node tuning operator is told of them. It reads past the cache: an object that it does not show yet would be left behind.
 func (r *Reconciler) deleteMakers(ctx context.Context, p *pass) error {
 	for _, gvk := range []schema.GroupVersionKind{clusterapi.MachineHealthCheck, observed.MakerKind(p.np), clusterapi.AzureMachineTemplate} {
 		items, err := poolObjects(ctx, r.live, p, gvk)
@@ -78,7 +78,7 @@ func (r *Reconciler) deleteMakers(ctx context.Context, p *pass) error {
 			}
 		}
 	}
-	return nil
+	return r.forgetTuning(ctx, p, nil)
 }
 
 // tenant is the pool's cluster, which may be gone.

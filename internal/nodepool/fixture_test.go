@@ -189,7 +189,7 @@ func surroundings(t *testing.T) []client.Object {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo-pull-secret"}, Data: map[string][]byte{hyperv1.PullSecretKey: []byte("{}")}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cpns, Name: ignitionCASecret}, Data: map[string][]byte{corev1.TLSCertKey: []byte("CERT")}},
 	}
-	core, err := ignition.CoreConfigMaps(cpns, "ssh-ed25519 AAAA")
+	core, err := ignition.CoreConfigMaps(cpns, "ssh-ed25519 AAAA", false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

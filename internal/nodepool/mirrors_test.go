@@ -43,3 +43,32 @@ func TestMirrorsArePartOfTheConfiguration(t *testing.T) {
 		t.Errorf("configurations %v", versions)
 	}
 }
+
+// TestMirrorsOfTheControlPlane: nodes are what they are, whether the control-plane-operator tells of the mirrors or one of a former release does not.
+func TestMirrorsOfTheControlPlane(t *testing.T) {
+	sources := []hyperv1.ImageContentSource{{Source: "quay.io/art", Mirrors: []string{"mirror.test/art"}}}
+	versions := map[string]bool{}
+	for _, told := range []bool{false, true} {
+		objects := append(surroundings(t), nodePool())
+		for _, obj := range objects {
+			if hc, ok := obj.(*hyperv1.HostedCluster); ok {
+				hc.Spec.ImageContentSources = sources
+			}
+		}
+		if told {
+			core, err := ignition.CoreConfigMaps(cpns, "ssh-ed25519 AAAA", false, sources)
+			if err != nil || core[2].Name != ignition.MirrorsConfigMap {
+				t.Fatal(core, err)
+			}
+			objects = append(objects, core[2])
+		}
+		w := newWorld(t, objects...)
+		if _, err := w.pass(t); err != nil {
+			t.Fatal(err)
+		}
+		versions[w.pool(t).Annotations[hyperv1.NodePoolTargetConfigVersionAnnotation]] = true
+	}
+	if len(versions) != 1 {
+		t.Errorf("configurations %v", versions)
+	}
+}

@@ -13,7 +13,7 @@ import (
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
@@ -24,7 +24,7 @@ func TestConfigHashes(t *testing.T) {
 	if base.raw != "a\n---\nb" {
 		t.Errorf("raw = %q", base.raw)
 	}
-	if base.version != names.Hash("a\n---\nb4.21.0pulltrustglobal") || base.hash != names.Hash("a\n---\nbpulltrust") {
+	if base.version != ignition.Hash("a\n---\nb4.21.0pulltrustglobal") || base.hash != ignition.Hash("a\n---\nbpulltrust") {
 		t.Errorf("hashes = %s, %s", base.version, base.hash)
 	}
 	other := newConfig([]string{"a", "b"}, "4.21.1", "pull", "trust", "other")

@@ -2,7 +2,6 @@ package nodepool
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 
 const (
 	cloudConfigMap = "azure-cloud-config"
-	cloudConfigKey = "cloud.conf"
 	// oldTokenLifetime lets machines that are already booting with an old configuration finish.
 	oldTokenLifetime = 2 * time.Hour
 )
@@ -54,7 +52,7 @@ func (r *Reconciler) token(ctx context.Context, p *pass) (*corev1.Secret, error)
 	if err != nil {
 		return nil, err
 	}
-	configuration, err := configurationHash(p.hc.Spec.Configuration)
+	configuration, err := ignition.ConfigurationHash(p.hc.Spec.Configuration)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +106,11 @@ func (r *Reconciler) newTokenSecret(p *pass, name, configuration, cloud string) 
 			ignition.TokenReleaseKey:           []byte(p.np.Spec.Release.Image),
 			ignition.TokenReleaseVersionKey:    []byte(p.release.Version),
 			ignition.TokenConfigKey:            packed,
-			ignition.TokenTrustBundleHashKey:   []byte(names.Hash(string(p.access.TrustBundle))),
-			ignition.TokenPullSecretHashKey:    []byte(names.HashBytes(p.access.PullSecret)),
+			ignition.TokenTrustBundleHashKey:   []byte(ignition.Hash(string(p.access.TrustBundle))),
+			ignition.TokenPullSecretHashKey:    []byte(ignition.HashBytes(p.access.PullSecret)),
 			ignition.TokenConfigurationHashKey: []byte(configuration),
 			ignition.TokenCloudConfigHashKey:   []byte(cloud),
-			ignition.TokenOSStreamKey:          {},
+			ignition.TokenOSStreamKey:          []byte(p.release.OSStream()),
 		},
 	}, nil
 }
@@ -188,15 +186,7 @@ func (r *Reconciler) cloudConfigHash(ctx context.Context, namespace string) (str
 	if err != nil {
 		return "", fmt.Errorf("read ConfigMap %s: %w", cloudConfigMap, err)
 	}
-	return names.Hash(source.Data[cloudConfigKey]), nil
-}
-
-func configurationHash(configuration *hyperv1.ClusterConfiguration) (string, error) {
-	encoded, err := json.Marshal(configuration)
-	if err != nil {
-		return "", fmt.Errorf("encode spec.configuration: %w", err)
-	}
-	return names.Hash(string(encoded)), nil
+	return ignition.CloudConfigHash(source.Data), nil
 }
 
 // sweep deletes what no machine can need any more: the rollout is complete. Azure's provider reads the user data of each machine in every

@@ -93,13 +93,19 @@ func (r *Reconciler) autoscaledPools(ctx context.Context, obj client.Object) []r
 	})
 }
 
-// poolsOfConfigMap maps the core configuration and cloud.conf to all pools of a cluster, a user's configuration to those that name it.
+// poolsOfConfigMap maps the core configuration and cloud.conf to all pools of a cluster, what the node tuning operator says of a pool to that one,
+// a user's configuration to those that name it.
 func (r *Reconciler) poolsOfConfigMap(ctx context.Context, obj client.Object) []reconcile.Request {
 	if obj.GetName() == cloudConfigMap || obj.GetLabels()[hyperv1.CoreIgnitionConfigLabel] == "true" {
 		return r.poolsOfNamespace(ctx, obj)
 	}
+	if pool := obj.GetLabels()[hyperv1.NodePoolLabel]; pool != "" {
+		return r.pools(ctx, metav1.NamespaceAll, func(np *hyperv1.NodePool) bool {
+			return np.Name == pool && contract.ControlPlaneNamespace(np.Namespace, np.Spec.ClusterName) == obj.GetNamespace()
+		})
+	}
 	return r.pools(ctx, obj.GetNamespace(), func(np *hyperv1.NodePool) bool {
-		return slices.ContainsFunc(np.Spec.Config, func(ref corev1.LocalObjectReference) bool {
+		return slices.ContainsFunc(slices.Concat(np.Spec.Config, np.Spec.TuningConfig), func(ref corev1.LocalObjectReference) bool {
 			return ref.Name == obj.GetName()
 		})
 	})

@@ -1,7 +1,6 @@
 package nodepool
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -16,33 +15,25 @@ const keptUp = "; the node pool's machines run without it and are kept up"
 
 // refusals are those of one member of the spec; empty without any.
 func refusals(p *pass, field string) string {
-	return support.Join(slices.DeleteFunc(support.Of(support.Pool(&p.np.Spec), support.Refused), func(problem support.Problem) bool {
+	return support.Join(slices.DeleteFunc(support.Of(support.Pool(&p.np.Spec, p.payloadImages()), support.Refused), func(problem support.Problem) bool {
 		return problem.Field != field
 	}))
 }
 
 // inert tells what of the spec is accepted and has no effect.
 func inert(p *pass) string {
-	if problems := support.Of(support.Pool(&p.np.Spec), support.Inert); len(problems) > 0 {
+	if problems := support.Of(support.Pool(&p.np.Spec, p.payloadImages()), support.Inert); len(problems) > 0 {
 		return ". Without effect: " + support.Join(problems)
 	}
 	return ""
 }
 
-// tuningConfig: no pool is made whose nodes would not be tuned as it says. One that has its machines already is kept up.
-func (r *Reconciler) tuningConfig(_ context.Context, p *pass) error {
-	const condition = hyperv1.NodePoolValidTuningConfig
-	problem := refusals(p, "spec.tuningConfig")
-	switch {
-	case problem == "":
-		p.set(condition, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
+// payloadImages are those of the pool's payload; nil while it is not read.
+func (p *pass) payloadImages() support.Images {
+	if p.release == nil {
 		return nil
-	case p.maker == nil:
-		p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, problem)
-		return p.stop()
 	}
-	p.set(condition, corev1.ConditionFalse, hyperv1.ValidationFailedReason, problem+keptUp)
-	return nil
+	return p.release.Images
 }
 
 // refuseConfig: no machine gets a configuration of which it would leave out a part. A pool whose machines run with it, because nobody

@@ -19,6 +19,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -178,7 +179,7 @@ func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstruct
 	if len(tags) > 0 {
 		machine["additionalTags"] = tags
 	}
-	template := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, names.Shorten(p.np.Name, names.HashBytes(encoded)))
+	template := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, names.Shorten(p.np.Name, ignition.HashBytes(encoded)))
 	template.SetLabels(map[string]string{contract.ClusterNameLabel: p.hc.Spec.InfraID})
 	template.SetAnnotations(map[string]string{hyperv1.NodePoolAnnotation: names.Reference(p.np)})
 	template.Object["spec"] = spec

@@ -65,12 +65,8 @@ func (r *Reconciler) lookupRelease(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// validTarget refuses what no rollout may do: a payload of whose kind there are no nodes, an unreadable or unsupported version, and a step back over
-// a minor version.
+// validTarget refuses what no rollout may do: an unreadable or unsupported version, and a step back over a minor version.
 func (p *pass) validTarget() error {
-	if err := p.release.ForNodes(); err != nil {
-		return fmt.Errorf("release %s cannot be used: %w", p.release.Version, err)
-	}
 	_, skip := p.hc.Annotations[hyperv1.SkipReleaseImageValidation]
 	policy := release.Policy{AnyVersion: skip}
 	if current := p.np.Status.Version; current != "" {

@@ -33,8 +33,8 @@ var bundles = map[string][]string{
 const clientCA = contract.ClientCA
 
 // Bundles are the ConfigMaps with trusted authorities, predecessors among them, by name, for key ca.crt; one whose authorities are not all there yet is left
-// out. extraClientCA, PEM, joins client-ca.
-func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
+// out. more, PEM, joins the bundles of these names.
+func Bundles(have Secrets, more map[string][]byte) map[string][]byte {
 	trusted, optional := map[string][]byte{}, map[string]bool{}
 	for _, a := range Authorities() {
 		trusted[a.Secret], optional[a.Secret] = a.trusted(have[a.Secret]), a.Kind != ""
@@ -56,8 +56,10 @@ func Bundles(have Secrets, extraClientCA []byte) map[string][]byte {
 			out[name] = text
 		}
 	}
-	if extra := bytes.TrimSpace(extraClientCA); len(extra) > 0 && len(out[clientCA]) > 0 {
-		out[clientCA] = append(append(out[clientCA], extra...), '\n')
+	for name, given := range more {
+		if extra := bytes.TrimSpace(given); len(extra) > 0 && len(out[name]) > 0 {
+			out[name] = append(append(out[name], extra...), '\n')
+		}
 	}
 	return out
 }

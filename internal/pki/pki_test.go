@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto/x509"
 	"maps"
 	"slices"
@@ -175,9 +176,12 @@ func testRenewal(t *testing.T, have Secrets) {
 }
 
 func testBundles(t *testing.T, have Secrets) {
-	bundles := Bundles(have, have["etcd-signer"]["ca.crt"])
+	bundles := Bundles(have, map[string][]byte{clientCA: have["etcd-signer"]["ca.crt"], "root-ca": have["etcd-signer"]["ca.crt"]})
 	if early := Bundles(Secrets{EtcdSigner: have[EtcdSigner]}, nil); len(early) != 1 || len(early["etcd-ca"]) == 0 {
 		t.Errorf("with only etcd's authority there are %d bundles", len(early))
+	}
+	if !bytes.Contains(bundles["root-ca"], bytes.TrimSpace(have["etcd-signer"]["ca.crt"])) {
+		t.Error("what signs the guest's router does not join the authorities of the control plane")
 	}
 	verifies := func(bundle, secret, key string) bool {
 		pool := x509.NewCertPool()

@@ -60,9 +60,6 @@ func unread(err error) Check {
 
 // kind is what the payload carries, and for which machines.
 func (p Payload) kind(found *release.Release) Check {
-	if err := found.ForNodes(); err != nil {
-		return OfError(payloadCheck, Warn, err, "give a payload of a kind that nodes run by --release-image, or make do without node pools")
-	}
 	if arch := string(found.Architecture); found.Architecture != release.ArchMulti && p.Arch != "" && arch != "" && !strings.EqualFold(arch, p.Arch) {
 		return Check{Name: payloadCheck, Status: Fail, Detail: fmt.Sprintf("%s is for %s, and the machines are %s", p.Image, arch, p.Arch), Remedy: "give a payload for several architectures, or another --arch"}
 	}

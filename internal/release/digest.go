@@ -10,7 +10,7 @@ import (
 
 // Digest is what an image's reference leads to, "sha256:…", at the first mirror that has it or at its source. The error is an *Error.
 func (r Reader) Digest(ctx context.Context, image string, access Access) (string, error) {
-	return fromMirrors(ctx, r, image, access, func(ctx context.Context, image string, options []remote.Option) (string, *Error) {
+	return fromMirrors(ctx, r, mirrorTimeout, image, access, func(ctx context.Context, image string, options []remote.Option) (string, *Error) {
 		reference, err := name.ParseReference(image)
 		if err != nil {
 			return "", &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}

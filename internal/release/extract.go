@@ -30,43 +30,50 @@ type extraction struct {
 	// open are the files that are neither found nor known to be deleted.
 	open  map[string]bool
 	found map[string][]byte
-	// left is how many bytes may still be unpacked.
-	left int64
 }
 
 // extract returns the wanted files of an image. Layers are walked from the top because a payload's files are in its last ones,
 // and the walk ends with the layer in which every wanted file is found or known to be deleted. Nothing is written to disk.
 func extract(image v1.Image, wanted ...string) (map[string][]byte, error) {
-	manifest, err := image.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	if len(manifest.Layers) > maxLayers {
-		return nil, fmt.Errorf("%w: it has %d layers, more than %d", errUnusable, len(manifest.Layers), maxLayers)
-	}
-	e := &extraction{open: map[string]bool{}, found: map[string][]byte{}, left: maxUnpackedBytes}
+	e := &extraction{open: map[string]bool{}, found: map[string][]byte{}}
 	for _, file := range wanted {
 		e.open[file] = true
 	}
-	for _, layer := range slices.Backward(manifest.Layers) {
-		if len(e.open) == 0 {
-			break
-		}
-		if err := e.layer(image, layer); err != nil {
-			return nil, err
-		}
+	complete := func() bool { return len(e.open) == 0 }
+	if err := eachLayer(image, maxUnpackedBytes, complete, e.archive); err != nil {
+		return nil, err
 	}
 	return e.found, nil
 }
 
-// layer takes what is wanted from one layer, which it reads to the end: only then is its digest verified.
-func (e *extraction) layer(image v1.Image, descriptor v1.Descriptor) error {
+// eachLayer reads the layers of an image from its top, until what is wanted of them is complete. left is how many bytes may be unpacked.
+func eachLayer(image v1.Image, left int64, complete func() bool, read func(io.Reader) error) error {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return err
+	}
+	if len(manifest.Layers) > maxLayers {
+		return fmt.Errorf("%w: it has %d layers, more than %d", errUnusable, len(manifest.Layers), maxLayers)
+	}
+	for _, layer := range slices.Backward(manifest.Layers) {
+		if complete() {
+			break
+		}
+		if err := readLayer(image, layer, &left, read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLayer reads one layer to its end: only then is its digest verified.
+func readLayer(image v1.Image, descriptor v1.Descriptor, left *int64, read func(io.Reader) error) error {
 	if len(descriptor.URLs) > 0 {
 		// The registry library would fetch these addresses from inside the management cluster.
 		return fmt.Errorf("%w: layer %s lies outside of the registry", errUnusable, descriptor.Digest)
 	}
-	if descriptor.Size > e.left {
-		return fmt.Errorf("%w: layer %s has %d bytes, more than the %d that are left of the limit", errUnusable, descriptor.Digest, descriptor.Size, e.left)
+	if descriptor.Size > *left {
+		return fmt.Errorf("%w: layer %s has %d bytes, more than the %d that are left of the limit", errUnusable, descriptor.Digest, descriptor.Size, *left)
 	}
 	layer, err := image.LayerByDigest(descriptor.Digest)
 	if err != nil {
@@ -80,19 +87,20 @@ func (e *extraction) layer(image v1.Image, descriptor v1.Descriptor) error {
 	}
 	stream, err := unpacker.Uncompressed()
 	if err == nil {
-		err = e.archive(&budget{source: stream, left: e.left, used: &e.left, what: "the image"})
+		err = read(&budget{source: stream, left: *left, used: left, what: "the image"})
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, source)
 	}
-	if source.err != nil {
+	var local *writeError
+	switch {
+	case source.err != nil:
 		// A cut connection or a wrong digest; what the layers above made of it does not count.
 		return source.err
+	case err == nil, errors.Is(err, errUnusable), errors.As(err, &local):
+		return err
 	}
-	if err != nil && !errors.Is(err, errUnusable) {
-		return fmt.Errorf("%w: layer %s is broken: %w", errUnusable, descriptor.Digest, err)
-	}
-	return err
+	return fmt.Errorf("%w: layer %s is broken: %w", errUnusable, descriptor.Digest, err)
 }
 
 // archive reads a layer's content. A later entry of a name replaces an earlier one.

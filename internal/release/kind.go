@@ -1,9 +1,7 @@
 package release
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // Kind says what a payload is made of. It follows from the payload's component keys alone, and KindOf is the only place that decides it.
@@ -32,25 +30,3 @@ func (r *Release) Kind() Kind { return KindOf(r.Images) }
 
 // RunnableKinds are the kinds of payload that hosted control planes run.
 func RunnableKinds() []Kind { return []Kind{KindKubernetes, KindOpenShift} }
-
-// NodeKinds are the kinds of payload that nodes run.
-func NodeKinds() []Kind { return []Kind{KindKubernetes} }
-
-// CheckNodes tells why no node can run a payload with these component images; nil when its kind is one of NodeKinds.
-func CheckNodes(images map[string]string) error {
-	kind := KindOf(images)
-	if slices.Contains(NodeKinds(), kind) {
-		return nil
-	}
-	var present []string
-	for _, key := range keysOfOpenShift {
-		if images[key] != "" {
-			present = append(present, key)
-		}
-	}
-	return fmt.Errorf("the release payload is of kind %s (it has %s), of which this version runs the control plane and no nodes; "+
-		"for nodes use a payload of kind %s", kind, strings.Join(present, " and "), KindKubernetes)
-}
-
-// ForNodes tells why no node can run the release, whatever its version; nil when one can.
-func (r *Release) ForNodes() error { return CheckNodes(r.Images) }

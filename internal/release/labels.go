@@ -45,7 +45,7 @@ func (c *LabelCache) Labels(ctx context.Context, image string, access Access) (m
 
 // Labels implements Labeler: it reads no layer. Labels without LabelPrefix are left out.
 func (r Reader) Labels(ctx context.Context, image string, access Access) (map[string]string, error) {
-	return fromMirrors(ctx, r, image, access, readLabels)
+	return fromMirrors(ctx, r, mirrorTimeout, image, access, readLabels)
 }
 
 func readLabels(ctx context.Context, image string, options []remote.Option) (map[string]string, *Error) {

@@ -16,8 +16,10 @@ var flatcar = map[string]struct{ gen1, gen2 *MarketplaceImage }{
 // metadata names for the architecture (amd64, arm64) and the Hyper-V generation, else Flatcar's when the payload leaves the operating
 // system to the image. Nil when there is none.
 func (r *Release) MachineImage(arch string, gen1 bool) *MarketplaceImage {
-	if named := r.Stream("").AzureMarketplace(arch, gen1); named != nil {
-		return named
+	for _, stream := range []string{r.OSStream(), ""} {
+		if named := r.Stream(stream).AzureMarketplace(arch, gen1); named != nil {
+			return named
+		}
 	}
 	if r.Kind() == KindOpenShift {
 		return nil
@@ -26,4 +28,16 @@ func (r *Release) MachineImage(arch string, gen1 bool) *MarketplaceImage {
 		return flatcar[arch].gen1
 	}
 	return flatcar[arch].gen2
+}
+
+// rhel9 is the stream of operating systems that machines have while nobody can choose another one.
+const rhel9 = "rhel-9"
+
+// OSStream is the stream of operating systems from which machines of the payload are: payloads of OpenShift have several from 5.0 on, and
+// the choice between them is a technology preview that is not acted on. Empty: the payload's only one.
+func (r *Release) OSStream() string {
+	if several, err := AtLeast(r.Version, 5, 0); err != nil || !several || r.Kind() != KindOpenShift {
+		return ""
+	}
+	return rhel9
 }

@@ -37,3 +37,33 @@ func TestMachineImage(t *testing.T) {
 		})
 	}
 }
+
+// TestOSStream: machines of OpenShift payloads from 5.0 on boot from images of the stream that they are configured for, where the payload has such.
+func TestOSStream(t *testing.T) {
+	stream := func(sku string) *StreamMetadata {
+		arch := StreamArchitecture{}
+		arch.Extensions.Marketplace.Azure.NoPurchasePlan.HyperVGen2 = &MarketplaceImage{SKU: sku}
+		return &StreamMetadata{Architectures: map[string]StreamArchitecture{"x86_64": arch}}
+	}
+	openShift := map[string]string{"machine-config-operator": "x"}
+	for _, test := range []struct {
+		version string
+		images  map[string]string
+		streams map[string]*StreamMetadata
+		stream  string
+		sku     string
+	}{
+		{"4.21.0", openShift, map[string]*StreamMetadata{"rhel-9": stream("nine")}, "", "default"},
+		{"5.0.0", openShift, map[string]*StreamMetadata{"rhel-9": stream("nine"), "rhel-10": stream("ten")}, "rhel-9", "nine"},
+		{"5.0.0", openShift, nil, "rhel-9", "default"},
+		{"5.0.0", nil, nil, "", "default"},
+	} {
+		r := &Release{Version: test.version, Images: test.images, StreamMetadata: stream("default"), Streams: test.streams}
+		if got := r.OSStream(); got != test.stream {
+			t.Errorf("%s: stream %q, want %q", test.version, got, test.stream)
+		}
+		if got := r.MachineImage("amd64", false); got == nil || got.SKU != test.sku {
+			t.Errorf("%s: image %+v, want %s", test.version, got, test.sku)
+		}
+	}
+}

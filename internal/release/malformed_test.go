@@ -183,15 +183,12 @@ func TestUnpackingIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := image.Manifest()
-	if err != nil {
+	e := &extraction{open: map[string]bool{referencesFile: true}, found: map[string][]byte{}}
+	never := func() bool { return false }
+	if err := eachLayer(image, 20<<20, never, e.archive); err != nil {
 		t.Fatal(err)
 	}
-	e := &extraction{open: map[string]bool{referencesFile: true}, found: map[string][]byte{}, left: 10 << 20}
-	if err := e.layer(image, manifest.Layers[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.layer(image, manifest.Layers[1]); !errors.Is(err, errUnusable) {
+	if err := eachLayer(image, 10<<20, never, e.archive); !errors.Is(err, errUnusable) {
 		t.Errorf("two layers of 8 MiB are unpacked into 10: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ var _ Provider = Reader{}
 
 // Lookup implements Provider. Mirrors are tried in their order and the source last, whatever is wrong with those before.
 func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Release, error) {
-	found, err := fromMirrors(ctx, r, image, access, r.read)
+	found, err := fromMirrors(ctx, r, mirrorTimeout, image, access, r.read)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func (r Reader) Lookup(ctx context.Context, image string, access Access) (*Relea
 	return found, nil
 }
 
-// fromMirrors reads an image from its first mirror that has it, and from its source last.
-func fromMirrors[V any](ctx context.Context, r Reader, image string, access Access, read func(context.Context, string, []remote.Option) (V, *Error)) (V, error) {
+// fromMirrors reads an image from its first mirror that has it, and from its source last. patience is how long it waits for one mirror.
+func fromMirrors[V any](ctx context.Context, r Reader, patience time.Duration, image string, access Access, read func(context.Context, string, []remote.Option) (V, *Error)) (V, error) {
 	var none V
 	client, err := r.client(access)
 	if err != nil {
@@ -76,7 +76,7 @@ func fromMirrors[V any](ctx context.Context, r Reader, image string, access Acce
 	defer client.close()
 	var failures []error
 	for _, mirror := range mirrored(image, access.Mirrors) {
-		limited, cancel := context.WithTimeout(ctx, mirrorTimeout)
+		limited, cancel := context.WithTimeout(ctx, patience)
 		found, err := read(limited, mirror.image, client.options(mirror.managed || r.trusts(mirror.image)))
 		cancel()
 		if err == nil {

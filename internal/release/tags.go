@@ -10,7 +10,7 @@ import (
 
 // Tags are those of the repository in which an image lies, of the first mirror that has them or of the source. The error is an *Error.
 func (r Reader) Tags(ctx context.Context, image string, access Access) ([]string, error) {
-	return fromMirrors(ctx, r, image, access, func(ctx context.Context, image string, options []remote.Option) ([]string, *Error) {
+	return fromMirrors(ctx, r, mirrorTimeout, image, access, func(ctx context.Context, image string, options []remote.Option) ([]string, *Error) {
 		reference, err := name.ParseReference(image)
 		if err != nil {
 			return nil, &Error{Image: image, Reason: ReasonInvalidReference, Cause: err}

@@ -23,7 +23,7 @@ const (
 
 // clusterRules in the order of the API's reference.
 var clusterRules = slices.Concat(platformRules, networkRules, configurationRules, []rule{
-	{path: "fips", verdict: Refused, why: "neither the nodes nor the control plane run validated cryptography, so a cluster of this name would not be one; leave it out"},
+	{path: "fips", unless: "machine-config-operator", verdict: Refused, why: "neither the nodes nor the control plane run validated cryptography, so a cluster of this name would not be one; leave it out"},
 	{path: "autoNode", verdict: Refused, why: "Karpenter does not run here; use NodePools with spec.autoScaling"},
 	{path: "capabilities.enabled", verdict: Inert, unless: "cluster-version-operator",
 		why: "this payload has no optional part that is absent by default, so there is nothing to enable"},

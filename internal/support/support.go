@@ -62,7 +62,9 @@ func Cluster(hc *hyperv1.HostedCluster, payload Images) []Problem {
 }
 
 // Pool looks at a NodePool; what its spec.config refers to is looked at where it is read.
-func Pool(spec *hyperv1.NodePoolSpec) []Problem { return evaluate(poolRules, spec, nil) }
+func Pool(spec *hyperv1.NodePoolSpec, payload Images) []Problem {
+	return evaluate(poolRules, spec, payload)
+}
 
 // rule is about the values at a path of the spec.
 type rule struct {

@@ -137,7 +137,7 @@ func inside(namespace string) ([]client.Object, error) {
 		&corev1.Secret{ObjectMeta: at("ignition-server-ca-cert"), Data: map[string][]byte{corev1.TLSCertKey: []byte("simulated")}},
 		route, server, apiServer, etcd,
 	}
-	core, err := ignition.CoreConfigMaps(namespace, "ssh-ed25519 AAAA")
+	core, err := ignition.CoreConfigMaps(namespace, "ssh-ed25519 AAAA", false, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the configurations of every node: %w", err)
 	}

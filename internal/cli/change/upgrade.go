@@ -107,7 +107,7 @@ func (u *upgrade) find(ctx context.Context, hc *hyperv1.HostedCluster, present s
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot read payloads as the operator does: %w", err)
 	}
-	payload := imagecheck.Payload{Flag: "--release-image", Image: u.image, Access: access, Nodes: u.pool, Releases: u.releases}
+	payload := imagecheck.Payload{Flag: "--release-image", Image: u.image, Access: access, Releases: u.releases}
 	if u.image != "" {
 		found, err := payload.Check(ctx, u.say)
 		return found, u.image, err

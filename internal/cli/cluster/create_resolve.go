@@ -202,9 +202,6 @@ func (c *creation) checkRelease(ctx context.Context, r resolved) (*release.Relea
 	if err != nil || found == nil {
 		return nil, err
 	}
-	if err := found.ForNodes(); err != nil {
-		c.say("warning: the node pool waits: %v", err)
-	}
 	return found, nil
 }
 

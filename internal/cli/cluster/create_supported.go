@@ -61,7 +61,7 @@ func problemsOf(t typed, cluster manifest.Cluster) []support.Problem {
 	}
 	problems := support.Cluster(hc, nil)
 	if pools := cluster.Pools(); len(pools) > 0 {
-		problems = append(problems, support.Pool(&pools[0].Spec)...)
+		problems = append(problems, support.Pool(&pools[0].Spec, nil)...)
 	}
 	return problems
 }

@@ -22,13 +22,11 @@ type Payload struct {
 	// Flag that named it, such as --release-image, for messages.
 	Flag, Image string
 	Access      release.Access
-	// Nodes tells that nodes are to run it.
-	Nodes bool
 	// Releases looks it up; nil reads the registry with the proxy and the trust of this machine.
 	Releases release.Provider
 }
 
-// Check refuses an image that cannot run: what is no payload, and, for nodes, a payload of whose kind there are none. What cannot be read
+// Check refuses an image that cannot run: what is no payload. What cannot be read
 // from this machine it warns of, and leaves it to the operator, which may reach other registries; the release is nil then.
 func (p Payload) Check(ctx context.Context, warn Warn) (*release.Release, error) {
 	releases := p.Releases
@@ -47,9 +45,6 @@ func (p Payload) Check(ctx context.Context, warn Warn) (*release.Release, error)
 	default:
 		warn("warning: cannot see from here whether the payload of %s can run, the operator will: %v", p.Flag, err)
 		return nil, nil
-	}
-	if err := found.ForNodes(); p.Nodes && err != nil {
-		return nil, fmt.Errorf("%s %s, version %s: %w", p.Flag, p.Image, found.Version, err)
 	}
 	return found, nil
 }

@@ -15,12 +15,10 @@ func TestPayload(t *testing.T) {
 	for title, c := range map[string]struct {
 		payload          *releasetest.Payload
 		status           int
-		nodes            bool
 		refusal, warning string
 	}{
 		"Kubernetes":   {payload: &releasetest.Payload{Version: "4.21.0"}},
 		"OpenShift":    {payload: &releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys}},
-		"for nodes":    {payload: &releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys}, nodes: true, refusal: "version 4.21.0: the release payload is of kind OpenShift"},
 		"no payload":   {payload: &releasetest.Payload{References: "{"}, refusal: "--release-image: read image"},
 		"architecture": {payload: &releasetest.Payload{Version: "4.21.0", Architecture: "riscv64"}, refusal: "riscv64"},
 		"absent":       {warning: "check repository and tag"},
@@ -35,7 +33,7 @@ func TestPayload(t *testing.T) {
 			registry.Answer(c.status)
 			defer registry.Answer(0)
 			said := ""
-			found, err := Payload{Flag: "--release-image", Image: registry.Reference(tag), Nodes: c.nodes}.Check(t.Context(), func(format string, args ...any) { said += fmt.Sprintf(format, args...) })
+			found, err := Payload{Flag: "--release-image", Image: registry.Reference(tag)}.Check(t.Context(), func(format string, args ...any) { said += fmt.Sprintf(format, args...) })
 			if (err != nil) != (c.refusal != "") || err != nil && !strings.Contains(err.Error(), c.refusal) {
 				t.Errorf("refusal %v, want %q", err, c.refusal)
 			}

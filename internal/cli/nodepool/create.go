@@ -137,7 +137,7 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 		fmt.Fprintf(messages, machines.TermsNotice+"\n", terms)
 	}
 	np := f.Pool().Object()
-	if err := fieldflags.Refuse(support.Pool(&np.Spec)); err != nil {
+	if err := fieldflags.Refuse(support.Pool(&np.Spec, nil)); err != nil {
 		return err
 	}
 	if f.render {
@@ -163,7 +163,7 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 // checkRelease refuses a release that no node can run, and one that is newer than the hosted cluster or too old for it. What cannot be read
 // from here the operator reads.
 func (f *nodePoolFlags) checkRelease(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, warn imagecheck.Warn) error {
-	payload := imagecheck.Payload{Flag: "--release-image", Image: f.ReleaseImage, Nodes: true, Releases: f.releases}
+	payload := imagecheck.Payload{Flag: "--release-image", Image: f.ReleaseImage, Releases: f.releases}
 	if payload.Image == "" {
 		payload.Flag, payload.Image = "the release of HostedCluster "+hc.Name, hc.Spec.Release.Image
 	}

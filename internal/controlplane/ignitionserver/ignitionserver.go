@@ -12,6 +12,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Name of the component, its Deployment and its serving certificate's Secret.
@@ -21,6 +22,16 @@ const certDir = "/var/run/secrets/ignition/serving-cert"
 
 // Component is the ignition server. It does not need the hosted API server.
 func Component() component.Component {
+	c := common()
+	c.Kind = release.KindKubernetes
+	c.Objects = func(ctx *component.Context) ([]client.Object, error) {
+		return append(rights(ctx), deployment(ctx)), nil
+	}
+	return c
+}
+
+// common is what both kinds of payload have.
+func common() component.Component {
 	return component.Component{
 		Name: Name,
 		Enabled: func(ctx *component.Context) bool {
@@ -30,21 +41,19 @@ func Component() component.Component {
 		// It reads release payloads from the registry.
 		Traits:  component.Traits{Replicas: 2, ManagementAccess: true, ReachesCloud: true},
 		Reloads: component.Names(Name),
-		Objects: objects,
 	}
 }
 
-func objects(ctx *component.Context) ([]client.Object, error) {
+func rights(ctx *component.Context, more ...rbacv1.PolicyRule) []client.Object {
 	sources := component.Rule("", "get,list,watch", "secrets")
 	sources.ResourceNames = []string{contract.BootstrapKubeconfig, contract.PullSecret, Name}
 	tokens := component.Rule(rbacv1.GroupName, "list,watch", "roles")
 	tokens.ResourceNames = []string{contract.IgnitionTokens}
-	access := component.Access(Name, ctx.Namespace(), sources, tokens,
+	return component.Access(Name, ctx.Namespace(), append([]rbacv1.PolicyRule{sources, tokens,
 		component.Rule("", "list,watch", "configmaps"),
 		component.Rule("events.k8s.io", "create,patch", "events"),
 		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes"),
-	)
-	return append(access, deployment(ctx)), nil
+	}, more...)...)
 }
 
 func deployment(ctx *component.Context) *appsv1.Deployment {

@@ -236,8 +236,12 @@ func (k *Keys) applyTrust(ctx context.Context, endpoints publish.Endpoints) erro
 	if err != nil {
 		return err
 	}
+	ingress, err := k.ingressAuthority(ctx)
+	if err != nil {
+		return err
+	}
 	var objects []client.Object
-	for name, bundle := range pki.Bundles(k.Secrets, clientCA) {
+	for name, bundle := range pki.Bundles(k.Secrets, map[string][]byte{contract.ClientCA: clientCA, component.RootCAConfigMap: ingress}) {
 		objects = append(objects, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.HCP.Namespace}, Data: map[string]string{contract.CAKey: string(bundle)}})
 	}
@@ -258,6 +262,17 @@ func (k *Keys) applyTrust(ctx context.Context, endpoints publish.Endpoints) erro
 		return err
 	}
 	return k.Apply(ctx, objects...)
+}
+
+// ingressAuthority is what signs the certificate of the guest's default router, whose pages programs of the control plane ask; empty before the
+// config operator has seen it there, and with payloads whose router has one of the control plane.
+func (k *Keys) ingressAuthority(ctx context.Context) ([]byte, error) {
+	seen := &corev1.ConfigMap{}
+	err := k.Client.Get(ctx, client.ObjectKey{Namespace: k.HCP.Namespace, Name: contract.ObservedIngressAuthority}, seen)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read ConfigMap %s: %w", contract.ObservedIngressAuthority, err)
+	}
+	return []byte(seen.Data[contract.CAKey]), nil
 }
 
 // SigningKey is the private key of tokens of service accounts, PEM; empty before it is made.

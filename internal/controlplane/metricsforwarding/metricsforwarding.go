@@ -92,6 +92,11 @@ func proxy(ctx *component.Context, host string) ([]client.Object, error) {
 	add(certificateOf("client-ca", pki.CSRSigner, contract.CAKey), proxyDir+"/client-ca")
 	add(component.ConfigMapVolume("config", contract.MetricsProxyConfig), proxyDir+"/config")
 	add(certificateOf(pki.EndpointResolverCA, pki.EndpointResolverCA, corev1.TLSCertKey), certsDir+"/"+pki.EndpointResolverCA)
+	if setOf(ctx.HCP) == string(monitor.SRE) {
+		replaced := component.ConfigMapVolume("sre", monitor.SREConfigMap)
+		replaced.ConfigMap.Optional = ptr.To(true)
+		add(replaced, metricsproxy.SREDir)
+	}
 	for _, name := range authorities {
 		add(component.ConfigMapVolume(name, name), certsDir+"/"+name)
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
@@ -91,7 +92,7 @@ func installConfig(facts *inside.Facts) []client.Object {
 	}
 	if azure := hcp.Spec.Platform.Azure; azure != nil {
 		config["platform"] = map[string]any{"azure": map[string]any{
-			"cloudName": inside.CloudName(azure), "region": azure.Location, "resourceGroupName": azure.ResourceGroupName}}
+			"cloudName": singletons.CloudName(azure), "region": azure.Location, "resourceGroupName": azure.ResourceGroupName}}
 		config["credentialsMode"] = "Manual"
 		if azure.Topology == hyperv1.AzureTopologyPrivate {
 			config["publish"] = "Internal"

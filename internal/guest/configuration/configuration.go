@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -27,7 +28,7 @@ type part struct {
 // configuration is what a hosted cluster says about itself in kinds that must be defined first.
 var configuration = []part{
 	{objects: clusterVersion},
-	{objects: singletons},
+	{objects: clusterSingletons},
 	{objects: guards},
 	{objects: policyNotices},
 	{objects: ownNodes},
@@ -61,15 +62,6 @@ func Objects(facts *inside.Facts) []*unstructured.Unstructured {
 	return out
 }
 
-// configObject makes an object of config.openshift.io; a nil status is left to whoever writes it.
-func configObject(kind, name string, spec, status map[string]any) *unstructured.Unstructured {
-	obj := object(configv1.GroupVersion.WithKind(kind), "", name, map[string]any{"spec": spec})
-	if status != nil {
-		obj.Object["status"] = status
-	}
-	return obj
-}
-
 func object(kind schema.GroupVersionKind, namespace, name string, content map[string]any) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: content}
 	obj.SetGroupVersionKind(kind)
@@ -91,7 +83,7 @@ func clusterVersion(facts *inside.Facts) []*unstructured.Unstructured {
 	}
 	if len(facts.KnownCapabilities) > 0 {
 		wanted := slices.DeleteFunc(clusterconfig.Capabilities(hcp.Spec.Capabilities), func(name string) bool { return !slices.Contains(facts.KnownCapabilities, name) })
-		spec["capabilities"] = map[string]any{"baselineCapabilitySet": string(configv1.ClusterVersionCapabilitySetNone), "additionalEnabledCapabilities": texts(wanted)}
+		spec["capabilities"] = map[string]any{"baselineCapabilitySet": string(configv1.ClusterVersionCapabilitySetNone), "additionalEnabledCapabilities": singletons.Texts(wanted)}
 	}
-	return []*unstructured.Unstructured{configObject("ClusterVersion", ClusterVersionName, spec, nil)}
+	return []*unstructured.Unstructured{singletons.Object("ClusterVersion", ClusterVersionName, spec, nil)}
 }

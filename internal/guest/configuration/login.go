@@ -5,6 +5,7 @@ import (
 
 	oauthv1 "github.com/openshift/api/oauth/v1"
 
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -19,7 +20,7 @@ func oauthClients(facts *inside.Facts) []Shared {
 		return nil
 	}
 	client := func(name string, more map[string]any, redirects ...string) Shared {
-		content := map[string]any{"grantMethod": string(oauthv1.GrantHandlerAuto), "redirectURIs": texts(redirects)}
+		content := map[string]any{"grantMethod": string(oauthv1.GrantHandlerAuto), "redirectURIs": singletons.Texts(redirects)}
 		for key, value := range more {
 			content[key] = value
 		}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -25,16 +26,16 @@ var NetworkKind = configv1.GroupVersion.WithKind("Network")
 
 // networkObject has in its specification what was asked for, and in its status what runs, where no network operator writes it.
 func networkObject(facts *inside.Facts, user map[string]any) *unstructured.Unstructured {
-	spec := networkSpec(facts.HCP, user)
+	spec := singletons.NetworkSpec(facts.HCP, user)
 	kind := spec["networkType"]
 	switch {
 	case facts.RunsFlannel():
 		kind = flannelNetworkType
 	case !facts.OwnNetwork || facts.Images[inside.NetworkOperatorImage] != "":
-		return configObject(NetworkKind.Kind, Singleton, spec, nil)
+		return singletons.Object(NetworkKind.Kind, Singleton, spec, nil)
 	}
 	status := map[string]any{"networkType": kind, "clusterNetwork": spec["clusterNetwork"], "serviceNetwork": spec["serviceNetwork"]}
-	return configObject(NetworkKind.Kind, Singleton, spec, status)
+	return singletons.Object(NetworkKind.Kind, Singleton, spec, status)
 }
 
 // policyNotices tell the author of a NetworkPolicy, at once and where the author looks, that it has no effect.

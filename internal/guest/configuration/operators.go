@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -33,7 +34,7 @@ func operatorHub(facts *inside.Facts) []*unstructured.Unstructured {
 	if inside.CatalogsInGuest(facts.HCP) {
 		return nil
 	}
-	return []*unstructured.Unstructured{configObject(HubKind.Kind, Singleton, hubSpec(facts.HCP), nil)}
+	return []*unstructured.Unstructured{singletons.Object(HubKind.Kind, Singleton, hubSpec(facts.HCP), nil)}
 }
 
 func hubSpec(hcp *hyperv1.HostedControlPlane) map[string]any {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -135,7 +136,7 @@ func guestHub(facts *inside.Facts) []Shared {
 	if !inside.CatalogsInGuest(facts.HCP) {
 		return nil
 	}
-	return []Shared{{Unstructured: configObject(HubKind.Kind, Singleton, hubSpec(facts.HCP), nil), Once: true}}
+	return []Shared{{Unstructured: singletons.Object(HubKind.Kind, Singleton, hubSpec(facts.HCP), nil), Once: true}}
 }
 
 // ingressController is the default one. Its user says the rest: how it is published may be changed in the guest.
@@ -151,7 +152,7 @@ func ingressController(facts *inside.Facts) []Shared {
 // publishing is how the default router is reached: as the user says, else by the platform.
 func publishing(hcp *hyperv1.HostedControlPlane) map[string]any {
 	if operators := hcp.Spec.OperatorConfiguration; operators != nil && operators.IngressOperator != nil {
-		if chosen := userSpec(operators.IngressOperator.EndpointPublishingStrategy); len(chosen) > 0 {
+		if chosen := singletons.UserSpec(operators.IngressOperator.EndpointPublishingStrategy); len(chosen) > 0 {
 			return chosen
 		}
 	}

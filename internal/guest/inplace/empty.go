@@ -44,7 +44,7 @@ func (r *reconciler) empty(ctx context.Context, node *corev1.Node) (string, erro
 
 // movable: what belongs to the node itself, or runs no more, does not leave it.
 func movable(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Labels[targetLabel] != "" && pod.Namespace == metav1.NamespaceSystem {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || isOwn(pod) {
 		return false
 	}
 	if _, static := pod.Annotations[corev1.MirrorPodAnnotationKey]; static {
@@ -52,4 +52,9 @@ func movable(pod *corev1.Pod) bool {
 	}
 	owner := metav1.GetControllerOf(pod)
 	return owner == nil || owner.Kind != "DaemonSet"
+}
+
+// isOwn: the pod is what changes the node.
+func isOwn(pod *corev1.Pod) bool {
+	return pod.Labels[targetLabel] != "" && (pod.Namespace == metav1.NamespaceSystem || pod.Namespace == upgradeName(pod.Labels[poolLabel]))
 }

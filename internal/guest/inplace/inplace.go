@@ -31,6 +31,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // lookPeriod is how soon a node that is being changed is looked at again: evictions and pods tell nobody here.
@@ -47,15 +48,16 @@ type reconciler struct {
 	live      client.Reader
 	namespace string
 	facts     inside.ReadFacts
+	releases  release.Provider
 	now       func() time.Time
 	// pace holds back what a guest makes the control plane say.
 	pace flowcontrol.RateLimiter
 }
 
 // Setup registers the controller; namespace is the control plane's.
-func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, facts inside.ReadFacts) error {
+func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, facts inside.ReadFacts, releases release.Provider) error {
 	r := &reconciler{
-		guest: manager.GetClient(), live: manager.GetAPIReader(), management: management.GetClient(), namespace: namespace, facts: facts, now: time.Now, pace: kube.NewPace(),
+		guest: manager.GetClient(), live: manager.GetAPIReader(), management: management.GetClient(), namespace: namespace, facts: facts, releases: releases, now: time.Now, pace: kube.NewPace(),
 	}
 	sets, machines := clusterapi.New(clusterapi.MachineSet, "", ""), clusterapi.New(clusterapi.Machine, "", "")
 	wanted := predicate.NewTypedPredicateFuncs(func(obj client.Object) bool { return targetOf(obj) != "" })
@@ -74,7 +76,8 @@ func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, f
 var nodeChanged = predicate.Funcs{UpdateFunc: func(change event.UpdateEvent) bool {
 	before, wasNode := change.ObjectOld.(*corev1.Node)
 	now, isNode := change.ObjectNew.(*corev1.Node)
-	return wasNode && isNode && (isReady(before) != isReady(now) || stateOf(before) != stateOf(now) || before.Annotations[desiredConfig] != now.Annotations[desiredConfig])
+	return wasNode && isNode && (isReady(before) != isReady(now) || stateOf(before) != stateOf(now) ||
+		slices.ContainsFunc([]string{desiredConfig, currentConfig, desiredDrain}, func(key string) bool { return before.Annotations[key] != now.Annotations[key] }))
 }}
 
 func targetOf(set client.Object) string {
@@ -121,6 +124,15 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if set.GetAnnotations()[hyperv1.NodePoolCurrentConfigVersionAnnotation] != target {
+		facts, err := r.readFacts(ctx)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if facts.Of(daemonsKind) {
+			return (&daemon{r, facts, set, target, members}).change(ctx)
+		}
+	}
 	if allDone(members, target) {
 		return ctrl.Result{}, r.finish(ctx, set, target)
 	}
@@ -141,7 +153,18 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl
 		}
 	}
 	notes := r.proceed(ctx, set, members, target)
-	return ctrl.Result{RequeueAfter: lookPeriod}, r.tell(ctx, set, members, target, notes)
+	return ctrl.Result{RequeueAfter: lookPeriod}, r.tell(ctx, set, members, target, func(m *member) bool { return m.done(target) }, notes)
+}
+
+// daemonsKind is the kind of payload whose own daemon changes nodes; those of others are changed by the program that came with their machines.
+const daemonsKind = release.KindOpenShift
+
+func (r *reconciler) readFacts(ctx context.Context) (*inside.Facts, error) {
+	hcp, err := plane.Find(ctx, r.management, r.namespace)
+	if err != nil {
+		return nil, err
+	}
+	return r.facts(ctx, hcp)
 }
 
 // proceed takes every node that was begun a step further. What hinders one does not hold up another.
@@ -193,14 +216,14 @@ func (r *reconciler) step(ctx context.Context, set *unstructured.Unstructured, m
 }
 
 // tell writes progress and failures on the MachineSet, where the pool's conditions have them from.
-func (r *reconciler) tell(ctx context.Context, set *unstructured.Unstructured, members []*member, target string, notes []string) error {
+func (r *reconciler) tell(ctx context.Context, set *unstructured.Unstructured, members []*member, target string, arrived func(*member) bool, notes []string) error {
 	upgraded := 0
 	var failures []string
 	for _, m := range members {
-		if m.done(target) {
+		if arrived(m) {
 			upgraded++
 		}
-		if m.node != nil && stateOf(m.node) == degraded {
+		if m.node != nil && (stateOf(m.node) == degraded || stateOf(m.node) == unreconciled) {
 			failures = append(failures, fmt.Sprintf("Node %s in nodepool degraded: %s", m.node.Name, readable(m.node.Annotations[configReason])))
 		}
 	}

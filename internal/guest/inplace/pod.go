@@ -17,7 +17,6 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
-	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -103,11 +102,7 @@ func (r *reconciler) start(ctx context.Context, set *unstructured.Unstructured, 
 }
 
 func (r *reconciler) image(ctx context.Context) (string, error) {
-	hcp, err := plane.Find(ctx, r.management, r.namespace)
-	if err != nil {
-		return "", err
-	}
-	facts, err := r.facts(ctx, hcp)
+	facts, err := r.readFacts(ctx)
 	if err != nil {
 		return "", err
 	}

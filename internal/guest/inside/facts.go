@@ -163,14 +163,6 @@ func Capable(hcp *hyperv1.HostedControlPlane, capability hyperv1.OptionalCapabil
 	return hcp.Spec.Capabilities == nil || !slices.Contains(hcp.Spec.Capabilities.Disabled, capability)
 }
 
-// CloudName is the name of the cloud in OpenShift's objects.
-func CloudName(azure *hyperv1.AzurePlatformSpec) string {
-	if azure.Cloud == "" {
-		return "AzurePublicCloud"
-	}
-	return azure.Cloud
-}
-
 // RunsFlannel is true where flannel is the network. It connects pods, and looks at no NetworkPolicy; where another network
 // runs, whether it enforces them is its own operator's to say.
 func (f *Facts) RunsFlannel() bool {

@@ -170,7 +170,7 @@ func (r *reconciler) applyAll(ctx context.Context, hcp *hyperv1.HostedControlPla
 			failed = append(failed, err)
 		}
 	}
-	failed = append(failed, r.noteHash(ctx, facts), r.observed.Copy(ctx, facts))
+	failed = append(failed, r.noteHash(ctx, facts), r.observed.Copy(ctx, facts), r.dropFormer(ctx, facts))
 	served, err := r.configure(ctx, facts)
 	if err = errors.Join(append(failed, err)...); err == nil {
 		err = r.prune(ctx, facts)

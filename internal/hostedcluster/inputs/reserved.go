@@ -28,10 +28,10 @@ var (
 		"oauth-master-ca-bundle", contract.ServiceAuthority, contract.ObservedIngressAuthority, "image-registry-controller-config", "openshift-controller-manager-config",
 		"openshift-route-controller-manager-config", "cluster-policy-controller-config", "openshift-apiserver", "openshift-apiserver-audit",
 		"openshift-oauth-apiserver-audit", "oauth-openshift", "oauth-openshift-audit", contract.TotalClientCA, "customer-system-admin-signer-ca",
-		"sre-system-admin-signer-ca",
+		"sre-system-admin-signer-ca", contract.MachineConfigServer,
 	}
 	// reservedPrefixes begin the names of what node pools, the ignition server and the config operator make.
-	reservedPrefixes = []string{"token-", "user-data-", "ignition-config-", contract.ObservedConfigPrefix}
+	reservedPrefixes = []string{"token-", "user-data-", "ignition-config-", contract.ObservedConfigPrefix, contract.PoolTunedPrefix, contract.PoolConfigPrefix}
 )
 
 // reserved tells whether the control plane has, or may come to have, an object of the name.

@@ -23,31 +23,43 @@ var sources = map[string]bool{
 }
 
 // sourceMaps are the ConfigMaps whose change does.
-var sourceMaps = map[string]bool{contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true}
+var sourceMaps = map[string]bool{contract.KubeletClientCA: true, contract.CloudConfig: true, contract.UserCABundle: true, contract.MachineConfigServer: true}
 
 var errNoControlPlane = errors.New("the namespace has no HostedControlPlane yet")
 
-func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*ignition.Input, error) {
+// gathered is what a token secret and the control-plane namespace say of a configuration.
+type gathered struct {
+	secret  *corev1.Secret
+	hcp     *hyperv1.HostedControlPlane
+	input   ignition.Input
+	cloud   *corev1.ConfigMap
+	access  release.Access
+	payload *release.Release
+}
+
+func (r *tokenReconciler) gather(ctx context.Context, secret *corev1.Secret) (*gathered, error) {
 	manifests, err := ignition.Decompress(secret.Data[ignition.TokenConfigKey])
 	if err != nil {
-		return nil, &invalidError{cause: err}
+		return nil, &invalidError{cause: fmt.Errorf("failed to decode and decompress config: %w", err)}
 	}
 	_, pool, _ := strings.Cut(secret.Annotations[hyperv1.NodePoolAnnotation], "/")
-	inPlace := secret.Annotations[hyperv1.NodePoolUpgradeTypeAnnotation] == string(hyperv1.UpgradeTypeInPlace)
 	// The name of the Secret ends with the hash.
-	input := &ignition.Input{Manifests: manifests, NodePool: pool, InPlace: inPlace, ConfigVersion: secret.Name[strings.LastIndex(secret.Name, "-")+1:]}
-	for _, step := range []func(context.Context, *ignition.Input) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
-		if err := step(ctx, input); err != nil {
+	g := &gathered{secret: secret, input: ignition.Input{Manifests: manifests, NodePool: pool, InPlace: inPlace(secret), ConfigVersion: secret.Name[strings.LastIndex(secret.Name, "-")+1:]}}
+	for _, step := range []func(context.Context, *gathered) error{r.gatherCluster, r.gatherSecrets, r.gatherConfigMaps} {
+		if err := step(ctx, g); err != nil {
 			return nil, err
 		}
 	}
-	access := release.Access{PullSecret: input.PullSecret, TrustBundle: []byte(input.TrustBundle), Mirrors: input.Mirrors}
-	payload, err := r.releases.Lookup(ctx, string(secret.Data[ignition.TokenReleaseKey]), access)
-	if err != nil {
+	g.access = release.Access{PullSecret: g.input.PullSecret, TrustBundle: []byte(g.input.TrustBundle), Mirrors: g.input.Mirrors}
+	if g.payload, err = r.releases.Lookup(ctx, string(secret.Data[ignition.TokenReleaseKey]), g.access); err != nil {
 		return nil, releaseError(err)
 	}
-	input.Images = payload.Images
-	return input, nil
+	g.input.Images = g.payload.Images
+	return g, nil
+}
+
+func inPlace(secret *corev1.Secret) bool {
+	return secret.Annotations[hyperv1.NodePoolUpgradeTypeAnnotation] == string(hyperv1.UpgradeTypeInPlace)
 }
 
 // releaseError tells apart what a retry may mend.
@@ -59,7 +71,7 @@ func releaseError(err error) error {
 	return err
 }
 
-func (r *tokenReconciler) gatherCluster(ctx context.Context, input *ignition.Input) error {
+func (r *tokenReconciler) gatherCluster(ctx context.Context, g *gathered) error {
 	var planes hyperv1.HostedControlPlaneList
 	if err := r.client.List(ctx, &planes, client.InNamespace(r.namespace)); err != nil {
 		return fmt.Errorf("list hosted control planes: %w", err)
@@ -67,9 +79,11 @@ func (r *tokenReconciler) gatherCluster(ctx context.Context, input *ignition.Inp
 	if len(planes.Items) == 0 {
 		return errNoControlPlane
 	}
-	input.ServiceCIDR, input.Proxy = clusterFacts(&planes.Items[0])
-	input.OwnNetwork = component.OwnNetwork(&planes.Items[0])
-	input.Mirrors = release.ContentSources(planes.Items[0].Spec.ImageContentSources)
+	g.hcp = &planes.Items[0]
+	input := &g.input
+	input.ServiceCIDR, input.Proxy = clusterFacts(g.hcp)
+	input.OwnNetwork = component.OwnNetwork(g.hcp)
+	input.Mirrors = release.ContentSources(g.hcp.Spec.ImageContentSources)
 	return nil
 }
 
@@ -82,7 +96,8 @@ func clusterFacts(hcp *hyperv1.HostedControlPlane) (string, ignition.Proxy) {
 	return service, ignition.ClusterProxy(hcp.Spec.Configuration, hcp.Spec.Networking, hcp.Spec.Platform.Type)
 }
 
-func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *ignition.Input) error {
+func (r *tokenReconciler) gatherSecrets(ctx context.Context, g *gathered) error {
+	input := &g.input
 	for _, wanted := range []struct {
 		name, key string
 		into      *[]byte
@@ -107,13 +122,18 @@ func (r *tokenReconciler) gatherSecrets(ctx context.Context, input *ignition.Inp
 	return client.IgnoreNotFound(err)
 }
 
-func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, input *ignition.Input) error {
+func (r *tokenReconciler) gatherConfigMaps(ctx context.Context, g *gathered) error {
+	input := &g.input
 	authority, err := r.configMapKey(ctx, contract.KubeletClientCA, contract.CAKey)
 	if err != nil {
 		return err
 	}
 	input.KubeletClientCA = []byte(authority)
+	g.cloud = &corev1.ConfigMap{}
 	cloud, err := r.configMapKey(ctx, contract.CloudConfig, contract.CloudConfigKey)
+	if err == nil {
+		err = r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: contract.CloudConfig}, g.cloud)
+	}
 	if apierrors.IsNotFound(err) {
 		return errCloudConfigPending
 	}

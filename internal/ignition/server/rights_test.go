@@ -74,7 +74,8 @@ func TestServerReadsItsSecretsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := controllers(server, fixedReleases{release: &release.Release{Images: input().Images}}, testNamespace)
+	handler, err := controllers(server, fixedReleases{release: &release.Release{Images: input().Images}},
+		map[release.Kind]renderer{release.KindKubernetes: {render: renderPlain}}, testNamespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +163,8 @@ func run(t *testing.T, manager ctrl.Manager) {
 func TestReportAuthority(t *testing.T) {
 	serving := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "ignition-server"}, Data: map[string][]byte{"ca.crt": []byte("authority")}}
 	r := newTokenReconciler(t, start, append(world(t), serving)...)
-	input := &ignition.Input{}
-	if err := r.gatherSecrets(t.Context(), input); err != nil || string(input.ReportCA) != "authority" {
-		t.Errorf("%q, %v", input.ReportCA, err)
+	g := &gathered{}
+	if err := r.gatherSecrets(t.Context(), g); err != nil || string(g.input.ReportCA) != "authority" {
+		t.Errorf("%q, %v", g.input.ReportCA, err)
 	}
 }

@@ -36,6 +36,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/payloadrender"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -49,6 +50,10 @@ type Options struct {
 	Addr, MetricsAddr string
 	// CertFile and KeyFile are the serving certificate; a changed file is picked up.
 	CertFile, KeyFile string
+	// WorkDir is where a payload's own programs render configurations; empty: no payload of the control plane's kind has any.
+	WorkDir string
+	// FeatureGate is the file with the FeatureGate that they are given.
+	FeatureGate string
 }
 
 // AddFlags registers the flags of the subcommand.
@@ -58,6 +63,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddr, "metrics-addr", ":8080", "address of the metrics listener, 0 for none")
 	flags.StringVar(&o.CertFile, "cert-file", "/var/run/secrets/ignition/serving-cert/tls.crt", "serving certificate")
 	flags.StringVar(&o.KeyFile, "key-file", "/var/run/secrets/ignition/serving-cert/tls.key", "key of the serving certificate")
+	flags.StringVar(&o.WorkDir, "work-dir", "", "directory in which programs of OpenShift payloads render configurations; none runs without it")
+	flags.StringVar(&o.FeatureGate, "feature-gate-manifest", "/shared/99_feature-gate.yaml", "FeatureGate that these programs are given")
 }
 
 // Run serves until ctx ends.
@@ -77,7 +84,11 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	handler, err := controllers(manager, releases, options.Namespace)
+	renderers, err := renderersOf(manager.GetClient(), options)
+	if err != nil {
+		return err
+	}
+	handler, err := controllers(manager, releases, renderers, options.Namespace)
 	if err != nil {
 		return err
 	}
@@ -110,8 +121,27 @@ func newServerManager(config *rest.Config, options Options) (ctrl.Manager, error
 	return manager, nil
 }
 
+// renderersOf are those that the server has: which one a pool's payload gets, its kind alone decides.
+func renderersOf(c client.Client, options Options) (map[release.Kind]renderer, error) {
+	all := map[release.Kind]renderer{release.KindKubernetes: {render: renderPlain}}
+	if options.WorkDir == "" {
+		return all, nil
+	}
+	images, err := release.UnpackerFromEnvironment(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	rendering, err := payloadrender.New(payloadrender.Options{WorkDir: options.WorkDir, FeatureGate: options.FeatureGate, Unpacker: images})
+	if err != nil {
+		return nil, fmt.Errorf("ignition server: %w", err)
+	}
+	own := &programs{client: c, namespace: options.Namespace, run: rendering.Render, now: time.Now, known: map[string]outcome{}}
+	all[release.KindOpenShift] = renderer{render: own.render, offers: true}
+	return all, nil
+}
+
 // controllers sets up what follows tokens, and returns what answers machines.
-func controllers(manager ctrl.Manager, releases release.Provider, namespace string) (http.Handler, error) {
+func controllers(manager ctrl.Manager, releases release.Provider, renderers map[release.Kind]renderer, namespace string) (http.Handler, error) {
 	clients, err := kubernetes.NewForConfig(manager.GetConfig())
 	if err != nil {
 		return nil, fmt.Errorf("ignition server: %w", err)
@@ -120,7 +150,7 @@ func controllers(manager ctrl.Manager, releases release.Provider, namespace stri
 	measured := newMetrics(ctrlmetrics.Registry, tokens)
 	reconciler := &tokenReconciler{
 		client: manager.GetClient(), namespace: namespace, releases: releases,
-		store: tokens, metrics: measured, now: time.Now, watches: newWatches(clients, namespace),
+		store: tokens, metrics: measured, now: time.Now, watches: newWatches(clients, namespace), renderers: renderers,
 	}
 	if err := reconciler.setup(manager); err != nil {
 		return nil, err

@@ -160,6 +160,7 @@ func newTokenReconciler(t *testing.T, now time.Time, objects ...client.Object) *
 		client:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), namespace: testNamespace,
 		releases: fixedReleases{release: &release.Release{Images: input().Images}},
 		store:    tokens, metrics: newMetrics(prometheus.NewRegistry(), tokens), now: func() time.Time { return now },
+		renderers: map[release.Kind]renderer{release.KindKubernetes: {render: renderPlain}},
 	}
 }
 

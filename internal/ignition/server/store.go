@@ -7,6 +7,8 @@ type entry struct {
 	secret   string
 	nodePool string
 	payload  []byte
+	// offered: the secret of a pool that is changed in place has the payload, too.
+	offered bool
 }
 
 // store maps tokens to finished configurations. A token without an entry is unknown, expired, or its payload is not ready.

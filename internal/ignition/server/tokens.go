@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +17,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/payloadrender"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -48,6 +51,15 @@ type tokenReconciler struct {
 	metrics   *metrics
 	now       func() time.Time
 	watches   *watches
+	// renderers make a configuration, by the kind of the pool's payload.
+	renderers map[release.Kind]renderer
+}
+
+// renderer makes the configuration of one kind of payload.
+type renderer struct {
+	render func(context.Context, *gathered) ([]byte, error)
+	// offers: the daemon that changes nodes in place is given the configuration, and does not fetch it.
+	offers bool
 }
 
 func (r *tokenReconciler) Reconcile(ctx context.Context, req reconcile.Request) (ctrl.Result, error) {
@@ -143,7 +155,7 @@ func (r *tokenReconciler) rotate(ctx context.Context, secret *corev1.Secret) err
 func (r *tokenReconciler) build(ctx context.Context, secret *corev1.Secret) error {
 	started := r.now()
 	tokens := []string{string(secret.Data[ignition.TokenKey]), string(secret.Data[ignition.TokenOldKey])}
-	payload, err := r.payload(ctx, secret)
+	payload, offered, err := r.payload(ctx, secret)
 	var invalid *invalidError
 	switch {
 	case errors.As(err, &invalid):
@@ -154,17 +166,28 @@ func (r *tokenReconciler) build(ctx context.Context, secret *corev1.Secret) erro
 		r.store.rekey(secret.Name, tokens...)
 		return err
 	}
-	r.store.set(entry{secret: secret.Name, nodePool: secret.Annotations[hyperv1.NodePoolAnnotation], payload: payload}, tokens...)
+	r.store.set(entry{secret: secret.Name, nodePool: secret.Annotations[hyperv1.NodePoolAnnotation], payload: payload, offered: offered}, tokens...)
 	r.metrics.generation.Observe(r.now().Sub(started).Seconds())
 	return nil
 }
 
-func (r *tokenReconciler) payload(ctx context.Context, secret *corev1.Secret) ([]byte, error) {
-	input, err := r.gather(ctx, secret)
+// payload is the configuration, and whether nodes that are changed in place get it from the secret.
+func (r *tokenReconciler) payload(ctx context.Context, secret *corev1.Secret) (payload []byte, offered bool, err error) {
+	g, err := r.gather(ctx, secret)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	payload, err := ignition.Render(*input)
+	render, known := r.renderers[g.payload.Kind()]
+	if !known {
+		return nil, false, &invalidError{cause: fmt.Errorf("release %s is of kind %s, and the control plane of another one; use releases of one kind", g.payload.Version, g.payload.Kind())}
+	}
+	payload, err = render.render(ctx, g)
+	return payload, render.offers, err
+}
+
+// renderPlain describes the nodes of a payload whose programs describe none.
+func renderPlain(_ context.Context, g *gathered) ([]byte, error) {
+	payload, err := ignition.Render(g.input)
 	if err != nil {
 		return nil, &invalidError{cause: err}
 	}
@@ -180,19 +203,40 @@ func (r *tokenReconciler) report(ctx context.Context, secret *corev1.Secret, bui
 		reason, message = hyperv1.AsExpectedReason, payloadGeneratedMessage
 	case errors.Is(buildErr, errCloudConfigPending):
 		reason, message = hyperv1.CloudConfigPendingReason, buildErr.Error()
-	case errors.As(buildErr, &invalid):
+	case errors.As(buildErr, &invalid), errors.Is(buildErr, payloadrender.ErrOutOfDate):
 		reason, message = hyperv1.InvalidConfigReason, buildErr.Error()
 	default:
-		return nil
-	}
-	if string(secret.Data[ignition.TokenReasonKey]) == reason && string(secret.Data[ignition.TokenMessageKey]) == message {
 		return nil
 	}
 	changed := secret.DeepCopy()
 	changed.Data[ignition.TokenReasonKey] = []byte(reason)
 	changed.Data[ignition.TokenMessageKey] = []byte(message)
+	if err := r.offer(changed, buildErr); err != nil {
+		return err
+	}
+	if maps.EqualFunc(secret.Data, changed.Data, bytes.Equal) {
+		return nil
+	}
 	if err := r.client.Patch(ctx, changed, client.MergeFrom(secret)); err != nil {
 		return fmt.Errorf("record the outcome in %s: %w", secret.Name, err)
 	}
+	return nil
+}
+
+// offer puts the configuration into the secret of a pool that is changed in place, from where its nodes get it.
+func (r *tokenReconciler) offer(secret *corev1.Secret, buildErr error) error {
+	if !inPlace(secret) {
+		delete(secret.Data, ignition.TokenPayloadKey)
+		return nil
+	}
+	served, found := r.store.get(string(secret.Data[ignition.TokenKey]))
+	if buildErr != nil || !found || !served.offered {
+		return nil
+	}
+	packed, err := ignition.Compress(string(served.payload))
+	if err != nil {
+		return err
+	}
+	secret.Data[ignition.TokenPayloadKey] = packed
 	return nil
 }

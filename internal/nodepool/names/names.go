@@ -2,10 +2,8 @@
 package names
 
 import (
-	"fmt"
-	"hash/fnv"
-
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
 const (
@@ -13,16 +11,6 @@ const (
 	// A label key of the machines: Cluster API derives names of 63 characters from it.
 	maxResourceLabel = 43
 )
-
-// Hash is the 32-bit FNV-1a of the text as eight hex digits.
-func Hash(text string) string {
-	digest := fnv.New32a()
-	digest.Write([]byte(text))
-	return fmt.Sprintf("%08x", digest.Sum32())
-}
-
-// HashBytes hashes the printed list of the bytes, "[123 34 97]": the format published objects carry.
-func HashBytes(content []byte) string { return Hash(fmt.Sprintf("%v", content)) }
 
 // Reference is how annotations name a pool.
 func Reference(np *hyperv1.NodePool) string { return np.Namespace + "/" + np.Name }
@@ -51,7 +39,7 @@ func ResourceLabel(infraID, cluster, pool string) string {
 		return full
 	}
 	if len(pool) >= 33 {
-		return base[:min(34, len(base))] + "-" + Hash(full)
+		return base[:min(34, len(base))] + "-" + ignition.Hash(full)
 	}
-	return base[:min(33-len(pool), len(base))] + "-" + Hash(base) + "-" + pool
+	return base[:min(33-len(pool), len(base))] + "-" + ignition.Hash(base) + "-" + pool
 }

@@ -40,7 +40,7 @@ go_goroutines{pod="etcd-0"} 12
 go_goroutines{pod="etcd-1"} 12
 `,
 	} {
-		rules, err := rulesOf(monitor.Relabelings("etcd", set))
+		rules, err := rulesOf(monitor.Relabelings("etcd", set, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ go_goroutines{pod="etcd-1"} 12
 
 // TestDrops: what even the largest set leaves out may follow from a label.
 func TestDrops(t *testing.T) {
-	rules, err := rulesOf(monitor.Relabelings("kube-apiserver", monitor.All))
+	rules, err := rulesOf(monitor.Relabelings("kube-apiserver", monitor.All, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,9 +31,12 @@ const (
 // Options of the program.
 type Options struct {
 	CertFile, KeyFile, ClientCAFile, ConfigFile string
-	// Set is what is shown.
-	Set string
+	// Set is what is shown; SREFile has what replaces set SRE.
+	Set, SREFile string
 }
+
+// SREDir has the file that replaces set SRE.
+const SREDir = "/etc/metrics-proxy/sre"
 
 // AddFlags binds the options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
@@ -42,6 +45,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ClientCAFile, "client-ca-file", "", "authorities of the certificates that clients have to show")
 	flags.StringVar(&o.ConfigFile, "config-file", "", "which programs there are; a file that is not there names none")
 	flags.StringVar(&o.Set, "metrics-set", string(monitor.All), "what is shown: Telemetry, SRE or All")
+	flags.StringVar(&o.SREFile, "sre-file", SREDir+"/"+monitor.SREKey, "what is shown of set SRE instead; a file that is not there says nothing")
 }
 
 // Run serves until the context ends.
@@ -78,6 +82,15 @@ func pool(file string) (*x509.CertPool, error) {
 	return authorities, nil
 }
 
+// sre is what the installation keeps of set SRE; nothing where it says nothing.
+func (o Options) sre() (map[string][]any, error) {
+	text, err := os.ReadFile(o.SREFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", o.SREFile, err)
+	}
+	return monitor.ParseSRE(string(text))
+}
+
 func (o Options) handler() (http.Handler, error) {
 	set, err := monitor.ParseSet(o.Set)
 	if err != nil {
@@ -91,6 +104,10 @@ func (o Options) handler() (http.Handler, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("--config-file: read %s: %w", o.ConfigFile, err)
 	}
+	sre, err := o.sre()
+	if err != nil {
+		return nil, err
+	}
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metrics_aggregator_pod_scrape_errors_total",
 		Help: "Pods that did not tell their metrics."}, []string{"component"})
 	own := prometheus.NewRegistry()
@@ -99,7 +116,7 @@ func (o Options) handler() (http.Handler, error) {
 	}
 	programs := map[string]*program{}
 	for _, c := range config.Components {
-		if programs[c.Name], err = newProgram(c, config.EndpointResolver, set, failed.WithLabelValues(c.Name)); err != nil {
+		if programs[c.Name], err = newProgram(c, config.EndpointResolver, monitor.Relabelings(c.Name, set, sre), failed.WithLabelValues(c.Name)); err != nil {
 			return nil, fmt.Errorf("component %s of %s: %w", c.Name, o.ConfigFile, err)
 		}
 	}

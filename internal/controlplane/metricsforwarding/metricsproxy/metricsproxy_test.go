@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -190,4 +191,29 @@ type zeroes struct{}
 func (zeroes) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+// TestReplacedSRE: what the installation says of set SRE is shown instead of it, and of that set alone; what is no list of relabelings is told.
+func TestReplacedSRE(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("etcd: [{action: keep, sourceLabels: [__name__], regex: only_this}]")
+	sre, err := Options{SREFile: file}.sre()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[monitor.Set]bool{monitor.SRE: true, monitor.Telemetry: false, monitor.All: false} {
+		if got := strings.Contains(fmt.Sprint(monitor.Relabelings("etcd", set, sre)), "only_this"); got != want {
+			t.Errorf("set %s is replaced: %t", set, got)
+		}
+	}
+	write("etcd: keep")
+	if _, err := (Options{Set: "SRE", SREFile: file}).handler(); err == nil || !strings.Contains(err.Error(), "sre-metric-set") {
+		t.Errorf("got %v", err)
+	}
 }

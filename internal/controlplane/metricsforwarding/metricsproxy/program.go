@@ -37,8 +37,8 @@ type program struct {
 	asks, resolves *http.Client
 }
 
-func newProgram(of monitor.Forwarded, resolver monitor.Resolver, set monitor.Set, failed prometheus.Counter) (*program, error) {
-	rules, err := rulesOf(monitor.Relabelings(of.Name, set))
+func newProgram(of monitor.Forwarded, resolver monitor.Resolver, keeps []any, failed prometheus.Counter) (*program, error) {
+	rules, err := rulesOf(keeps)
 	if err != nil {
 		return nil, err
 	}
