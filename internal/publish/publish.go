@@ -187,6 +187,6 @@ func restricted(hcp *hyperv1.HostedControlPlane, s *corev1.Service) *corev1.Serv
 
 func annotateHostname(s *corev1.Service, strategy hyperv1.ServicePublishingStrategy) {
 	if lb := strategy.LoadBalancer; lb != nil && lb.Hostname != "" {
-		s.Annotations = map[string]string{hyperv1.ExternalDNSHostnameAnnotation: string(lb.Hostname)}
+		s.Annotations = map[string]string{hyperv1.ExternalDNSHostnameAnnotation: string(lb.Hostname), ttlAnnotation: recordTTL}
 	}
 }

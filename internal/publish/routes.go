@@ -14,6 +14,13 @@ import (
 // RouteKind of OpenShift's ingress.
 var RouteKind = schema.GroupVersionKind{Group: "route.openshift.io", Version: "v1", Kind: "Route"}
 
+// ExternalDNS gives a record the time to live that this annotation says, in seconds, and Azure's default of 300 without it. A control plane that comes
+// to another management cluster has other addresses, which workers and clients see no sooner: their resolvers keep the former ones.
+const (
+	ttlAnnotation = "external-dns.alpha.kubernetes.io/ttl"
+	recordTTL     = "60"
+)
+
 // statusWriter says that the status of a Route is the control plane's to write: its own router admits what it has a backend for.
 const statusWriter = "hcp-router"
 
@@ -102,6 +109,8 @@ func (r route) object(hcp *hyperv1.HostedControlPlane, ingressDomain string) *un
 	}
 	if r.internal {
 		labels[hyperv1.InternalRouteLabel] = "true"
+	} else if r.router != "" && !r.private {
+		annotations[ttlAnnotation] = recordTTL
 	}
 	if r.private {
 		labels[hyperv1.RouteVisibilityLabel] = "private"

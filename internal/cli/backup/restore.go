@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,11 +42,13 @@ type restoration struct {
 	ask                      func() (yes, asked bool)
 	// sign makes an address that may be read without signing in.
 	sign func(ctx context.Context, cloud, address string, now time.Time, life time.Duration) (string, error)
+	// leases are those of the hosted cluster's nodes.
+	leases func(ctx context.Context, hc *hyperv1.HostedCluster) ([]coordinationv1.Lease, error)
 }
 
 func newRestoreCommand() *cobra.Command {
 	r := &restoration{}
-	r.sign = r.signed
+	r.sign, r.leases = r.signed, r.nodeLeases
 	cmd := r.verb(&cobra.Command{
 		Use: "restore NAME", Short: "Send a hosted cluster back to a backup, or prepare the files that another one begins with it with",
 		Long: `With --in-place the hosted cluster itself goes back to the backup: its API server and etcd end, every member of etcd takes the

@@ -129,6 +129,7 @@ func (r *restoration) settle(ctx context.Context, found *belongings, address str
 // awaitWorkers tells how far the cluster is until it is available and its pools have their nodes.
 func (r *restoration) awaitWorkers(ctx context.Context, out io.Writer, say func(string, ...any)) error {
 	began, said, available := r.now(), "", time.Duration(0)
+	nodes := &following{leases: r.leases}
 	err := management.Within(ctx, waitPeriod, r.timeout, func(ctx context.Context) (bool, error) {
 		hc := &hyperv1.HostedCluster{}
 		if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: r.name}, hc); err != nil {
@@ -139,11 +140,10 @@ func (r *restoration) awaitWorkers(ctx context.Context, out io.Writer, say func(
 			if available == 0 {
 				available = r.now().Sub(began)
 			}
-			waiting, err := r.waitingPools(ctx)
-			if err != nil {
+			var err error
+			if now, done, err = r.workersBack(ctx, hc, nodes); err != nil {
 				return false, err
 			}
-			now, done = "the control plane serves; nodes are awaited by "+strings.Join(waiting, ", "), len(waiting) == 0
 		} else if c != nil {
 			now = c.Message
 		}
@@ -160,17 +160,38 @@ func (r *restoration) awaitWorkers(ctx context.Context, out io.Writer, say func(
 	return err
 }
 
-// waitingPools are those that have fewer available nodes than they want.
-func (r *restoration) waitingPools(ctx context.Context) ([]string, error) {
+// workersBack tells whether the pools have their nodes, and whether as many follow the new control plane.
+func (r *restoration) workersBack(ctx context.Context, hc *hyperv1.HostedCluster, nodes *following) (now string, done bool, err error) {
+	waiting, wanted, err := r.waitingPools(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	// What cannot be seen from here yet may be later: the name of the hosted cluster's API server has another address now.
+	back, err := nodes.count(ctx, hc)
+	switch {
+	case len(waiting) > 0:
+		return "the control plane serves; nodes are awaited by " + strings.Join(waiting, ", "), false, nil
+	case err != nil:
+		return "the control plane serves; " + err.Error(), false, nil
+	}
+	return fmt.Sprintf("the control plane serves; %d of %d nodes follow it", back, wanted), back >= wanted, nil
+}
+
+// waitingPools are those that have fewer available nodes than they want; wanted is what all of the cluster want together.
+func (r *restoration) waitingPools(ctx context.Context) (waiting []string, wanted int, err error) {
 	pools := &hyperv1.NodePoolList{}
 	if err := r.client.List(ctx, pools, client.InNamespace(r.namespace)); err != nil {
-		return nil, fmt.Errorf("list the node pools: %w", err)
+		return nil, 0, fmt.Errorf("list the node pools: %w", err)
 	}
-	var waiting []string
 	for i := range pools.Items {
-		if np := &pools.Items[i]; np.Spec.ClusterName == r.name && np.Status.Replicas < ptr.Deref(np.Spec.Replicas, 0) {
-			waiting = append(waiting, fmt.Sprintf("%s (%d of %d)", np.Name, np.Status.Replicas, *np.Spec.Replicas))
+		np := &pools.Items[i]
+		if np.Spec.ClusterName != r.name {
+			continue
+		}
+		replicas := ptr.Deref(np.Spec.Replicas, 0)
+		if wanted += int(replicas); np.Status.Replicas < replicas {
+			waiting = append(waiting, fmt.Sprintf("%s (%d of %d)", np.Name, np.Status.Replicas, replicas))
 		}
 	}
-	return waiting, nil
+	return waiting, wanted, nil
 }
