@@ -222,7 +222,7 @@ func (in Inputs) asOpenShift(spec images.Spec, shell []images.File, release *ver
 		add(shell)
 	case "cli":
 		add(shell)
-		add(in.twin("usr/bin/curl")...)
+		add(in.twin("usr/bin/curl", "usr/bin/nslookup")...)
 		add([]images.File{{Path: "usr/bin/oc", Text: "#!/bin/sh\nexec /bin/kubectl \"$@\"\n", Mode: 0o755}, mark(spec.Name, release.String())})
 	}
 	return spec

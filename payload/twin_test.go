@@ -33,7 +33,7 @@ var documented = strings.Fields(`baremetal-runtimecfg keepalived-ipfailover oaut
 var started = map[string][]string{
 	"hyperkube": {"usr/bin/hyperkube", "bin/kube-controller-manager", "bin/kube-scheduler"}, "apiserver-network-proxy": {"usr/bin/proxy-agent", "bin/proxy-server"},
 	"azure-cluster-api-controllers": {"bin/manager"}, "openshift-apiserver": {"usr/bin/openshift-apiserver", "bin/bash", "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"},
-	"operator-lifecycle-manager": {"bin/olm", "bin/catalog", "bin/package-server", "bin/collect-profiles", "bin/copy-content"}, "cli": {"usr/bin/oc", "usr/bin/curl", "bin/bash"},
+	"operator-lifecycle-manager": {"bin/olm", "bin/catalog", "bin/package-server", "bin/collect-profiles", "bin/copy-content"}, "cli": {"usr/bin/oc", "usr/bin/curl", "usr/bin/nslookup", "bin/bash"},
 	"oauth-apiserver": {"usr/bin/oauth-apiserver"}, "oauth-server": {"usr/bin/oauth-server"}, "cluster-autoscaler": {"usr/bin/cluster-autoscaler"},
 	"machine-config-operator": {"usr/bin/machine-config-operator", "usr/bin/machine-config-controller", "usr/bin/machine-config-server", "etc/mcc/templates/common/_base/files/twin.yaml"},
 	"cluster-config-api": {"usr/bin/render", "bin/bash", "usr/share/twin/featuregates/featureGate-Hypershift-Default.yaml"}, "kube-storage-version-migrator": {"bin/migrator"},

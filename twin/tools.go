@@ -18,8 +18,20 @@ import (
 
 // tools are small programs that OpenShift's images have and busybox has not, and those that hand over to the community's.
 var tools = map[string]func(context.Context, []string) error{
-	"curl": curl, "grpc_health_probe": grpcProbe,
+	"curl": curl, "grpc_health_probe": grpcProbe, "nslookup": nslookup,
 	"kube-controller-manager": handOver("kube-controller-manager"), "kube-scheduler": handOver("kube-scheduler"),
+}
+
+// nslookup looks a name up as OpenShift's does, by the search list of the pod; busybox's takes the name as it is.
+func nslookup(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return errors.New("nslookup of a twin: want one name")
+	}
+	addresses, err := net.DefaultResolver.LookupHost(ctx, args[0])
+	if err == nil {
+		fmt.Println(strings.Join(addresses, "\n"))
+	}
+	return err
 }
 
 // curl knows what scripts of this project ask of it.
