@@ -238,11 +238,6 @@ func TestConditionsThatStop(t *testing.T) {
 				w.releases = versioned("5.2.0")
 				hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: ""}
 			}},
-		"OpenShift's": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
-			change: func(w *world, hc *hyperv1.HostedCluster, _ *hyperv1.NodePool) {
-				hc.Annotations = map[string]string{hyperv1.SkipReleaseImageValidation: ""}
-				w.releases = served(t, releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys})
-			}},
 		"downgrade": {condition: "ValidReleaseImage", status: "False", reason: "ValidationFailed", fails: true,
 			change: func(_ *world, _ *hyperv1.HostedCluster, np *hyperv1.NodePool) { np.Status.Version = "4.22.0" }},
 		"no endpoint": {condition: "IgnitionEndpointAvailable", status: "False", reason: "IgnitionEndpointMissing",

@@ -25,7 +25,7 @@ func TestRelease(t *testing.T) {
 		word    string
 	}{
 		{title: "good", payload: &releasetest.Payload{Version: "4.21.3"}, check: "release version", status: preflight.Pass, word: "4.21.3"},
-		{title: "kind", payload: &releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys}, check: "release payload", status: preflight.Warn, word: "of kind OpenShift"},
+		{title: "kind", payload: &releasetest.Payload{Version: "4.21.0", With: releasetest.OpenShiftKeys}, check: "release payload", status: preflight.Pass, word: "kind OpenShift"},
 		{title: "arch", payload: &releasetest.Payload{Version: "4.21.0", Architecture: "amd64"}, change: func(p *preflight.Payload) { p.Arch = "arm64" }, check: "release payload", status: preflight.Fail, word: "is for"},
 		{title: "newer", payload: &releasetest.Payload{Version: "4.99.0"}, check: "release version", status: preflight.Fail, word: "the operator runs 4.20, 4.21"},
 		{title: "operator", payload: &releasetest.Payload{Version: "4.21.0"}, change: func(p *preflight.Payload) { p.Minors, p.MinorsErr = nil, errors.New("no operator") }, check: "release version", status: preflight.Skip, word: "no operator"},
