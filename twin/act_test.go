@@ -174,7 +174,8 @@ func TestAPIs(t *testing.T) {
 	}
 	closed.trusted = nil
 	for path, want := range map[string]int{"/apis/route.openshift.io/v1": http.StatusOK, "/apis/oauth.openshift.io/v1": http.StatusNotFound, "/apis": http.StatusNotFound,
-		"/apis/route.openshift.io/v1/routes": http.StatusNotFound} {
+		"/apis/route.openshift.io/v1/routes": http.StatusOK, "/apis/route.openshift.io/v1/namespaces/a/routes/b": http.StatusNotFound,
+		"/apis/route.openshift.io/v1/others": http.StatusNotFound} {
 		if code, text := ask(closed, path, nil); code != want {
 			t.Errorf("%s: %d %s", path, code, text)
 		}

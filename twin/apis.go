@@ -25,6 +25,11 @@ var kept = map[string]metav1.APIResource{
 	"oauth": {Name: "oauthclients", SingularName: "oauthclient", Kind: "OAuthClient", Verbs: metav1.Verbs{"create", "delete", "get", "list", "patch", "update"}},
 }
 
+// shown are kinds that programs of the control plane wait for before they start. There are no objects of them.
+var shown = map[string]metav1.APIResource{
+	"route": {Name: "routes", SingularName: "route", Kind: "Route", Namespaced: true, Verbs: metav1.Verbs{"get", "list"}},
+}
+
 // apis is what an aggregated API server answers to the API server in front of it: its groups, and the few objects that are kept.
 type apis struct {
 	program Program
@@ -85,15 +90,21 @@ func (a *apis) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	resource, keeps := kept[name]
+	empty, shows := shown[name]
 	switch {
 	case len(parts) == 3:
 		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: parts[1] + "/" + parts[2], APIResources: []metav1.APIResource{}}
 		if keeps {
 			list.APIResources = append(list.APIResources, resource)
 		}
+		if shows {
+			list.APIResources = append(list.APIResources, empty)
+		}
 		answer(w, http.StatusOK, list)
 	case parts[3] == "tokenreviews" && r.Method == http.MethodPost:
 		answer(w, http.StatusOK, map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": map[string]any{"authenticated": false}})
+	case shows && parts[len(parts)-1] == empty.Name && r.Method == http.MethodGet:
+		answer(w, http.StatusOK, map[string]any{"apiVersion": parts[1] + "/" + parts[2], "kind": empty.Kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{}})
 	case keeps && parts[3] == resource.Name && a.store != nil:
 		a.object(w, r, resource, parts[1]+"/"+parts[2], strings.Join(parts[4:], "/"))
 	default:
