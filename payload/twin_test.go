@@ -36,7 +36,7 @@ var started = map[string][]string{
 	"operator-lifecycle-manager": {"bin/olm", "bin/catalog", "bin/package-server", "bin/collect-profiles", "bin/copy-content"}, "cli": {"usr/bin/oc", "usr/bin/curl", "usr/bin/nslookup", "bin/bash"},
 	"oauth-apiserver": {"usr/bin/oauth-apiserver"}, "oauth-server": {"usr/bin/oauth-server"}, "cluster-autoscaler": {"usr/bin/cluster-autoscaler"},
 	"machine-config-operator": {"usr/bin/machine-config-operator", "usr/bin/machine-config-controller", "usr/bin/machine-config-server", "etc/mcc/templates/common/_base/files/twin.yaml"},
-	"cluster-config-api": {"usr/bin/render", "bin/bash", "usr/share/twin/featuregates/featureGate-Hypershift-Default.yaml"}, "kube-storage-version-migrator": {"bin/migrator"},
+	"cluster-config-api":      {"usr/bin/render", "bin/bash", "usr/share/twin/featuregates/featureGate-Hypershift-Default.yaml"}, "kube-storage-version-migrator": {"bin/migrator"},
 	"cluster-authentication-operator": {"usr/bin/authentication-operator"}, "cluster-version-operator": {"usr/bin/cluster-version-operator", "usr/share/twin/omitted.txt"},
 	"cluster-network-operator": {"usr/bin/cluster-network-operator"}, "cluster-image-registry-operator": {"usr/bin/cluster-image-registry-operator", "bin/bash"},
 }

@@ -84,8 +84,8 @@ func (a *apis) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	name, domain, _ := strings.Cut(strings.Join(parts[1:min(2, len(parts))], ""), ".")
-	if len(parts) < 3 || !slices.Contains(a.program.Groups, name) || domain != "openshift.io" && domain != "operators.coreos.com" {
+	name, served := a.serves(parts)
+	if !served {
 		refuse(w, http.StatusNotFound, "twin: no such API")
 		return
 	}
@@ -110,6 +110,15 @@ func (a *apis) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(w, http.StatusNotFound, "twin: no checker keeps such objects")
 	}
+}
+
+// serves tells which of the program's groups a path is of.
+func (a *apis) serves(parts []string) (name string, served bool) {
+	if len(parts) < 3 {
+		return "", false
+	}
+	name, domain, _ := strings.Cut(parts[1], ".")
+	return name, slices.Contains(a.program.Groups, name) && (domain == "openshift.io" || domain == "operators.coreos.com")
 }
 
 // known tells whether the API server in front asks.

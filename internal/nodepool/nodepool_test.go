@@ -23,7 +23,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
-	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 )
 
 func TestReconcileMakesMachines(t *testing.T) {
@@ -344,16 +343,6 @@ func podOf(t *testing.T, manifests string) string {
 		all.Write(decoded)
 	}
 	return all.String()
-}
-
-// served is what a registry has of a payload, which any image leads to.
-func served(t *testing.T, payload releasetest.Payload) fixedReleases {
-	t.Helper()
-	found, err := release.Reader{}.Lookup(t.Context(), releasetest.New(t).PushPayload(t, "release", payload), release.Access{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fixedReleases{release: found}
 }
 
 // versioned is a payload of another version.
