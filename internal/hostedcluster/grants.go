@@ -1,8 +1,6 @@
 package hostedcluster
 
 import (
-	"slices"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,18 +26,10 @@ func Grants() []rbacv1.PolicyRule {
 	for _, account := range accounts() {
 		granted = append(granted, account.AllRights()...)
 	}
-	if runsOpenShift() {
-		granted = append(granted, operators.EmergencyRights()...)
-	}
-	return granted
+	return append(granted, operators.EmergencyRights()...)
 }
-
-func runsOpenShift() bool { return slices.Contains(release.RunnableKinds(), release.KindOpenShift) }
 
 // outside is what of a control plane does not end with its namespace, besides the accounts' rights.
 func outside(c *cluster.Cluster) []client.Object {
-	if !runsOpenShift() {
-		return nil
-	}
 	return operators.EmergencyAccess(c.Namespace, c.Hosted.Name)
 }

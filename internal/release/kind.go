@@ -28,5 +28,5 @@ func KindOf(images map[string]string) Kind {
 // Kind of the payload.
 func (r *Release) Kind() Kind { return KindOf(r.Images) }
 
-// RunnableKinds are the kinds of payload that hosted control planes run.
+// RunnableKinds are the kinds of payload that run.
 func RunnableKinds() []Kind { return []Kind{KindKubernetes, KindOpenShift} }

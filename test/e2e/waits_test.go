@@ -17,8 +17,15 @@ const pause = 500 * time.Millisecond
 // eventsShown are the latest ones that a wait in vain shows.
 const eventsShown = 15
 
-// wellPod is the line of a pod whose containers are all ready, or that is done.
-var wellPod = regexp.MustCompile(`\s((1/1|2/2|3/3|4/4|5/5|6/6|7/7|8/8|9/9)\s+Running|0/\d+\s+Completed)\s`)
+// wellPod tells whether a line is of a pod whose containers are all ready, or that is done.
+func wellPod(line string) bool {
+	columns := strings.Fields(line)
+	if len(columns) < 4 {
+		return false
+	}
+	ready, all, _ := strings.Cut(columns[2], "/")
+	return columns[3] == "Completed" || columns[3] == "Running" && ready == all
+}
 
 type attempt struct {
 	length  time.Duration
@@ -71,7 +78,7 @@ func surroundings(ts *testscript.TestScript) {
 	}
 	pods, _ := run(ts, "kubectl", "get", "pods", "--all-namespaces", "-o", "wide")
 	for line := range strings.Lines(pods) {
-		if !wellPod.MatchString(line) {
+		if !wellPod(line) {
 			ts.Logf("%s", strings.TrimSpace(line))
 		}
 	}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -51,17 +50,18 @@ func renewal(lease coordinationv1.Lease) string {
 
 // nodeLeases asks the hosted cluster as its administrator.
 func (r *restoration) nodeLeases(ctx context.Context, hc *hyperv1.HostedCluster) ([]coordinationv1.Lease, error) {
-	raw, err := management.AdminKubeconfig(ctx, r.client, hc)
-	if err != nil {
-		return nil, err
-	}
-	hosted, err := management.ConnectHosted(raw)
-	if err != nil {
-		return nil, err
+	if r.hosted == nil {
+		raw, err := management.AdminKubeconfig(ctx, r.client, hc)
+		if err != nil {
+			return nil, err
+		}
+		if r.hosted, err = management.ConnectHosted(raw); err != nil {
+			return nil, err
+		}
 	}
 	list := &coordinationv1.LeaseList{}
-	if err := hosted.Client.List(ctx, list, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
-		return nil, errors.New("the hosted cluster does not answer: " + err.Error())
+	if err := r.hosted.Client.List(ctx, list, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
+		return nil, fmt.Errorf("the hosted cluster does not answer: %w", err)
 	}
 	return list.Items, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
@@ -42,6 +43,8 @@ type restoration struct {
 	ask                      func() (yes, asked bool)
 	// sign makes an address that may be read without signing in.
 	sign func(ctx context.Context, cloud, address string, now time.Time, life time.Duration) (string, error)
+	// hosted is the hosted cluster, once it has been asked.
+	hosted *management.Hosted
 	// leases are those of the hosted cluster's nodes.
 	leases func(ctx context.Context, hc *hyperv1.HostedCluster) ([]coordinationv1.Lease, error)
 }
