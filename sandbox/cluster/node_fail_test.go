@@ -53,6 +53,8 @@ func standIn(name string) {
 	switch name {
 	case "ctr":
 		os.Exit(0)
+	case "orphan":
+		fmt.Println("It runs by its own name.")
 	case "containerd":
 		socket, err := net.Listen("unix", Config{}.containerdSocket())
 		if err != nil {
@@ -66,7 +68,10 @@ func standIn(name string) {
 	case "kubelet":
 		// A process whose parent ends at once, as a container's shim is.
 		orphan := exec.Command("sh", "-c", filepath.Join(filepath.Dir(os.Args[0]), "orphan")+" & exit 0")
-		_ = orphan.Run()
+		said, _ := orphan.StdoutPipe()
+		_ = orphan.Start()
+		_, _ = said.Read(make([]byte, 1))
+		_ = orphan.Wait()
 		volumes := strings.TrimSuffix(strings.TrimPrefix(os.Args[1], "--config="), "kubelet-management-1.yaml") + "volumes"
 		http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 			file, _ := os.OpenFile(filepath.Join(volumes, "boots"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
