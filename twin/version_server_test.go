@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
@@ -67,6 +69,35 @@ func TestVersionOperator(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "openshift-network-operator", Name: "cluster-network-operator"}, &corev1.ServiceAccount{}); err != nil {
 		t.Error(err)
+	}
+
+	// A registry that is to be removed has nothing left; one that is kept is not spoken of.
+	registry := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementState": "Managed", "replicas": int64(1)}}}
+	registry.SetGroupVersionKind(registryKind)
+	registry.SetName("cluster")
+	if err := c.Create(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range [][2]string{{"Managed", "map[]"}, {"Removed", "map[Removed:True StorageExists:False]"}} {
+		state, want := step[0], step[1]
+		if err := c.Patch(t.Context(), registry, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementState":"`+state+`"}}`))); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.removedRegistry(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(registry), registry); err != nil {
+			t.Fatal(err)
+		}
+		said := map[string]string{}
+		conditions, _, _ := unstructured.NestedSlice(registry.Object, "status", "conditions")
+		for _, one := range conditions {
+			fields := one.(map[string]any)
+			said[fields["type"].(string)] = fields["status"].(string)
+		}
+		if fmt.Sprint(said) != want {
+			t.Errorf("%s: it is said to be %v, want %s", state, said, want)
+		}
 	}
 }
 

@@ -235,7 +235,12 @@ func (p *pass) tearDown(ctx context.Context) error {
 	if p.refused == nil {
 		p.Keeper.Forget(p.Namespace)
 	}
-	p.Event(corev1.EventTypeNormal, deletedReason, "Everything of the hosted cluster is gone.")
+	gone := "Everything of the hosted cluster is gone."
+	if controllerutil.ContainsFinalizer(p.Hosted, hyperv1.DestroyFinalizer) {
+		gone += " Its infrastructure in Azure is deleted next by the command that set finalizer " + hyperv1.DestroyFinalizer +
+			": hypershift destroy cluster azure. If that was interrupted, run it again."
+	}
+	p.Event(corev1.EventTypeNormal, deletedReason, gone)
 	return kube.RemoveFinalizer(ctx, p.Client, p.Hosted, hyperv1.Finalizer)
 }
 

@@ -19,10 +19,10 @@ import (
 
 // The steps of a pass, by what they bring about.
 const (
+	releaseStep              steps.ID = "release"
 	supportStep              steps.ID = "support"
 	configurationStep        steps.ID = "configuration"
 	referencesStep           steps.ID = "references"
-	releaseStep              steps.ID = "release"
 	inertStep                steps.ID = "what is inert"
 	upgradeStep              steps.ID = "upgrade"
 	admissionStep            steps.ID = "admission"
@@ -63,8 +63,12 @@ type learned struct {
 
 // buildPlan leaves what needs a failed step as it is; everything else still runs.
 var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
-	{ID: supportStep, Run: func(p *pass, _ context.Context) error {
-		return checks.Support(p.Cluster, p.hcp, p.r.Capabilities)
+	{ID: releaseStep, Run: func(p *pass, ctx context.Context) (err error) {
+		p.found, err = p.r.Releases.Lookup(ctx, p.Cluster)
+		return err
+	}},
+	{ID: supportStep, After: needs(releaseStep), Run: func(p *pass, _ context.Context) error {
+		return checks.Support(p.Cluster, p.hcp, p.r.Capabilities, p.found.Release)
 	}},
 	{ID: configurationStep, Needs: needs(supportStep), Run: func(p *pass, ctx context.Context) (err error) {
 		p.inputs, err = inputs.Check(ctx, p.Cluster)
@@ -73,15 +77,11 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 	{ID: referencesStep, Needs: needs(supportStep), After: needs(configurationStep), Run: func(p *pass, ctx context.Context) error {
 		return inputs.CheckReferences(ctx, p.Cluster, p.inputs)
 	}},
-	{ID: releaseStep, Needs: needs(supportStep), Run: func(p *pass, ctx context.Context) (err error) {
-		p.found, err = p.r.Releases.Lookup(ctx, p.Cluster)
-		return err
-	}},
 	{ID: inertStep, Needs: needs(configurationStep), After: needs(releaseStep), Run: func(p *pass, _ context.Context) error {
 		checks.Inert(p.Cluster, p.found.Release)
 		return nil
 	}},
-	{ID: upgradeStep, Needs: needs(releaseStep), Run: func(p *pass, ctx context.Context) (err error) {
+	{ID: upgradeStep, Needs: needs(supportStep, releaseStep), Run: func(p *pass, ctx context.Context) (err error) {
 		if p.blockedUpgrade, err = releases.GateUpgrade(p.Hosted, p.found.Release); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 	{ID: admissionStep, Needs: needs(configurationStep), After: needs(upgradeStep), Run: func(p *pass, ctx context.Context) error {
 		return releases.Admit(p.Hosted, p.hcp, steps.Succeeded(ctx, upgradeStep))
 	}},
-	{ID: helperImageStep, Needs: needs(releaseStep), Run: func(p *pass, ctx context.Context) (err error) {
+	{ID: helperImageStep, Needs: needs(supportStep, releaseStep), Run: func(p *pass, ctx context.Context) (err error) {
 		p.helperImage, err = p.chooseHelperImage(ctx)
 		return err
 	}},
@@ -131,7 +131,7 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 	{ID: machinesStep, Needs: needs(controlPlaneStep), Run: func(p *pass, ctx context.Context) error {
 		return machines.EnsureCluster(ctx, p.Cluster, p.hcp.Status.ControlPlaneEndpoint)
 	}},
-	{ID: keyVaultStep, Needs: needs(releaseStep), Run: func(p *pass, _ context.Context) error {
+	{ID: keyVaultStep, Needs: needs(supportStep, releaseStep), Run: func(p *pass, _ context.Context) error {
 		return checks.Vault(p.Cluster, p.found.Release)
 	}},
 	{ID: controlPlaneOperatorStep, Needs: needs(controlPlaneStep, imageLabelsStep), Run: func(p *pass, ctx context.Context) error {

@@ -3,6 +3,7 @@ package hostedcluster
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/checks"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/support"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
 
@@ -73,6 +76,11 @@ func TestWhatTheTableRefuses(t *testing.T) {
 			t.Errorf("%v: the API refuses the example already: %v", row.For, err)
 			continue
 		}
+		if byPayload := slices.ContainsFunc(support.Cluster(hc, nil), func(p support.Problem) bool {
+			return mentions(p.Field, "spec."+row.For[0]) && p.Unless != ""
+		}); byPayload != (row.OpenShift != nil) {
+			t.Errorf("%v: a payload of OpenShift acts on it: %t, and its row says %v", row.For, byPayload, row.OpenShift)
+		}
 		condition := f.passOver(t, hc, row)
 		field := "spec." + row.For[0]
 		switch {
@@ -122,7 +130,7 @@ func (f *fixture) passOver(t *testing.T, hc *hyperv1.HostedCluster, row table.Ro
 	}
 	c := f.reconciler.newPass(hc).Cluster
 	c.Conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "The configuration is valid.")
-	checks.Inert(c, nil)
+	checks.Inert(c, &release.Release{})
 	return kube.Find(hc.Status.Conditions, row.Seen)
 }
 

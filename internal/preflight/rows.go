@@ -89,6 +89,7 @@ func Rows() []Row {
 		{"build of the operator", AtCluster, Fail, "{words about the revisions}", "use the program of the operator's build, or install this one's"},
 		{"name of the hosted cluster", AtCluster, Fail, "HostedCluster {namespace}/{name} is there, and is this one", "`hypershift status` says how it is; create makes only what is missing"},
 		{"ranges of the management cluster", AtCluster, Fail, "{words about the ranges}", "choose another --cluster-cidr or --service-cidr"},
+		{"programs of the release", AtCluster, Fail, "{flag}: {what no program of the payload acts on}", "leave the flags out, or name a payload of OpenShift"},
 		{"release stream {stream}", AtCluster, Fail, "{words of the registry}", "name another --release-stream, or a --release-image"},
 		{pullSecretCheck, AtRelease, Fail, "{words of the registry}", "give a pull secret with credentials for this registry by --pull-secret"},
 		{payloadCheck, AtRelease, Fail, "{image} is for {architecture}, and the machines are {architecture}", "give a payload for several architectures, or another --arch"},

@@ -13,26 +13,39 @@ const (
 	noReader     = "nothing in this release reads it; leave it out"
 	noOperator   = "it is for an operator of OpenShift's that this payload does not have"
 	noOAuth      = "no OAuth server runs, so nobody could log in by it; use spec.configuration.authentication of type OIDC, or the kubeconfig"
+	noLogin      = "no OAuth server runs"
 	noPlugin     = "the network plugin of this payload does not read it, and addresses would not be as it says; leave it out"
 	noCatalogs   = "this payload has no operator catalogs"
 	noForwarding = "this payload has no monitoring that metrics could be forwarded to; scrape the control plane's PodMonitors instead"
-	// catalogReader is the payload's image whose programs read catalogs of operators.
-	catalogReader = "operator-lifecycle-manager"
-	otherBlock    = "the block of another platform is not read"
+	otherBlock   = "the block of another platform is not read"
+)
+
+// The payload's images whose programs read what a payload without them has nobody for.
+const (
+	catalogReader   = "operator-lifecycle-manager"
+	gateReader      = "cluster-config-api"
+	imageReader     = "openshift-apiserver"
+	ingressOperator = "cluster-ingress-operator"
+	loginServer     = "oauth-server"
+	machineConfig   = "machine-config-operator"
+	monitoring      = "cluster-monitoring-operator"
+	networkOperator = "cluster-network-operator"
+	nodeTuning      = "cluster-node-tuning-operator"
+	versionOperator = "cluster-version-operator"
 )
 
 // clusterRules in the order of the API's reference.
 var clusterRules = slices.Concat(platformRules, networkRules, configurationRules, []rule{
-	{path: "fips", unless: "machine-config-operator", verdict: Refused, why: "neither the nodes nor the control plane run validated cryptography, so a cluster of this name would not be one; leave it out"},
+	{path: "fips", unless: machineConfig, verdict: Refused, why: "neither the nodes nor the control plane run validated cryptography, so a cluster of this name would not be one; leave it out"},
 	{path: "autoNode", verdict: Refused, why: "Karpenter does not run here; use NodePools with spec.autoScaling"},
-	{path: "capabilities.enabled", verdict: Inert, unless: "cluster-version-operator",
+	{path: "capabilities.enabled", verdict: Inert, unless: versionOperator,
 		why: "this payload has no optional part that is absent by default, so there is nothing to enable"},
-	{path: "channel", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
-	{path: "updateService", verdict: Inert, unless: "cluster-version-operator", why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
-	{path: "monitoring.metricsForwarding.mode", is: oneOf("Forward"), verdict: Refused, unless: "cluster-monitoring-operator", why: noForwarding},
+	{path: "channel", verdict: Inert, unless: versionOperator, why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
+	{path: "updateService", verdict: Inert, unless: versionOperator, why: "it is written to the ClusterVersion, but " + noOperator + ": nobody asks for updates"},
+	{path: "monitoring.metricsForwarding.mode", is: oneOf("Forward"), verdict: Refused, unless: monitoring, why: noForwarding},
 	{path: "olmCatalogPlacement", is: oneOf("guest"), verdict: Inert, unless: catalogReader, why: noCatalogs},
-	{path: "operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", verdict: Inert, unless: "cluster-network-operator", why: "this payload has no Multus, so pods have one network in any case"},
-	{path: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig", verdict: Refused, why: noPlugin},
+	{path: "operatorConfiguration.clusterNetworkOperator.disableMultiNetwork", verdict: Inert, unless: networkOperator, why: "this payload has no Multus, so pods have one network in any case"},
+	{path: "operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig", unless: networkOperator, verdict: Refused, why: noPlugin},
 	{path: "secretEncryption.kms.provider", is: noneOf("Azure"), verdict: Refused, why: "key service VALUE is not supported; use Azure, or type aescbc"},
 	{path: "secretEncryption.kms.azure.kms", verdict: Refused, why: "managed identities are not supported; use workloadIdentity"},
 	{path: "secretEncryption.kms.azure.keyVaultAccess", is: oneOf("Private"), verdict: Refused, why: "the key vault would be asked over its public endpoint; use Public, or a vault whose public endpoint is open to the management cluster"},
@@ -56,7 +69,7 @@ var platformRules = []rule{
 }
 
 var networkRules = []rule{
-	{path: "networking.networkType", is: oneOf(string(hyperv1.OVNKubernetes)), unless: "cluster-network-operator", verdict: Inert,
+	{path: "networking.networkType", is: oneOf(string(hyperv1.OVNKubernetes)), unless: networkOperator, verdict: Inert,
 		why: "this payload has no OVN; pods are connected by its own plugin (flannel), as Network/cluster says in its status"},
 	{path: "networking.networkType", is: oneOf(string(hyperv1.OpenShiftSDN)), verdict: Refused, why: "no payload of a supported release has OpenShiftSDN; use OVNKubernetes, or Other with a plugin of your own"},
 }
@@ -67,42 +80,45 @@ var configurationRules = []rule{
 	{path: "configuration.apiServer.tlsSecurityProfile.type", is: noneOf("Intermediate"), verdict: Refused,
 		why: "all endpoints are served by profile Intermediate; leave it out"},
 	{path: "configuration.authentication.type", is: oneOf("None"), verdict: Refused, why: "authentication cannot be left to nobody; leave it out, or use type OIDC"},
-	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
-	{path: "configuration.authentication.oauthMetadata", verdict: Refused, why: noOAuth},
+	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: loginServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
+	{path: "configuration.authentication.oauthMetadata", unless: loginServer, verdict: Refused, why: noOAuth},
 	{path: "configuration.authentication.webhookTokenAuthenticator", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
 	{path: "configuration.authentication.webhookTokenAuthenticators", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
 	{path: "configuration.authentication.serviceAccountIssuer", verdict: Inert, why: "spec.issuerURL is the issuer"},
-	{path: "configuration.featureGate.featureSet", verdict: Refused, why: "no component is started with the gates of a feature set; leave it out"},
-	{path: "configuration.featureGate.customNoUpgrade", verdict: Refused, why: "no component is started with these gates; leave it out"},
-	{path: "configuration.image.additionalTrustedCA", verdict: Inert, why: "it is copied into the hosted cluster, where only an image registry operator would read it; nodes trust spec.additionalTrustBundle"},
-	{path: "configuration.image.allowedRegistriesForImport", verdict: Inert, why: "this payload has no image streams"},
-	{path: "configuration.image.externalRegistryHostnames", verdict: Inert, why: "this payload has no image registry"},
-	{path: "configuration.image.registrySources", verdict: Refused, why: "nodes would pull from every registry all the same; leave it out"},
-	{path: "configuration.ingress.appsDomain", verdict: Inert, why: noOperator},
-	{path: "configuration.ingress.componentRoutes", verdict: Inert, why: noOperator},
-	{path: "configuration.ingress.loadBalancer", verdict: Inert, why: noOperator},
-	{path: "configuration.ingress.requiredHSTSPolicies", verdict: Refused, why: "nothing admits Routes by them; leave it out"},
+	{path: "configuration.featureGate.featureSet", unless: gateReader, verdict: Refused, why: "no component is started with the gates of a feature set; leave it out"},
+	{path: "configuration.featureGate.customNoUpgrade", unless: gateReader, verdict: Refused, why: "no component is started with these gates; leave it out"},
+	{path: "configuration.image.additionalTrustedCA", unless: imageReader, verdict: Inert, why: "it is copied into the hosted cluster, where only an image registry operator would read it; nodes trust spec.additionalTrustBundle"},
+	{path: "configuration.image.allowedRegistriesForImport", unless: imageReader, verdict: Inert, why: "this payload has no image streams"},
+	{path: "configuration.image.externalRegistryHostnames", unless: imageReader, verdict: Inert, why: "this payload has no image registry"},
+	{path: "configuration.image.registrySources", unless: machineConfig, verdict: Refused, why: "nodes would pull from every registry all the same; leave it out"},
+	{path: "configuration.ingress.appsDomain", unless: ingressOperator, verdict: Inert, why: noOperator},
+	{path: "configuration.ingress.componentRoutes", unless: ingressOperator, verdict: Inert, why: noOperator},
+	{path: "configuration.ingress.loadBalancer", unless: ingressOperator, verdict: Inert, why: noOperator},
+	{path: "configuration.ingress.requiredHSTSPolicies", unless: ingressOperator, verdict: Refused, why: "nothing admits Routes by them; leave it out"},
 	{path: "configuration.network.clusterNetwork", verdict: Inert, why: "spec.networking.clusterNetwork says it"},
 	{path: "configuration.network.serviceNetwork", verdict: Inert, why: "spec.networking.serviceNetwork says it"},
 	{path: "configuration.network.networkType", verdict: Inert, why: "spec.networking.networkType says it"},
-	{path: "configuration.network.externalIP", verdict: Refused, why: "nothing holds Services to the policy; leave it out"},
-	{path: "configuration.network.networkDiagnostics", verdict: Inert, why: noOperator},
+	{path: "configuration.network.externalIP", unless: imageReader, verdict: Refused, why: "nothing holds Services to the policy; leave it out"},
+	{path: "configuration.network.networkDiagnostics", unless: networkOperator, verdict: Inert, why: noOperator},
 	{path: "configuration.network.serviceNodePortRange", is: noneOf("30000-32767"), verdict: Refused, why: "node ports are 30000-32767; leave it out"},
-	{path: "configuration.oauth", verdict: Refused, why: noOAuth},
+	{path: "configuration.oauth", unless: loginServer, verdict: Refused, why: noOAuth},
 	{path: "configuration.operatorhub", verdict: Inert, unless: catalogReader, why: noCatalogs + ", as if all default sources were disabled"},
-	{path: "configuration.proxy.readinessEndpoints", verdict: Inert, why: "it is written to Proxy/cluster, but nobody probes the proxy with them"},
+	{path: "configuration.proxy.readinessEndpoints", unless: networkOperator, verdict: Inert, why: "it is written to Proxy/cluster, but nobody probes the proxy with them"},
 	{path: "configuration.scheduler.defaultNodeSelector", verdict: Refused, why: "no admission of this payload adds it to pods; leave it out"},
 	{path: "configuration.scheduler.mastersSchedulable", verdict: Inert, why: "a hosted cluster has no control-plane nodes"},
 	{path: "configuration.scheduler.policy", verdict: Inert, why: "kube-scheduler reads no policies any more; use profile"},
 }
+
+// readBy is the payload's image whose programs read what a reason is said of.
+var readBy = map[string]string{noCatalogs: catalogReader, noLogin: loginServer}
 
 // inertAnnotations are known and not acted on.
 var inertAnnotations = map[string]string{
 	hyperv1.TopologyAnnotation:                    "request-serving components are not put on nodes of their own",
 	hyperv1.ClusterScheduledAnnotation:            "request-serving components are not put on nodes of their own",
 	hyperv1.RequestServingNodeSelectorAnnotation:  "request-serving components are not put on nodes of their own",
-	hyperv1.IDPOverridePrefix:                     "no OAuth server runs",
-	hyperv1.LoginURLOverrideAnnotation:            "no OAuth server runs",
+	hyperv1.IDPOverridePrefix:                     noLogin,
+	hyperv1.LoginURLOverrideAnnotation:            noLogin,
 	hyperv1.MachineApproverImageAnnotation:        "the machine approver is a program of the control-plane operator's image",
 	hyperv1.CertifiedOperatorsCatalogAnnotation:   noCatalogs,
 	hyperv1.CommunityOperatorsCatalogAnnotation:   noCatalogs,
@@ -122,11 +138,8 @@ func annotated(annotations, payload map[string]string) []Problem {
 		if prefix, _, found := strings.Cut(key, "/"); found && !known {
 			why, known = inertAnnotations[prefix]
 		}
-		if why == noCatalogs && payload[catalogReader] != "" {
-			continue
-		}
-		if known {
-			problems = append(problems, Problem{Field: "annotation " + key, Why: why, Verdict: Inert})
+		if known && (readBy[why] == "" || payload[readBy[why]] == "") {
+			problems = append(problems, Problem{Field: "annotation " + key, Why: why, Verdict: Inert, Unless: readBy[why]})
 		}
 	}
 	return problems

@@ -34,6 +34,8 @@ type Problem struct {
 	// Why says why nothing acts on it, and what to do.
 	Why     string
 	Verdict Verdict
+	// Unless is the key of the payload's image whose program would act on it; empty where no payload has one.
+	Unless string
 }
 
 func (p Problem) String() string { return p.Field + ": " + p.Why }
@@ -52,7 +54,12 @@ func Of(problems []Problem, verdict Verdict) []Problem {
 	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Verdict != verdict })
 }
 
-// Images are those of a release payload by key; nil where the payload is not known.
+// Certain leaves out what a payload may act on: what there is to say while the payload is not read.
+func Certain(problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool { return p.Unless != "" })
+}
+
+// Images are those of a release payload by key. Without any, everything is a problem that some payload has no program for.
 type Images map[string]string
 
 // Cluster looks at a HostedCluster.
@@ -90,7 +97,7 @@ func evaluate(rules []rule, spec any, payload Images) []Problem {
 		}
 		for _, found := range at(content, strings.Split(r.path, "."), "spec") {
 			if says(found.value) && (r.is == nil || r.is(found.value)) {
-				problems = append(problems, Problem{Field: found.path, Why: strings.ReplaceAll(r.why, "VALUE", fmt.Sprint(found.value)), Verdict: r.verdict})
+				problems = append(problems, Problem{Field: found.path, Why: strings.ReplaceAll(r.why, "VALUE", fmt.Sprint(found.value)), Verdict: r.verdict, Unless: r.unless})
 			}
 		}
 	}

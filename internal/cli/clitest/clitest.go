@@ -63,11 +63,14 @@ func Infra(_ context.Context, _ *azure.Session, o infra.Options, _ func(stack.Ev
 }
 
 // Releases is a registry in which every image is a payload that can run.
-type Releases struct{}
+type Releases struct {
+	// Images of each payload; none by default.
+	Images map[string]string
+}
 
 // Lookup implements release.Provider.
-func (Releases) Lookup(_ context.Context, image string, _ release.Access) (*release.Release, error) {
-	return &release.Release{Image: image, Version: "4.21.0", Architecture: release.ArchMulti}, nil
+func (r Releases) Lookup(_ context.Context, image string, _ release.Access) (*release.Release, error) {
+	return &release.Release{Image: image, Version: "4.21.0", Architecture: release.ArchMulti, Images: r.Images}, nil
 }
 
 // Client is a management cluster that holds the objects.

@@ -125,6 +125,11 @@ func (c *creation) run(ctx context.Context, t typed) error {
 	if err != nil {
 		return err
 	}
+	if r.existing == nil { // the operator has judged the payload of a cluster that is there
+		if err := c.checkPayload(v.typed, v.cluster, r.release); err != nil {
+			return err
+		}
+	}
 	if err := c.lookAhead(ctx, r); err != nil {
 		return err
 	}

@@ -243,7 +243,20 @@ func (l *look) atRelease(ctx context.Context, r resolved) ([]preflight.Check, *r
 			return []preflight.Check{preflight.OfError("release stream "+stream, preflight.Fail, err, "name another --release-stream, or a --release-image")}, nil
 		}
 	}
-	return preflight.Release(ctx, preflight.Payload{Image: image, Access: accessOf(r.cluster), Releases: l.releases, Minors: minors, MinorsErr: minorsErr, Arch: r.typed.machines.Arch})
+	checks, found := preflight.Release(ctx, preflight.Payload{Image: image, Access: accessOf(r.cluster), Releases: l.releases, Minors: minors, MinorsErr: minorsErr, Arch: r.typed.machines.Arch})
+	if found != nil {
+		checks = append(checks, l.atPrograms(r, found))
+	}
+	return checks, found
+}
+
+// atPrograms looks whether the payload has programs for what is asked for.
+func (l *look) atPrograms(r resolved, payload *release.Release) preflight.Check {
+	const programs = "programs of the release"
+	if err := l.checkPayload(r.typed, r.cluster, payload); err != nil {
+		return preflight.OfError(programs, preflight.Fail, err, "leave the flags out, or name a payload of OpenShift")
+	}
+	return preflight.Verdict(programs, preflight.Fail, true, "there is one for all that is asked for", "")
 }
 
 // bounded is the context with the bound of --timeout.

@@ -21,6 +21,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/releasestream"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight/preflighttest"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
@@ -77,6 +78,17 @@ func TestPreflightClusterRows(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a payload without programs", func(t *testing.T) {
+		l, r := &look{creation: creation{say: func(string, ...any) {}}}, resolved{}
+		for fips, status := range map[bool]preflight.Status{true: preflight.Fail, false: preflight.Pass} {
+			r.cluster.FIPS = fips
+			check := l.atPrograms(r, &release.Release{Images: map[string]string{"hyperkube": "x"}})
+			tally.Found(t, []preflight.Check{check})
+			if check.Status != status || fips != strings.Contains(check.Detail, "--fips") {
+				t.Errorf("with fips %t: %+v", fips, check)
+			}
+		}
+	})
 	tally.Complete(t, preflight.AtCluster)
 }
 

@@ -18,11 +18,16 @@ import (
 // createsCluster renders with an infrastructure that is only looked at.
 func createsCluster(t *testing.T, line []string) clitest.Made {
 	t.Helper()
+	return createsClusterOf(t, clitest.Releases{}, line)
+}
+
+func createsClusterOf(t *testing.T, releases clitest.Releases, line []string) clitest.Made {
+	t.Helper()
 	var out clitest.Made
 	cmd := NewCreateAzureCommand(func(ctx context.Context, s *azure.Session, o infra.Options, say func(stack.Event)) (*infra.Output, error) {
 		out.Infra = &o
 		return clitest.Infra(ctx, s, o, say)
-	}, clitest.Releases{}, nil)
+	}, releases, nil)
 	var objects, messages bytes.Buffer
 	cmd.SetOut(&objects)
 	cmd.SetErr(&messages)
@@ -50,7 +55,25 @@ func TestRenderingForAnotherOperatorIsWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := createsCluster(t, []string{"--infra-json", file, "--fips"})
-	if got.Err != nil || !strings.Contains(got.Objects, "fips: true") || !strings.Contains(got.Messages, "warning: this version's operator will refuse") {
+	if got.Err != nil || !strings.Contains(got.Objects, "fips: true") || !strings.Contains(got.Messages, "warning: unless the payload, which is not read here, has image machine-config-operator, the operator will refuse --fips") {
+		t.Errorf("%v, messages %q", got.Err, got.Messages)
+	}
+	got = createsCluster(t, []string{"--infra-json", file, "--network-type", "OpenShiftSDN"})
+	if got.Err != nil || !strings.Contains(got.Objects, "OpenShiftSDN") || !strings.Contains(got.Messages, "warning: this version's operator will refuse") {
+		t.Errorf("%v, messages %q", got.Err, got.Messages)
+	}
+}
+
+// What a payload of OpenShift has programs for is made, and nobody is warned of it.
+func TestPayloadsOfOpenShiftTakeMore(t *testing.T) {
+	images := map[string]string{}
+	for _, key := range []string{"machine-config-operator", "cluster-config-api", "cluster-network-operator", "oauth-server", "operator-lifecycle-manager", "cluster-version-operator"} {
+		images[key] = "quay.io/x/" + key
+	}
+	flags := []string{"--fips", "--feature-set", "TechPreviewNoUpgrade", "--network-type", "OVNKubernetes", "--ovn-kubernetes-mtu", "1300",
+		"--oauth-publishing-strategy", "LoadBalancer", "--olm-catalog-placement", "guest", "--enable-cluster-capabilities", "baremetal", "--olm-disable-default-sources"}
+	got := createsClusterOf(t, clitest.Releases{Images: images}, flags)
+	if got.Err != nil || !strings.Contains(got.Objects, "fips: true") || !strings.Contains(got.Objects, "mtu: 1300") || strings.Contains(got.Messages, "warning: --") {
 		t.Errorf("%v, messages %q", got.Err, got.Messages)
 	}
 }

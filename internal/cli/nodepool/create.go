@@ -137,7 +137,7 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 		fmt.Fprintf(messages, machines.TermsNotice+"\n", terms)
 	}
 	np := f.Pool().Object()
-	if err := fieldflags.Refuse(support.Pool(&np.Spec, nil)); err != nil {
+	if err := fieldflags.Refuse(support.Certain(support.Pool(&np.Spec, nil))); err != nil {
 		return err
 	}
 	if f.render {

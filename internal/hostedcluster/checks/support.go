@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,16 +19,24 @@ import (
 
 // Support asks whether this operator on this management cluster can run such a cluster at all. Only a change of the
 // HostedCluster or of the operator helps, so nothing is retried. What a running cluster was made with, when nobody refused it, is
-// told and does not stop: the cluster is kept up. What would be new for it waits. hcp is nil before there is a control plane.
-func Support(c *cluster.Cluster, hcp *hyperv1.HostedControlPlane, capabilities management.Capabilities) error {
-	problems := unsupported(c.Hosted, capabilities)
+// told and does not stop: the cluster is kept up. What would be new for it waits. hcp is nil before there is a control plane. What a
+// payload may have a program for is judged once the payload is read; before, it is neither refused nor acted on.
+func Support(c *cluster.Cluster, hcp *hyperv1.HostedControlPlane, capabilities management.Capabilities, payload *release.Release) error {
+	problems := unsupported(c.Hosted, capabilities, payload)
 	if len(problems) == 0 {
 		c.Conditions().True(hyperv1.SupportedHostedCluster, hyperv1.AsExpectedReason, "The cluster is supported by this operator.")
 		return nil
 	}
-	fresh, err := unseen(c.Hosted, hcp, problems, capabilities)
+	fresh, err := unseen(c.Hosted, hcp, problems, capabilities, payload)
 	if err != nil {
 		return err
+	}
+	if payload == nil {
+		certain := support.Certain(fresh)
+		if len(certain) == 0 {
+			return untilRead(c, fresh)
+		}
+		fresh = certain
 	}
 	if len(fresh) == 0 {
 		c.Conditions().False(hyperv1.SupportedHostedCluster, hyperv1.UnsupportedHostedClusterReason,
@@ -42,9 +51,31 @@ func Support(c *cluster.Cluster, hcp *hyperv1.HostedControlPlane, capabilities m
 	return &steps.Stopped{Because: message}
 }
 
+// untilRead waits for the payload with what is new for the control plane. What runs with it says what it said.
+func untilRead(c *cluster.Cluster, fresh []support.Problem) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	fields := make([]string, len(fresh))
+	for i, problem := range fresh {
+		fields[i] = problem.Field
+	}
+	message := fmt.Sprintf("Whether the release has a program for %s is known once the release is read.", strings.Join(fields, ", "))
+	c.Conditions().Unknown(hyperv1.SupportedHostedCluster, hyperv1.StatusUnknownReason, message)
+	return &steps.Stopped{Because: message}
+}
+
+// imagesOf are those of a payload that is read.
+func imagesOf(payload *release.Release) support.Images {
+	if payload == nil {
+		return nil
+	}
+	return payload.Images
+}
+
 // unsupported are the reasons not to make such a cluster.
-func unsupported(hc *hyperv1.HostedCluster, capabilities management.Capabilities) []support.Problem {
-	problems := support.Of(support.Cluster(hc, nil), support.Refused)
+func unsupported(hc *hyperv1.HostedCluster, capabilities management.Capabilities, payload *release.Release) []support.Problem {
+	problems := support.Of(support.Cluster(hc, imagesOf(payload)), support.Refused)
 	for i, service := range hc.Spec.Services {
 		if service.ServicePublishingStrategy.Type == hyperv1.Route && !capabilities.Routes {
 			problems = append(problems, support.Problem{Field: fmt.Sprintf("spec.services[%d]", i), Verdict: support.Refused, Why: fmt.Sprintf(
@@ -55,7 +86,8 @@ func unsupported(hc *hyperv1.HostedCluster, capabilities management.Capabilities
 }
 
 // unseen leaves out the problems that the control plane has already.
-func unseen(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, problems []support.Problem, capabilities management.Capabilities) ([]support.Problem, error) {
+func unseen(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, problems []support.Problem, capabilities management.Capabilities,
+	payload *release.Release) ([]support.Problem, error) {
 	if hcp == nil {
 		return problems, nil
 	}
@@ -69,7 +101,7 @@ func unseen(hc *hyperv1.HostedCluster, hcp *hyperv1.HostedControlPlane, problems
 	}
 	// It is no part of a control plane.
 	running.Spec.AutoNode = hc.Spec.AutoNode
-	seen := unsupported(running, capabilities)
+	seen := unsupported(running, capabilities, payload)
 	return slices.DeleteFunc(slices.Clone(problems), func(problem support.Problem) bool { return slices.Contains(seen, problem) }), nil
 }
 
@@ -80,11 +112,11 @@ func Inert(c *cluster.Cluster, payload *release.Release) {
 	if condition == nil || condition.Status != metav1.ConditionTrue {
 		return
 	}
-	var images support.Images
-	if payload != nil {
-		images = payload.Images
+	problems := support.Of(support.Cluster(c.Hosted, imagesOf(payload)), support.Inert)
+	if payload == nil {
+		problems = support.Certain(problems)
 	}
-	if inert := support.Of(support.Cluster(c.Hosted, images), support.Inert); len(inert) > 0 {
-		c.Conditions().True(hyperv1.ValidHostedClusterConfiguration, condition.Reason, condition.Message+" Without effect: "+support.Join(inert)+".")
+	if len(problems) > 0 {
+		c.Conditions().True(hyperv1.ValidHostedClusterConfiguration, condition.Reason, condition.Message+" Without effect: "+support.Join(problems)+".")
 	}
 }

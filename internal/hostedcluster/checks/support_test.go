@@ -6,16 +6,21 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/hostedclustertest"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/management"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/projection"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/steps"
 	"github.com/hypershift-on-azure/hypershift/internal/support"
 	"github.com/hypershift-on-azure/hypershift/internal/support/table"
 )
+
+// plain is a payload of Kubernetes.
+var plain = &release.Release{Images: map[string]string{"hyperkube": "x"}}
 
 func TestUnsupported(t *testing.T) {
 	route := []hyperv1.ServicePublishingStrategyMapping{{Service: hyperv1.Ignition, ServicePublishingStrategy: hyperv1.ServicePublishingStrategy{Type: hyperv1.Route}}}
@@ -30,7 +35,7 @@ func TestUnsupported(t *testing.T) {
 		"no routes":          {hyperv1.HostedClusterSpec{Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}, Services: route}, false, "route.openshift.io"},
 		"fine":               {hyperv1.HostedClusterSpec{Platform: hyperv1.PlatformSpec{Type: hyperv1.NonePlatform}, Services: route}, true, ""},
 	} {
-		got := support.Join(unsupported(&hyperv1.HostedCluster{Spec: c.spec}, management.Capabilities{Routes: c.routes}))
+		got := support.Join(unsupported(&hyperv1.HostedCluster{Spec: c.spec}, management.Capabilities{Routes: c.routes}, plain))
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", title, got, c.want)
 		}
@@ -44,7 +49,7 @@ func TestRunningClustersAreKeptUp(t *testing.T) {
 		c.Hosted.Spec.FIPS = test.after
 		hcp := projection.Desired(c.Hosted)
 		hcp.Spec.FIPS = test.before
-		err := Support(c, hcp, management.Capabilities{Routes: true})
+		err := Support(c, hcp, management.Capabilities{Routes: true}, plain)
 		var stopped *steps.Stopped
 		if stops := errors.As(err, &stopped); stops != (test.after && !test.before) || (err != nil && !stops) {
 			t.Errorf("%s: %v", name, err)
@@ -55,6 +60,46 @@ func TestRunningClustersAreKeptUp(t *testing.T) {
 		}
 		if test.before && !strings.Contains(condition.Message, "kept up") {
 			t.Errorf("%s: %s", name, condition.Message)
+		}
+	}
+}
+
+// What a payload may have a program for is refused, or not, by the payload: until it is read, nothing new is said to be supported, nothing refused, and
+// what runs says what it said. What no payload acts on is refused at once.
+func TestSupportByPayload(t *testing.T) {
+	openShift := &release.Release{Images: map[string]string{"machine-config-operator": "x"}}
+	for name, test := range map[string]struct {
+		runs, autoNode bool
+		payload        *release.Release
+		stops          bool
+		status         metav1.ConditionStatus
+		says           string
+	}{
+		"Kubernetes":               {payload: plain, stops: true, status: metav1.ConditionFalse, says: "spec.fips"},
+		"OpenShift":                {payload: openShift, status: metav1.ConditionTrue},
+		"OpenShift, and Karpenter": {payload: openShift, autoNode: true, stops: true, status: metav1.ConditionFalse, says: "spec.autoNode"},
+		"not read":                 {stops: true, status: metav1.ConditionUnknown, says: "spec.fips is known once the release is read"},
+		"not read, and Karpenter":  {autoNode: true, stops: true, status: metav1.ConditionFalse, says: "spec.autoNode"},
+		"not read, runs with it":   {runs: true, status: metav1.ConditionTrue, says: "as before"},
+	} {
+		c := hostedclustertest.At(hostedclustertest.Cluster("payload", "image"))
+		c.Conditions().True(hyperv1.SupportedHostedCluster, hyperv1.AsExpectedReason, "It is as before.")
+		c.Hosted.Spec.FIPS = true
+		if test.autoNode {
+			c.Hosted.Spec.AutoNode = &runtime.RawExtension{Raw: []byte(`{"karpenter":{"platform":"AWS"}}`)}
+		}
+		var hcp *hyperv1.HostedControlPlane
+		if test.runs {
+			hcp = projection.Desired(c.Hosted)
+		}
+		err := Support(c, hcp, management.Capabilities{Routes: true}, test.payload)
+		var stopped *steps.Stopped
+		if stops := errors.As(err, &stopped); stops != test.stops || (err != nil && !stops) {
+			t.Errorf("%s: %v", name, err)
+		}
+		condition := kube.Find(c.Hosted.Status.Conditions, hyperv1.SupportedHostedCluster)
+		if condition.Status != test.status || !strings.Contains(condition.Message, test.says) {
+			t.Errorf("%s: %+v", name, condition)
 		}
 	}
 }
@@ -75,7 +120,7 @@ func TestEveryInertAnnotationIsTold(t *testing.T) {
 			c := hostedclustertest.At(hostedclustertest.Cluster("annotated", "image"))
 			c.Hosted.Annotations = map[string]string{key: "x", key + "/y": "x"}
 			c.Conditions().True(hyperv1.ValidHostedClusterConfiguration, hyperv1.AsExpectedReason, "Valid.")
-			Inert(c, nil)
+			Inert(c, plain)
 			if condition := kube.Find(c.Hosted.Status.Conditions, hyperv1.ValidHostedClusterConfiguration); !strings.Contains(condition.Message, "annotation "+key) {
 				t.Errorf("%s is not told: %s", key, condition.Message)
 			}

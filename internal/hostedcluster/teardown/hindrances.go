@@ -121,11 +121,11 @@ func (h held) foreign() []string {
 	return all
 }
 
-// known finalizers are ours, Kubernetes' and Cluster API's.
+// known finalizers are ours, the command line's, which comes after us, Kubernetes' and Cluster API's.
 func known(finalizer string) bool {
 	group, _, _ := strings.Cut(finalizer, "/")
 	return group == hyperv1.GroupVersion.Group || group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io") ||
-		finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
+		finalizer == hyperv1.DestroyFinalizer || finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
 }
 
 // drains tells of machines that cannot be emptied: a budget, a webhook of the hosted cluster or a node that does not answer is in the way.

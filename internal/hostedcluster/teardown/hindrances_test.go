@@ -62,7 +62,7 @@ func TestCausesAreTold(t *testing.T) {
 		"API server dead":        {plane: plane(not(hyperv1.KubeAPIServerAvailable, "crashes")), says: []string{"the API server of the hosted cluster does not serve", "crashes", force}},
 		"foreign finalizer":      {plane: plane(), objects: []client.Object{pool(hyperv1.Finalizer, "example.com/mine")}, says: []string{"NodePool \"p\" in namespace \"clusters\" is held by finalizer example.com/mine of somebody else"}},
 	} {
-		hosted := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", DeletionTimestamp: deleted, Finalizers: []string{hyperv1.Finalizer, metav1.FinalizerDeleteDependents}}}
+		hosted := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo", DeletionTimestamp: deleted, Finalizers: []string{hyperv1.Finalizer, hyperv1.DestroyFinalizer, metav1.FinalizerDeleteDependents}}}
 		said := strings.Join(held{hosted: hosted, plane: test.plane, objects: test.objects, refused: test.refused, now: now}.sentences(), " ")
 		for _, words := range test.says {
 			if !strings.Contains(said, words) {

@@ -60,6 +60,9 @@ func (r Row) print(b *strings.Builder, prefix string) {
 	default:
 		said = fmt.Sprintf("acts: `%s`, shown by %s", r.Acts, r.Test)
 	}
+	if r.OpenShift != nil {
+		said += fmt.Sprintf("; with a payload of OpenShift it acts: `%s`, shown by %s", r.OpenShift.Acts, r.OpenShift.Test)
+	}
 	cell := strings.NewReplacer("|", "\\|")
 	fmt.Fprintf(b, "| %s | %s | %s |\n", strings.Join(names, " "), cell.Replace(r.When), cell.Replace(said))
 }

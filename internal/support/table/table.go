@@ -26,10 +26,18 @@ type Row struct {
 	// Inert is why it has no effect, Seen where its user is told.
 	Inert string `json:"inert,omitempty"`
 	Seen  string `json:"seen,omitempty"`
+	// OpenShift is what acts on it with a payload of OpenShift, where one of Kubernetes has no program for it.
+	OpenShift *Acting `json:"openShift,omitempty"`
 	// Example is a part of the spec that is refused or without effect.
 	Example map[string]any `json:"example,omitempty"`
 	// Document is one of spec.config of a NodePool that is refused.
 	Document map[string]any `json:"document,omitempty"`
+}
+
+// Acting is a package that reads a member, with the test or script that shows so.
+type Acting struct {
+	Acts string `json:"acts"`
+	Test string `json:"test"`
 }
 
 // Flags are rows of some commands.

@@ -207,6 +207,9 @@ func TestRowsSayOneThing(t *testing.T) {
 			if row.Inert != "" && row.Seen == "" {
 				t.Errorf("%s.yaml: who tells the user that %v is without effect?", name, row.For)
 			}
+			if row.OpenShift != nil {
+				acts(t, name+" with OpenShift", Row{For: row.For, Acts: row.OpenShift.Acts, Test: row.OpenShift.Test}, tests)
+			}
 			if row.Acts != "" {
 				acts(t, name, row, tests)
 			}
