@@ -57,6 +57,7 @@ require (
 	k8s.io/component-helpers v0.36.2
 	k8s.io/kms v0.36.2
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
+	maragu.dev/gomponents v1.2.0
 	pgregory.net/rapid v1.2.0
 	sigs.k8s.io/cluster-api v1.12.4
 	sigs.k8s.io/controller-runtime v0.24.1

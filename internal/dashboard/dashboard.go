@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/explain"
 )
 
-//go:embed web
+//go:embed web/icon.svg web/live.js web/style.css
 var web embed.FS
 
 // Options say what is shown, and to whom.
@@ -66,7 +65,6 @@ const streams = 64
 
 type server struct {
 	Options
-	pages   *template.Template
 	streams chan struct{}
 }
 
@@ -80,9 +78,6 @@ type page struct {
 // New makes the handler.
 func New(o Options) http.Handler {
 	s := &server{Options: o, streams: make(chan struct{}, streams)}
-	s.pages = template.Must(template.New("").Funcs(template.FuncMap{
-		"when": s.when, "tone": tone, "state": state, "nodes": nodes, "versions": versions, "visible": visible, "code": code, "disk": disk, "list": list,
-	}).ParseFS(web, "web/*.html"))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.show)
 	mux.HandleFunc("GET /live", s.follow)
@@ -132,7 +127,7 @@ func (s *server) write(w http.ResponseWriter, status int, p page, v *view) {
 		v.Live = "" // nothing is there to be followed
 	}
 	var out bytes.Buffer
-	if err := s.pages.ExecuteTemplate(&out, "page", v); err != nil {
+	if err := s.page(v).Render(&out); err != nil {
 		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -27,7 +27,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	for {
-		event, text, version, over := s.content(r, p)
+		event, text, version, over := s.news(r, p)
 		if version != seen {
 			seen = version
 			quoted, _ := json.Marshal(text) // a string is data
@@ -41,15 +41,15 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// content is over where the viewer may not look any more: whoever comes again is asked who it is.
-func (s *server) content(r *http.Request, p page) (event, text, seen string, over bool) {
+// news is over where the viewer may not look any more: whoever comes again is asked who it is.
+func (s *server) news(r *http.Request, p page) (event, text, seen string, over bool) {
 	v, err := s.read(r.Context(), viewerOf(r.Context()), p)
 	if err != nil {
 		return "trouble", err.Error(), version(&view{Trouble: err.Error()}), apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 	}
 	v.Root, v.Live, v.Cluster = p.root, p.live, p.name
 	var out bytes.Buffer
-	if err := s.pages.ExecuteTemplate(&out, "content", v); err != nil {
+	if err := s.content(v).Render(&out); err != nil {
 		return "trouble", err.Error(), version(&view{Trouble: err.Error()}), false
 	}
 	return "page", out.String(), version(v), false

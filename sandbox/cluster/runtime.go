@@ -1,12 +1,11 @@
 package cluster
 
 import (
-	"bytes"
+	"fmt"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"text/template"
 
 	"sigs.k8s.io/yaml"
 
@@ -17,15 +16,15 @@ import (
 
 // restrict_oom_score_adj: not every machine lets root lower the score, and a
 // pod sandbox fails to start where that is not possible.
-var containerdConfig = template.Must(template.New("containerd").Parse(`version = 2
-root = "{{.Root}}"
-state = "{{.State}}"
+const containerdConfig = `version = 2
+root = %q
+state = %q
 oom_score = 0
 disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs", "io.containerd.internal.v1.tracing", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.opt"]
 [grpc]
-  address = "{{.Socket}}"
+  address = %q
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{{.Pause}}"
+  sandbox_image = %q
   restrict_oom_score_adj = true
   disable_apparmor = true
   disable_tcp_service = true
@@ -37,24 +36,17 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
         SystemdCgroup = false
-        BinaryName = "{{.Runc}}"
+        BinaryName = %q
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{{.CNIBin}}"
-    conf_dir = "{{.CNIConf}}"
+    bin_dir = %q
+    conf_dir = %q
     max_conf_num = 1
-`))
+`
 
 // writeContainerd writes the configuration of containerd and of the pod network.
 func (c Config) writeContainerd() error {
-	var text bytes.Buffer
-	err := containerdConfig.Execute(&text, map[string]string{
-		"Root": c.cluster("containerd"), "State": c.runDir() + "/containerd", "Socket": c.containerdSocket(),
-		"Pause": PauseImage, "Runc": c.debian("runc"), "CNIBin": c.Bin, "CNIConf": c.cluster("cni"),
-	})
-	if err != nil {
-		return err
-	}
-	if err := wholefile.WriteIfChanged(c.cluster("containerd.toml"), text.Bytes(), 0o644); err != nil {
+	text := fmt.Sprintf(containerdConfig, c.cluster("containerd"), c.runDir()+"/containerd", c.containerdSocket(), PauseImage, c.debian("runc"), c.Bin, c.cluster("cni"))
+	if err := wholefile.WriteIfChanged(c.cluster("containerd.toml"), []byte(text), 0o644); err != nil {
 		return err
 	}
 	return c.writePodNetwork(node{})

@@ -5,10 +5,8 @@ package signin
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 	"unicode"
@@ -20,6 +18,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"maragu.dev/gomponents"
+	"maragu.dev/gomponents/html"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -38,22 +38,18 @@ const (
 	formLimit = 64 << 10
 )
 
-//go:embed sign-in.html
-var page string
-
 // Door lets people in.
 type Door struct {
 	// cluster is the management cluster as nobody in particular, kinds what it serves.
 	cluster *rest.Config
 	kinds   meta.RESTMapper
 	scheme  *runtime.Scheme
-	page    *template.Template
 }
 
 // New makes a door to the management cluster. Of the credentials in config it uses what asks for the kinds that are served, which anybody may who
 // has signed in; people's requests bear none of them.
 func New(config *rest.Config) (*Door, error) {
-	d := &Door{cluster: rest.AnonymousClientConfig(config), scheme: runtime.NewScheme(), page: template.Must(template.New("sign-in").Parse(page))}
+	d := &Door{cluster: rest.AnonymousClientConfig(config), scheme: runtime.NewScheme()}
 	if err := errors.Join(clientgoscheme.AddToScheme(d.scheme), hyperv1.AddToScheme(d.scheme)); err != nil {
 		return nil, fmt.Errorf("register kinds: %w", err)
 	}
@@ -122,7 +118,7 @@ func unanswered(err error) error {
 // Pages are /sign-in and /sign-out. Pages of others cannot have a browser sign in or out.
 func (d *Door) Pages() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /sign-in", func(w http.ResponseWriter, _ *http.Request) { d.show(w, http.StatusOK, "") })
+	mux.HandleFunc("GET /sign-in", func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "") })
 	mux.HandleFunc("POST /sign-in", d.signIn)
 	mux.HandleFunc("POST /sign-out", func(w http.ResponseWriter, r *http.Request) {
 		keep(w, "", -1)
@@ -143,7 +139,7 @@ func (d *Door) signIn(w http.ResponseWriter, r *http.Request) {
 		if refusal := (*dashboard.Refusal)(nil); errors.As(err, &refusal) {
 			status = refusal.Status
 		}
-		d.show(w, status, err.Error())
+		show(w, status, err.Error())
 		return
 	}
 	keep(w, token, 0)
@@ -155,9 +151,35 @@ func keep(w http.ResponseWriter, token string, age int) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: token, Path: "/", MaxAge: age, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 }
 
-func (d *Door) show(w http.ResponseWriter, status int, trouble string) {
+// page asks for a token, and says what was wrong with the last one.
+func page(trouble string) gomponents.Node {
+	text := gomponents.Text
+	return html.Doctype(html.HTML(html.Lang("en"),
+		html.Head(
+			html.Meta(html.Charset("utf-8")),
+			html.Meta(html.Name("viewport"), html.Content("width=device-width, initial-scale=1")),
+			html.Meta(html.Name("color-scheme"), html.Content("light dark")),
+			html.TitleEl(text("Sign in – Hosted clusters")),
+			html.Link(html.Rel("icon"), html.Href("static/icon.svg"), html.Type("image/svg+xml")),
+			html.Link(html.Rel("stylesheet"), html.Href("static/style.css")),
+		),
+		html.Body(html.Main(html.ID("content"),
+			html.H1(text("Sign in")),
+			gomponents.If(trouble != "", html.P(html.Class("bad"), html.Role("alert"), text(trouble))),
+			html.Form(html.Method("post"), html.Action("sign-in"),
+				html.P(html.Label(html.For("token"), text("Your token of the management cluster"))),
+				html.P(html.Input(html.ID("token"), html.Name("token"), html.Type("password"), html.AutoComplete("off"), html.Required(), html.AutoFocus())),
+				html.P(html.Button(html.Type("submit"), text("Sign in"))),
+			),
+			html.P(text("You see here what the management cluster lets you see. "), html.Code(text("kubectl create token NAME")),
+				text(" makes a token of a service account, "), html.Code(text("oc whoami -t")), text(" prints yours on OpenShift.")),
+		)),
+	))
+}
+
+func show(w http.ResponseWriter, status int, trouble string) {
 	var out bytes.Buffer
-	if err := d.page.Execute(&out, trouble); err != nil {
+	if err := page(trouble).Render(&out); err != nil {
 		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -2,7 +2,6 @@
 package objects
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -11,8 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
-	"text/template"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,14 +94,14 @@ func Apply(ctx context.Context, kubeconfig string, from Options) error {
 }
 
 func render(from Options) ([]*unstructured.Unstructured, error) {
-	values := map[string]any{
-		"ConfigKinds": configKinds, "AppsDomain": names.AppsDomain, "ManagementDomain": names.ManagementDomain,
-		"ManagementGroup": names.ManagementGroup, "ProxyURL": names.ProxyURL, "NoProxy": names.NoProxy, "APIURL": names.APIURL,
-		"EdgeIP": names.EdgeIP, "DNSServiceIP": names.DNSServiceIP, "PodCIDR": names.PodCIDR, "ServiceCIDR": names.ServiceCIDR, "Images": from.Images, "Volumes": from.Volumes, "Several": from.SeveralNodes, "FirstNode": names.NodeName,
-	}
 	objects, err := fileObjects(from)
 	if err != nil {
 		return nil, err
+	}
+	if !from.Plain {
+		for _, kind := range configKinds {
+			objects = append(objects, kind.definition())
+		}
 	}
 	files, err := fs.Glob(manifests, "manifests/*.yaml")
 	if err != nil {
@@ -112,21 +111,67 @@ func render(from Options) ([]*unstructured.Unstructured, error) {
 		if from.Plain && slices.Contains(openShiftManifests, name) {
 			continue
 		}
-		t, err := template.ParseFS(manifests, name)
-		if err != nil {
-			return nil, err
-		}
-		var text bytes.Buffer
-		if err := t.Option("missingkey=error").Execute(&text, values); err != nil {
-			return nil, err
-		}
-		more, err := decode(&text)
+		more, err := from.read(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		objects = append(objects, more...)
 	}
+	if from.SeveralNodes {
+		forSeveralNodes(objects)
+	}
 	return ordered(objects), nil
+}
+
+// read is what a file of manifests holds, with the values in the places that name them.
+func (from Options) read(name string) ([]*unstructured.Unstructured, error) {
+	raw, err := manifests.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.NewReplacer(
+		"{{ .AppsDomain }}", names.AppsDomain, "{{ .ManagementDomain }}", names.ManagementDomain, "{{ .ManagementGroup }}", names.ManagementGroup,
+		"{{ .ProxyURL }}", names.ProxyURL, "{{ .NoProxy }}", names.NoProxy, "{{ .APIURL }}", names.APIURL, "{{ .EdgeIP }}", names.EdgeIP,
+		"{{ .DNSServiceIP }}", names.DNSServiceIP, "{{ .PodCIDR }}", names.PodCIDR, "{{ .ServiceCIDR }}", names.ServiceCIDR,
+		"{{ .DNSImage }}", from.Images["coredns"], "{{ .VolumesImage }}", from.Images["local-path-provisioner"], "{{ .Volumes }}", from.Volumes,
+	).Replace(string(raw))
+	if at := strings.Index(text, "{{"); at >= 0 {
+		return nil, fmt.Errorf("nothing is known for the place %.40s", text[at:])
+	}
+	return decode(strings.NewReader(text))
+}
+
+// forSeveralNodes has the first node resolve names, and each look after its own volumes.
+func forSeveralNodes(objects []*unstructured.Unstructured) {
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		spec := o.Object["spec"].(object)
+		pod := spec["template"].(object)["spec"].(object)
+		switch o.GetName() {
+		case "coredns":
+			pod["nodeSelector"] = object{"kubernetes.io/hostname": names.NodeName}
+		case "local-path-provisioner":
+			o.SetKind("DaemonSet")
+			delete(spec, "replicas")
+			delete(spec, "strategy")
+			program := pod["containers"].([]any)[0].(object)
+			program["args"] = append(program["args"].([]any), "--node=$(NODE_NAME)")
+			program["env"] = []any{object{"name": "NODE_NAME", "valueFrom": object{"fieldRef": object{"fieldPath": "spec.nodeName"}}}}
+		}
+	}
+}
+
+// definition takes every specification and status.
+func (k configKind) definition() *unstructured.Unstructured {
+	anything := object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	return &unstructured.Unstructured{Object: object{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": object{"name": k.Plural + ".config.openshift.io"},
+		"spec": object{"group": "config.openshift.io", "scope": "Cluster",
+			"names": object{"kind": k.Kind, "listKind": k.Kind + "List", "plural": k.Plural, "singular": k.Singular},
+			"versions": []any{object{"name": "v1", "served": true, "storage": true, "subresources": object{"status": object{}},
+				"schema": object{"openAPIV3Schema": object{"type": "object", "properties": object{"spec": anything, "status": anything}}}}}}}}
 }
 
 // ordered puts definitions first and namespaces second.
