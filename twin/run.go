@@ -106,6 +106,8 @@ func (p Program) act(ctx context.Context, s Start) error {
 		g.Go(func() error {
 			return operateVersion(ctx, given.flags["kubeconfig"][0], s.Env["RELEASE_IMAGE"], s.Env["PAYLOAD_OVERRIDE"])
 		})
+	case "cluster-image-registry-operator":
+		g.Go(func() error { return operateRegistry(ctx) })
 	case "opm":
 		g.Go(func() error { return answerConnections(ctx, ":50051") })
 	}

@@ -87,7 +87,6 @@ func (v versionOperator) pass(ctx context.Context) error {
 	for _, name := range checked {
 		failed = append(failed, v.operator(ctx, name, release))
 	}
-	failed = append(failed, v.removedRegistry(ctx))
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestVersionOperator(t *testing.T) {
 		if err := c.Patch(t.Context(), registry, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementState":"`+state+`"}}`))); err != nil {
 			t.Fatal(err)
 		}
-		if err := next.removedRegistry(t.Context()); err != nil {
+		if err := removedRegistry(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(registry), registry); err != nil {

@@ -163,6 +163,10 @@ func TestControlPlane(t *testing.T) {
 	if c := kube.Find(entry.Status.Conditions, "Available"); c == nil || c.Reason != hyperv1.WaitingForDependenciesReason {
 		t.Errorf("kube-apiserver before its address is known: %+v", c)
 	}
+	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: "kube-scheduler"}, &appsv1.Deployment{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("others are made before the API server, whose address would be seen seconds later: %v", err)
+	}
 
 	lb := &corev1.Service{}
 	f.get(lb, publish.APIServerLoadBalancer)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -26,6 +28,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/steps"
 )
 
 // pass is one reconcile: what its steps learn from each other.
@@ -179,6 +182,19 @@ func (p *pass) take(ctx context.Context, name string, do func(*component.Context
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.results = append(p.results, result)
+	return err
+}
+
+// beginAPIServer waits for the addresses that the certificate of an API server names which is not made yet. For what a person has to bring it
+// does not wait.
+func (p *pass) beginAPIServer(ctx context.Context) error {
+	if len(p.endpoints.Waiting) == 0 {
+		return nil
+	}
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: contract.APIServer}, &appsv1.Deployment{})
+	if apierrors.IsNotFound(err) {
+		return &steps.Waiting{For: "the API server, before which nobody else starts"}
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/etcd"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/featuregates"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/keys"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/monitors"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
@@ -22,6 +23,7 @@ const (
 	makeTokenKey     steps.ID = "service account key"
 	certifyAPIServer steps.ID = "certificates of the API server"
 	encryptSecrets   steps.ID = "encryption of Secrets"
+	beginAPIServer   steps.ID = "API server begins"
 	certifyAll       steps.ID = "certificates"
 	configureNodes   steps.ID = "ignition configuration"
 	grantAccess      steps.ID = "access to the guest"
@@ -37,7 +39,8 @@ const (
 )
 
 // plan has etcd start, then the API server, before it makes what only the others need: their start is the longest wait of a control
-// plane, and keys can be made meanwhile. The release is read from a registry while the first keys are made. Whatever changes the
+// plane, and keys can be made meanwhile. The others come once the API server is made: a pass that makes them takes seconds, in which the
+// address that the API server waits for would not be seen. The release is read from a registry while the first keys are made. Whatever changes the
 // HostedControlPlane or the certificates in memory runs alone; components run beside each other.
 var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	[]steps.Step[*pass]{
@@ -48,11 +51,14 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 		{ID: readCertificates, Needs: []steps.ID{publishEndpoints, restoreEtcd}, Run: func(p *pass, ctx context.Context) error { return p.keys.Read(ctx) }},
 		{ID: certifyEtcd, Needs: []steps.ID{readCertificates}, Run: certify(keys.ForEtcd)},
 		componentStep(etcd.Name, []steps.ID{readRelease, certifyEtcd}, nil),
-		{ID: makeTokenKey, Needs: []steps.ID{certifyEtcd}, After: []steps.ID{readRelease, etcd.Name}, Run: func(p *pass, ctx context.Context) error { return p.keys.MakeServiceAccountKey(ctx) }},
+		// The API server starts with the gates that it renders.
+		componentStep(featuregates.Name, []steps.ID{readRelease, certifyEtcd}, []steps.ID{etcd.Name}),
+		{ID: makeTokenKey, Needs: []steps.ID{certifyEtcd}, After: []steps.ID{readRelease, etcd.Name, featuregates.Name}, Run: func(p *pass, ctx context.Context) error { return p.keys.MakeServiceAccountKey(ctx) }},
 		{ID: certifyAPIServer, Needs: []steps.ID{makeTokenKey}, Run: (*pass).certifyAPIServer},
 		{ID: encryptSecrets, Needs: []steps.ID{certifyAPIServer}, Run: (*pass).encrypt},
 		componentStep(apiserver.Name, []steps.ID{readRelease, encryptSecrets}, nil),
-		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: certify(keys.ForAll)},
+		{ID: beginAPIServer, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: (*pass).beginAPIServer},
+		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{beginAPIServer}, Run: certify(keys.ForAll)},
 		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: func(p *pass, ctx context.Context) error { return configureMachines(ctx, p.write, p.keys.Payload) }},
 	},
 	otherComponents(),
@@ -69,12 +75,12 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	},
 )...).Concurrent()
 
-// otherComponents need every certificate; they wait for each other's versions as they declare it (component.Component.DependsOn).
+// otherComponents need every certificate, and the API server made; they wait for each other's versions as they declare it (component.Component.DependsOn).
 func otherComponents() []steps.Step[*pass] {
 	var all []steps.Step[*pass]
 	for _, id := range componentIDs() {
-		if id != etcd.Name && id != apiserver.Name {
-			all = append(all, componentStep(id, []steps.ID{readRelease, certifyAll}, []steps.ID{configureNodes}))
+		if id != etcd.Name && id != apiserver.Name && id != featuregates.Name {
+			all = append(all, componentStep(id, []steps.ID{readRelease, beginAPIServer, certifyAll}, []steps.ID{configureNodes}))
 		}
 	}
 	return all

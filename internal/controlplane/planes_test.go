@@ -171,6 +171,7 @@ func (f *fixture) publishedPasses() {
 		}
 	}
 	f.pass()
+	f.pass() // who is told the addresses of Services of others comes after them
 }
 
 func (f *fixture) list(into client.ObjectList) {
