@@ -21,6 +21,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/destroy"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/export"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/kubeconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/images"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/install"
@@ -91,7 +92,7 @@ Colour is only on terminals, and never with NO_COLOR.`,
 		backup.NewCommand(),
 		install.NewCommand(), install.NewUninstallCommand(),
 		newCreateCommand(), newDestroyCommand(),
-		cluster.NewKubeconfigCommand(""),
+		kubeconfig.NewCommand(""),
 		command.Parent("export", "Write what is there as files", export.NewCommand(cluster.FileFlags)),
 		command.Parent("rotate", "Change keys and certificates without an interruption",
 			azure.NewRotateOIDCIssuerCommand(), change.NewRotateCertificatesCommand(), change.NewRotateEncryptionKeyCommand()),
@@ -104,7 +105,7 @@ Colour is only on terminals, and never with NO_COLOR.`,
 
 func newCreateCommand() *cobra.Command {
 	return command.Parent("create", "Create issuers, identities, DNS, infrastructure, clusters, node pools and kubeconfigs",
-		azure.NewCreateOIDCIssuerCommand(), azure.NewCreateIAMCommand(), azure.NewCreateDNSCommand(), azure.NewCreateInfraCommand(), azure.NewCreatePrerequisitesCommand(), cluster.NewCreateCommand(), nodepool.NewCreateCommand(), cluster.NewKubeconfigCommand("create"), cluster.NewCredentialCommand(),
+		azure.NewCreateOIDCIssuerCommand(), azure.NewCreateIAMCommand(), azure.NewCreateDNSCommand(), azure.NewCreateInfraCommand(), azure.NewCreatePrerequisitesCommand(), cluster.NewCreateCommand(), nodepool.NewCreateCommand(), kubeconfig.NewCommand("create"), kubeconfig.NewCredentialCommand(),
 		oadp.NewBackupCommand(), oadp.NewRestoreCommand(), oadp.NewScheduleCommand())
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 )
 
 //go:embed node/machine-report.sh
@@ -32,7 +34,7 @@ func addReport(config *types.Config, authority []byte) {
 	settings.Path = "/etc/kubernetes/report/curl.conf"
 	settings.Overwrite, settings.Mode = ptr.To(true), ptr.To(0o600)
 	// Not base64: the server replaces the marks.
-	settings.Contents.Source = ptr.To("data:," + url.PathEscape(`url = "https://`) + endpointMark + url.PathEscape(ReportPath+"\"\nheader = \""+headerAuthorization+": "+bearerPrefix) +
+	settings.Contents.Source = ptr.To("data:," + url.PathEscape(`url = "https://`) + endpointMark + url.PathEscape(machinereport.Path+"\"\nheader = \""+headerAuthorization+": "+bearerPrefix) +
 		bearerMark + url.PathEscape("\"\n"))
 	config.Storage.Files = append(config.Storage.Files, settings,
 		file("/etc/kubernetes/report/ca.crt", 0o644, string(authority)),

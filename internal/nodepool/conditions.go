@@ -18,6 +18,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/machinetags"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 	"github.com/hypershift-on-azure/hypershift/internal/pause"
@@ -260,7 +261,7 @@ func (r *Reconciler) platformConfig(_ context.Context, p *pass) error {
 			p.np.Name, strings.Join(problems, ", "), validation.DNS1123LabelMaxLength))
 		return p.stop()
 	}
-	if _, err := tagsOf(p.np, p.hc); err != nil {
+	if _, err := machinetags.Of(p.np, p.hc); err != nil {
 		p.set(hyperv1.NodePoolValidPlatformConfig, corev1.ConditionFalse, hyperv1.ValidationFailedReason, err.Error())
 		return p.stop()
 	}

@@ -22,7 +22,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/asking"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
@@ -101,7 +101,7 @@ type pass struct {
 	// forOperator are the ConfigMaps by which the node tuning operator learns of the pool.
 	forOperator []*corev1.ConfigMap
 	// reports are what machines say that are no nodes yet, by the name of the virtual machine.
-	reports map[string]ignition.Report
+	reports map[string]machinereport.Report
 	// cause is what Azure says of machines that are not accounted for, nil where it was not asked or refuses nothing.
 	cause *problem
 	// refused: the API server does not take the maker, and condition Ready says so.

@@ -10,7 +10,7 @@ import (
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/observed"
 )
@@ -30,15 +30,15 @@ func (r *Reconciler) readReports(ctx context.Context, p *pass) error {
 		// The virtual machine has the name of its infrastructure object.
 		waiting[m.Spec.InfrastructureRef.Name] = healthProblem(m) != nil && m.DeletionTimestamp == nil
 	}
-	p.reports = map[string]ignition.Report{}
+	p.reports = map[string]machinereport.Report{}
 	for i := range secrets {
 		changed := secrets[i].DeepCopy()
-		if ignition.DropReports(changed, func(machine string) bool { return !waiting[machine] }) {
+		if machinereport.Drop(changed, func(machine string) bool { return !waiting[machine] }) {
 			if err := r.client.Patch(ctx, changed, client.MergeFrom(&secrets[i])); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("drop reports of machines from %s: %w", changed.Name, err)
 			}
 		}
-		maps.Copy(p.reports, ignition.Reports(changed))
+		maps.Copy(p.reports, machinereport.Of(changed))
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 )
 
 // tokenSecret is that of the pool's target.
@@ -55,7 +55,7 @@ func TestReportsOfMachinesAreTold(t *testing.T) {
 			t.Errorf("%s, %d bytes: %q", name, len(c.Message), c.Message)
 		}
 	}
-	if left := ignition.Reports(w.tokenSecret(t)); len(left) != 1 || left["demo-vm-0"].Text == "" {
+	if left := machinereport.Of(w.tokenSecret(t)); len(left) != 1 || left["demo-vm-0"].Text == "" {
 		t.Errorf("reports that are kept: %d", len(left))
 	}
 	w.says(t, "demo-0", conditionOf("Ready", "True", "Ready"), conditionOf("NodeHealthy", "True", "NodeHealthy"))
@@ -63,7 +63,7 @@ func TestReportsOfMachinesAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.shows(t, hyperv1.NodePoolAllNodesHealthy, corev1.ConditionTrue, hyperv1.AsExpectedReason, "")
-	if left := ignition.Reports(w.tokenSecret(t)); len(left) > 0 {
+	if left := machinereport.Of(w.tokenSecret(t)); len(left) > 0 {
 		t.Errorf("a node's report is kept: %v", left)
 	}
 }

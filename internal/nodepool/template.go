@@ -21,6 +21,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/nodepool/machinetags"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/names"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -172,7 +173,7 @@ func azureMachineTemplate(p *pass, image map[string]any) (*unstructured.Unstruct
 	if err != nil {
 		return nil, fmt.Errorf("encode the machine template: %w", err)
 	}
-	tags, err := tagsOf(p.np, p.hc)
+	tags, err := machinetags.Of(p.np, p.hc)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 	}
 	live := clusterapi.New(clusterapi.AzureMachineTemplate, p.namespace, template.GetName())
 	err = r.client.Get(ctx, client.ObjectKeyFromObject(live), live)
-	if err == nil && !sameTags(live, template) {
+	if err == nil && !machinetags.Same(live, template) {
 		if err := client.IgnoreNotFound(r.client.Delete(ctx, live, client.Preconditions{UID: ptr.To(live.GetUID())})); err != nil {
 			return fmt.Errorf("delete AzureMachineTemplate %s, whose tags are others now: %w", live.GetName(), err)
 		}
@@ -225,7 +226,11 @@ func (r *Reconciler) machineTemplate(ctx context.Context, p *pass) error {
 
 // createTemplate tags the pool's machines first: a template with the tags says that this is done.
 func (r *Reconciler) createTemplate(ctx context.Context, p *pass, template *unstructured.Unstructured) error {
-	if err := r.tagMachines(ctx, p); err != nil {
+	tags, err := machinetags.Of(p.np, p.hc)
+	if err != nil {
+		return err
+	}
+	if err := machinetags.Write(ctx, r.client, r.live, p.namespace, p.machines, tags); err != nil {
 		return err
 	}
 	return r.client.Create(ctx, template)

@@ -23,6 +23,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/mounts"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/netpol"
+	"github.com/hypershift-on-azure/hypershift/sandbox/listing"
 )
 
 // Teardown removes what the cluster's processes have left on the host. They
@@ -214,7 +215,7 @@ func isPodNamespace(path string) bool {
 		return false
 	}
 	defer handle.Close()
-	links, err := handle.LinkList()
+	links, err := listing.Complete(handle.LinkList)
 	if err != nil {
 		return false
 	}
@@ -222,7 +223,7 @@ func isPodNamespace(path string) bool {
 	if err != nil {
 		return false
 	}
-	addresses, err := handle.AddrList(nil, netlink.FAMILY_V4)
+	addresses, err := listing.Complete(func() ([]netlink.Addr, error) { return handle.AddrList(nil, netlink.FAMILY_V4) })
 	if err != nil {
 		return false
 	}
@@ -262,7 +263,7 @@ func removePorts(name string) error {
 	if err != nil {
 		return err
 	}
-	links, err := netlink.LinkList()
+	links, err := listing.Complete(netlink.LinkList)
 	problems := []error{err}
 	for _, link := range links {
 		if link.Attrs().MasterIndex == bridge.Attrs().Index {

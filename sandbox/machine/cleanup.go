@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
+	"github.com/hypershift-on-azure/hypershift/sandbox/listing"
 )
 
 // Cleanup removes everything of the hypervisor: what Halt does, and the machines with their disks. Doing it twice is no error.
@@ -48,7 +49,7 @@ func take(ctx context.Context, config Config, softly bool) error {
 	for _, name := range hollows {
 		errs = append(errs, removeHollow(name))
 	}
-	links, err := everyLink()
+	links, err := listing.Complete(netlink.LinkList)
 	errs = append(errs, err)
 	for _, l := range links {
 		if name := l.Attrs().Name; isUplink(cfg, name) || name == cfg.EdgeBridge {
@@ -63,19 +64,6 @@ func take(ctx context.Context, config Config, softly bool) error {
 		return fmt.Errorf("cleaning up after the hypervisor: %w", err)
 	}
 	return nil
-}
-
-// listings is how often the list of links is asked for: the kernel interrupts it when a link comes or goes meanwhile, whoever's it is.
-const listings = 10
-
-// everyLink is the machine's list of links, complete.
-func everyLink() (links []netlink.Link, err error) {
-	for range listings {
-		if links, err = netlink.LinkList(); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return links, err
-		}
-	}
-	return links, err
 }
 
 // isUplink knows our links from others with the same first letters: a number follows.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -95,6 +97,17 @@ func (n *namespace) listenPacket(address string) (c net.PacketConn, err error) {
 		return err
 	})
 	return c, err
+}
+
+// serve answers HTTP at an address until it is closed.
+func (n *namespace) serve(address string, handler http.Handler) (io.Closer, error) {
+	listener, err := n.listen(net.JoinHostPort(address, "80"))
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: dnsTimeout}
+	go func() { _ = server.Serve(listener) }() // ends when closed
+	return server, nil
 }
 
 func (n *namespace) close() { n.handle.Close() }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
+	"github.com/hypershift-on-azure/hypershift/sandbox/machine/imds"
 )
 
 // Source is where the desired state comes from and where the hypervisor reports: the feed of the embedded Azure.
@@ -230,13 +231,13 @@ func (h *hypervisor) network(n feed.Network) error {
 		return err
 	}
 	find := func(address string) (feed.Machine, feed.Subnet, bool) { return h.find(n.ID, address) }
-	metadata, err := serveIMDS(r.ns, find)
+	metadata, err := r.ns.serve(metadataAddress, imds.Handler(find))
 	if err != nil {
 		r.close()
 		return fmt.Errorf("metadata service of %s: %w", n.Name, err)
 	}
 	r.serving = append(r.serving, metadata)
-	agents, err := serveWire(r.ns, find, h.note)
+	agents, err := r.ns.serve(azureAddress, wireHandler(find, h.note))
 	if err != nil {
 		r.close()
 		return fmt.Errorf("wire server of %s: %w", n.Name, err)

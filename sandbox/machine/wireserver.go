@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/machine/imds"
 )
 
 const (
@@ -26,19 +27,9 @@ const (
 // noteHealth keeps what a machine's agent says of its provisioning.
 type noteHealth func(m feed.Machine, g guestReport) error
 
-// serveWire serves the wire server of a VNet at 168.63.129.16: the agent of an operating system asks it for the goal state, and tells it
+// wireHandler is the wire server of a VNet at 168.63.129.16: the agent of an operating system asks it for the goal state, and tells it
 // that the machine is provisioned (https://learn.microsoft.com/azure/virtual-machines/linux/no-agent). The machine is known by its address.
-func serveWire(ns *namespace, find lookup, note noteHealth) (io.Closer, error) {
-	listener, err := ns.listen(net.JoinHostPort(azureAddress, "80"))
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: wireHandler(find, note), ReadHeaderTimeout: dnsTimeout}
-	go func() { _ = server.Serve(listener) }() // ends when closed
-	return server, nil
-}
-
-func wireHandler(find lookup, note noteHealth) http.Handler {
+func wireHandler(find imds.Lookup, note noteHealth) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/guest/addons/definitions"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -21,8 +22,8 @@ type addon struct {
 
 var addons = []addon{
 	{objects: access.Nodes},
-	{objects: definitions, kind: release.KindKubernetes},
-	{objects: requestCounts, kind: release.KindOpenShift},
+	{objects: definitions.Configuration, kind: release.KindKubernetes},
+	{objects: definitions.RequestCounts, kind: release.KindOpenShift},
 	{objects: access.ControlPlane},
 	{objects: access.Metrics},
 	{objects: namespaces},
@@ -44,7 +45,7 @@ var addons = []addon{
 	{images: []string{webhookName}, objects: workloadIdentityWebhook},
 	{objects: cloudCredentials},
 	{images: []string{contract.DiskDriver, registrarImage, contract.CSILivenessProbe}, objects: disks},
-	{images: []string{contract.DiskDriver, contract.SnapshotController}, objects: snapshots},
+	{images: []string{contract.DiskDriver, contract.SnapshotController}, objects: definitions.Snapshots},
 	{images: []string{inside.MetricsImage}, objects: metricsServer},
 	{images: []string{inside.RouterImage}, objects: defaultIngress},
 	{objects: ingressNeeds, kind: release.KindOpenShift},

@@ -107,11 +107,3 @@ func diskNodes(facts *inside.Facts) *appsv1.DaemonSet {
 	set.Spec.Template.Spec.ServiceAccountName = access.DiskNodesAccount
 	return set
 }
-
-// snapshots are the kinds that snapshots of volumes are told in.
-func snapshots(facts *inside.Facts) []client.Object {
-	if !facts.HasDisks() {
-		return nil
-	}
-	return definitionsIn(snapshotKinds)
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 )
 
 var ignitionPath = regexp.MustCompile(`^/ignition[^/ ]*$`)
@@ -27,7 +28,7 @@ func (h *protocol) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	reporting := r.URL.Path == ignition.ReportPath && r.Method == http.MethodPost
+	reporting := r.URL.Path == machinereport.Path && r.Method == http.MethodPost
 	if !reporting && !ignitionPath.MatchString(r.URL.Path) {
 		http.NotFound(w, r)
 		return

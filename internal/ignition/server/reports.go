@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -71,7 +71,7 @@ func (r *reports) keep(ctx context.Context, name, machine, stage, text string) e
 	if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, secret); err != nil {
 		return fmt.Errorf("read the token secret %s: %w", name, err)
 	}
-	all := ignition.Reports(secret)
+	all := machinereport.Of(secret)
 	known, there := all[machine]
 	if known.Stage == stage && known.Text == text {
 		return nil
@@ -84,7 +84,7 @@ func (r *reports) keep(ctx context.Context, name, machine, stage, text string) e
 	if known.Stage == stage {
 		since = known.Since
 	}
-	ignition.KeepReport(changed, machine, ignition.Report{Stage: stage, Since: since, Text: text})
+	machinereport.Keep(changed, machine, machinereport.Report{Stage: stage, Since: since, Text: text})
 	if err := r.client.Patch(ctx, changed, client.MergeFrom(secret)); err != nil {
 		return fmt.Errorf("keep the report of %s in %s: %w", machine, name, err)
 	}
@@ -99,7 +99,7 @@ func (r *reports) receive(w http.ResponseWriter, request *http.Request, from ent
 		return
 	}
 	stage := request.Header.Get(headerStage)
-	if stage != "" && !ignition.KnownStage(stage) {
+	if stage != "" && !machinereport.KnownStage(stage) {
 		http.Error(w, "Stage is unknown", http.StatusBadRequest)
 		return
 	}

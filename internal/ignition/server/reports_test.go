@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 )
 
 // reportServer takes reports of machines with the token "one".
@@ -47,13 +48,13 @@ func sendStage(t *testing.T, h http.Handler, token, machine, stage, text string)
 	return answer.Code
 }
 
-func keptReports(t *testing.T, r *tokenReconciler) map[string]ignition.Report {
+func keptReports(t *testing.T, r *tokenReconciler) map[string]machinereport.Report {
 	t.Helper()
 	secret := &corev1.Secret{}
 	if err := r.client.Get(t.Context(), client.ObjectKey{Namespace: testNamespace, Name: "token-np"}, secret); err != nil {
 		t.Fatal(err)
 	}
-	return ignition.Reports(secret)
+	return machinereport.Of(secret)
 }
 
 func TestReportsAreKept(t *testing.T) {
@@ -99,15 +100,15 @@ func TestStagesAreKeptWithTheirTime(t *testing.T) {
 	for _, step := range []struct {
 		stage, text string
 		status      int
-		kept        ignition.Report
+		kept        machinereport.Report
 	}{
-		{ignition.StageBooted, "kubelet-fetch.service is activating", 204, ignition.Report{Stage: ignition.StageBooted, Since: began.Add(time.Minute), Text: "kubelet-fetch.service is activating"}},
-		{ignition.StageBooted, "kubelet-fetch.service is failed", 204, ignition.Report{Stage: ignition.StageBooted, Since: began.Add(time.Minute), Text: "kubelet-fetch.service is failed"}},
-		{"Finished", "x", 400, ignition.Report{Stage: ignition.StageBooted, Since: began.Add(time.Minute), Text: "kubelet-fetch.service is failed"}},
-		{ignition.StageCertificateAsked, "no network", 204, ignition.Report{Stage: ignition.StageCertificateAsked, Since: began.Add(4 * time.Minute), Text: "no network"}},
-		{ignition.StageCertificateApproved, "no network", 204, ignition.Report{Stage: ignition.StageCertificateApproved, Since: began.Add(5 * time.Minute), Text: "no network"}},
-		{ignition.StageCertificateApproved, "", 204, ignition.Report{Stage: ignition.StageCertificateApproved, Since: began.Add(5 * time.Minute), Text: ""}},
-		{"", "", 204, ignition.Report{}},
+		{machinereport.StageBooted, "kubelet-fetch.service is activating", 204, machinereport.Report{Stage: machinereport.StageBooted, Since: began.Add(time.Minute), Text: "kubelet-fetch.service is activating"}},
+		{machinereport.StageBooted, "kubelet-fetch.service is failed", 204, machinereport.Report{Stage: machinereport.StageBooted, Since: began.Add(time.Minute), Text: "kubelet-fetch.service is failed"}},
+		{"Finished", "x", 400, machinereport.Report{Stage: machinereport.StageBooted, Since: began.Add(time.Minute), Text: "kubelet-fetch.service is failed"}},
+		{machinereport.StageCertificateAsked, "no network", 204, machinereport.Report{Stage: machinereport.StageCertificateAsked, Since: began.Add(4 * time.Minute), Text: "no network"}},
+		{machinereport.StageCertificateApproved, "no network", 204, machinereport.Report{Stage: machinereport.StageCertificateApproved, Since: began.Add(5 * time.Minute), Text: "no network"}},
+		{machinereport.StageCertificateApproved, "", 204, machinereport.Report{Stage: machinereport.StageCertificateApproved, Since: began.Add(5 * time.Minute), Text: ""}},
+		{"", "", 204, machinereport.Report{}},
 	} {
 		*now = now.Add(time.Minute)
 		if got := sendStage(t, h, "one", "np-0", step.stage, step.text); got != step.status {
@@ -178,12 +179,12 @@ func TestReportThroughCurl(t *testing.T) {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), "curl", "--config", settings, "--insecure", "--silent", "--show-error", "--fail", "--noproxy", "*",
-		"--header", "Machine: np-0", "--header", "Stage: "+ignition.StageBooted, "--data-binary", "@-")
+		"--header", "Machine: np-0", "--header", "Stage: "+machinereport.StageBooted, "--data-binary", "@-")
 	command.Stdin = io.LimitReader(strings.NewReader("kubelet.service is failed"), 1000)
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if got := keptReports(t, r)["np-0"]; got.Text != "kubelet.service is failed" || got.Stage != ignition.StageBooted {
+	if got := keptReports(t, r)["np-0"]; got.Text != "kubelet.service is failed" || got.Stage != machinereport.StageBooted {
 		t.Errorf("kept %q", got)
 	}
 }

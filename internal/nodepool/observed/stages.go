@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/hypershift-on-azure/hypershift/internal/ignition"
+	"github.com/hypershift-on-azure/hypershift/internal/ignition/machinereport"
 )
 
 // Stages of a machine on its way to a node that Cluster API tells. Between the second and the last are those that the machine itself tells
-// (package ignition).
+// (package machinereport).
 const (
 	StageRequested = "VirtualMachineRequested"
 	StageCreated   = "VirtualMachineCreated"
@@ -19,7 +19,7 @@ const (
 )
 
 // StageOf is how far a machine is, and since when; empty for one that is a node that is ready, or on its way out.
-func StageOf(m capiv1.Machine, report ignition.Report) (string, time.Time) {
+func StageOf(m capiv1.Machine, report machinereport.Report) (string, time.Time) {
 	conditions := m.Status.Conditions
 	infrastructure := meta.FindStatusCondition(conditions, InfrastructureReady)
 	node := meta.FindStatusCondition(conditions, NodeReady)

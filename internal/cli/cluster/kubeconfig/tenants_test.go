@@ -1,4 +1,4 @@
-package cluster
+package kubeconfig
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestPortForwardStaysWithItsTenant(t *testing.T) {
 		secret.Namespace = "acme"
 		home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "acme-dev-prod", Annotations: map[string]string{hyperv1.HostedClusterAnnotation: owner, hyperv1.HostedClusterUIDAnnotation: ""}}}
 		var out, messages bytes.Buffer
-		f := kubeconfigFlags{name: "dev-prod", namespace: "acme", portForward: true}
+		f := flags{name: "dev-prod", namespace: "acme", portForward: true}
 		err := f.run(context.Background(), clitest.Client(hc, secret, home), &out, &messages)
 		return out.String() + messages.String(), err
 	}

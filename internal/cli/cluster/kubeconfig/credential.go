@@ -1,4 +1,4 @@
-package cluster
+package kubeconfig
 
 import (
 	"context"
@@ -32,7 +32,7 @@ var credentials = []string{longLived, shortLived, byExec}
 
 // NewCredentialCommand is create credential, which kubectl calls.
 func NewCredentialCommand() *cobra.Command {
-	f := &kubeconfigFlags{}
+	f := &flags{}
 	var managementContext string
 	cmd := &cobra.Command{
 		Use:   "credential NAME",
@@ -60,7 +60,7 @@ same certificate again while that lives; it is kept in a file below the user's c
 }
 
 // answer prints what is kept for kubectl, or has a new certificate signed.
-func (f *kubeconfigFlags) answer(cmd *cobra.Command, managementContext string) error {
+func (f *flags) answer(cmd *cobra.Command, managementContext string) error {
 	asked, err := credential.Asked()
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (f *kubeconfigFlags) answer(cmd *cobra.Command, managementContext string) e
 }
 
 // issue gets a certificate of the named hosted cluster.
-func (f *kubeconfigFlags) issue(ctx context.Context, c client.Client, messages io.Writer) (*credential.Credential, error) {
+func (f *flags) issue(ctx context.Context, c client.Client, messages io.Writer) (*credential.Credential, error) {
 	admin := *f
 	admin.credential = longLived
 	var raw strings.Builder
@@ -98,7 +98,7 @@ func (f *kubeconfigFlags) issue(ctx context.Context, c client.Client, messages i
 }
 
 // signed gets a certificate with the administrator's kubeconfig, for who asks.
-func (f *kubeconfigFlags) signed(ctx context.Context, c client.Client, admin []byte) (*credential.Credential, error) {
+func (f *flags) signed(ctx context.Context, c client.Client, admin []byte) (*credential.Credential, error) {
 	config, err := management.HostedConfig(admin)
 	if err != nil {
 		return nil, fmt.Errorf("no certificate of the hosted cluster: %w", err)
@@ -111,7 +111,7 @@ func (f *kubeconfigFlags) signed(ctx context.Context, c client.Client, admin []b
 }
 
 // checkCredential refuses what cannot be meant.
-func (f *kubeconfigFlags) checkCredential(durationGiven bool) error {
+func (f *flags) checkCredential(durationGiven bool) error {
 	switch {
 	case !slices.Contains(credentials, f.credential):
 		return fmt.Errorf("--credential %q is unknown; use %s%s", f.credential, strings.Join(credentials, ", "), printing.Suggest(f.credential, credentials))
@@ -124,7 +124,7 @@ func (f *kubeconfigFlags) checkCredential(durationGiven bool) error {
 }
 
 // withCredential puts what is asked for in the place of the administrator's long-lived certificate, of which nothing stays.
-func (f *kubeconfigFlags) withCredential(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, raw []byte, messages io.Writer) ([]byte, error) {
+func (f *flags) withCredential(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, raw []byte, messages io.Writer) ([]byte, error) {
 	if f.credential != shortLived && f.credential != byExec {
 		return raw, nil
 	}
@@ -153,7 +153,7 @@ func (f *kubeconfigFlags) withCredential(ctx context.Context, c client.Client, h
 }
 
 // plugin is a user whom kubectl asks this program for. It says where the management cluster is: what is current there may be another cluster then.
-func (f *kubeconfigFlags) plugin(hc *hyperv1.HostedCluster) (*clientcmdapi.AuthInfo, error) {
+func (f *flags) plugin(hc *hyperv1.HostedCluster) (*clientcmdapi.AuthInfo, error) {
 	files, managementContext, err := management.Way(f.kubeconfig)
 	if err != nil {
 		return nil, err

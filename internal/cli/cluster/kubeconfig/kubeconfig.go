@@ -1,4 +1,5 @@
-package cluster
+// Package kubeconfig hands out the kubeconfigs of hosted clusters, with the long-lived certificate of the administrator or with short-lived ones.
+package kubeconfig
 
 import (
 	"bytes"
@@ -31,7 +32,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
-type kubeconfigFlags struct {
+type flags struct {
 	name, namespace, outputFile, kubeconfig string
 	portForward, merge                      bool
 	// credential is how the kubeconfig logs in, duration how long a short-lived certificate lives.
@@ -39,9 +40,9 @@ type kubeconfigFlags struct {
 	duration   time.Duration
 }
 
-// NewKubeconfigCommand is create kubeconfig, and kubeconfig: the verb stands before it in its examples.
-func NewKubeconfigCommand(verb string) *cobra.Command {
-	f := &kubeconfigFlags{}
+// NewCommand is create kubeconfig, and kubeconfig: the verb stands before it in its examples.
+func NewCommand(verb string) *cobra.Command {
+	f := &flags{}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig [NAME]",
 		Short: "Print the administrator's kubeconfig of one hosted cluster, or of all in a namespace",
@@ -88,7 +89,7 @@ administrators: no signer signs for system:masters.`,
 }
 
 // deliver prints the kubeconfig, or writes it where it is to be.
-func (f *kubeconfigFlags) deliver(ctx context.Context, c client.Client, out, messages io.Writer) error {
+func (f *flags) deliver(ctx context.Context, c client.Client, out, messages io.Writer) error {
 	if f.outputFile == "" && !f.merge {
 		return f.run(ctx, c, out, messages)
 	}
@@ -108,7 +109,7 @@ func (f *kubeconfigFlags) deliver(ctx context.Context, c client.Client, out, mes
 
 // mergeInto adds contexts to a kubeconfig, in place of those of the same name. The current context stays, for it leads to the management cluster
 // as a rule; a file without one gets the first.
-func (f *kubeconfigFlags) mergeInto(path string, content []byte, out io.Writer) error {
+func (f *flags) mergeInto(path string, content []byte, out io.Writer) error {
 	there, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		there, err = clientcmdapi.NewConfig(), os.MkdirAll(filepath.Dir(path), 0o700)
@@ -147,7 +148,7 @@ func (f *kubeconfigFlags) mergeInto(path string, content []byte, out io.Writer) 
 }
 
 // takeName takes the name from where it was typed.
-func (f *kubeconfigFlags) takeName(args []string) error {
+func (f *flags) takeName(args []string) error {
 	switch {
 	case len(args) == 0:
 		return nil
@@ -160,7 +161,7 @@ func (f *kubeconfigFlags) takeName(args []string) error {
 	return nil
 }
 
-func (f *kubeconfigFlags) run(ctx context.Context, c client.Client, out, messages io.Writer) error {
+func (f *flags) run(ctx context.Context, c client.Client, out, messages io.Writer) error {
 	if f.name == "" {
 		return f.merged(ctx, c, out, messages)
 	}
@@ -195,7 +196,7 @@ func private(hc *hyperv1.HostedCluster) bool {
 }
 
 // forwarded points every cluster entry at this machine and says how to open the way.
-func (f *kubeconfigFlags) forwarded(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, raw []byte, messages io.Writer) ([]byte, error) {
+func (f *flags) forwarded(ctx context.Context, c client.Client, hc *hyperv1.HostedCluster, raw []byte, messages io.Writer) ([]byte, error) {
 	conf, err := clientcmd.Load(raw)
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig of HostedCluster %s is malformed: %w", hc.Name, err)
@@ -222,7 +223,7 @@ func (f *kubeconfigFlags) forwarded(ctx context.Context, c client.Client, hc *hy
 }
 
 // merged joins the kubeconfigs of all clusters that have one; the first is current.
-func (f *kubeconfigFlags) merged(ctx context.Context, c client.Client, out, messages io.Writer) error {
+func (f *flags) merged(ctx context.Context, c client.Client, out, messages io.Writer) error {
 	list := &hyperv1.HostedClusterList{}
 	if err := c.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
 		return fmt.Errorf("cannot list the HostedClusters in %s: %w", f.namespace, err)
@@ -245,7 +246,7 @@ func (f *kubeconfigFlags) merged(ctx context.Context, c client.Client, out, mess
 	return err
 }
 
-func (f *kubeconfigFlags) mergeOne(ctx context.Context, c client.Client, merged *clientcmdapi.Config, hc *hyperv1.HostedCluster, messages io.Writer) error {
+func (f *flags) mergeOne(ctx context.Context, c client.Client, merged *clientcmdapi.Config, hc *hyperv1.HostedCluster, messages io.Writer) error {
 	raw, err := management.AdminKubeconfig(ctx, c, hc)
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-package ignition
+// Package machinereport is what machines say of themselves while they are no nodes yet, and how a token secret keeps it.
+package machinereport
 
 import (
 	"strings"
@@ -8,8 +9,8 @@ import (
 )
 
 const (
-	// ReportPath of the server takes what machines say.
-	ReportPath = "/report"
+	// Path of the ignition server takes what machines say.
+	Path = "/report"
 	// reportKey and stageKey precede the machine's name among the keys of a token secret.
 	reportKey = "report."
 	stageKey  = "stage."
@@ -37,8 +38,8 @@ type Report struct {
 	Text string
 }
 
-// Reports are what machines said last of how far they are and why they are no nodes yet, by machine.
-func Reports(secret *corev1.Secret) map[string]Report {
+// Of is what machines said last of how far they are and why they are no nodes yet, by machine.
+func Of(secret *corev1.Secret) map[string]Report {
 	reports := map[string]Report{}
 	for key, value := range secret.Data {
 		if machine, ok := strings.CutPrefix(key, reportKey); ok {
@@ -58,10 +59,10 @@ func Reports(secret *corev1.Secret) map[string]Report {
 	return reports
 }
 
-// DropReports removes those of the machines from the secret, and tells whether there were any.
-func DropReports(secret *corev1.Secret, drop func(machine string) bool) bool {
+// Drop removes those of the machines from the secret, and tells whether there were any.
+func Drop(secret *corev1.Secret, drop func(machine string) bool) bool {
 	dropped := false
-	for machine := range Reports(secret) {
+	for machine := range Of(secret) {
 		if drop(machine) {
 			delete(secret.Data, reportKey+machine)
 			delete(secret.Data, stageKey+machine)
@@ -71,9 +72,9 @@ func DropReports(secret *corev1.Secret, drop func(machine string) bool) bool {
 	return dropped
 }
 
-// KeepReport replaces what a machine has said; one of neither stage nor text takes it back.
-func KeepReport(secret *corev1.Secret, machine string, said Report) {
-	DropReports(secret, func(other string) bool { return other == machine })
+// Keep replaces what a machine has said; one of neither stage nor text takes it back.
+func Keep(secret *corev1.Secret, machine string, said Report) {
+	Drop(secret, func(other string) bool { return other == machine })
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}

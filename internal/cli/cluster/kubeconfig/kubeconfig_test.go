@@ -1,4 +1,4 @@
-package cluster
+package kubeconfig
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func kubeconfigSecret(name string) *corev1.Secret {
 func TestKubeconfigIsPrintedVerbatim(t *testing.T) {
 	c := clitest.Client(clitest.HostedCluster("a", true), kubeconfigSecret("a"), clitest.HostedCluster("b", false))
 	var out, messages bytes.Buffer
-	f := kubeconfigFlags{name: "a", namespace: "clusters"}
+	f := flags{name: "a", namespace: "clusters"}
 	if err := f.run(context.Background(), c, &out, &messages); err != nil || out.String() != clitest.Kubeconfig {
 		t.Errorf("printed %q, %v", out.String(), err)
 	}
@@ -38,7 +38,7 @@ func TestKubeconfigIsPrintedVerbatim(t *testing.T) {
 func TestMergedKubeconfigSkipsWhatIsNotReady(t *testing.T) {
 	c := clitest.Client(clitest.HostedCluster("a", true), kubeconfigSecret("a"), clitest.HostedCluster("b", false), clitest.HostedCluster("d", true), kubeconfigSecret("d"))
 	var out, messages bytes.Buffer
-	f := kubeconfigFlags{namespace: "clusters"}
+	f := flags{namespace: "clusters"}
 	if err := f.run(context.Background(), c, &out, &messages); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestKubeconfigTakesAName(t *testing.T) {
 		flag, argument, want string
 		refused              bool
 	}{{"", "a", "a", false}, {"a", "a", "a", false}, {"b", "a", "", true}, {"", "", "", true}} {
-		f := kubeconfigFlags{name: tc.flag}
+		f := flags{name: tc.flag}
 		if err := f.takeName([]string{tc.argument}); (err != nil) != tc.refused || err == nil && f.name != tc.want {
 			t.Errorf("--name %q and %q: %q, %v", tc.flag, tc.argument, f.name, err)
 		}
@@ -73,7 +73,7 @@ func TestKubeconfigIsMerged(t *testing.T) {
 	t.Setenv("KUBECONFIG", path)
 	c := clitest.Client(clitest.HostedCluster("a", true), kubeconfigSecret("a"), clitest.HostedCluster("d", true), kubeconfigSecret("d"))
 	var out bytes.Buffer
-	merge := func(f kubeconfigFlags) string {
+	merge := func(f flags) string {
 		t.Helper()
 		f.namespace, f.merge = "clusters", true
 		if err := f.deliver(t.Context(), c, &out, &out); err != nil {
@@ -85,11 +85,11 @@ func TestKubeconfigIsMerged(t *testing.T) {
 		}
 		return string(raw)
 	}
-	merge(kubeconfigFlags{name: "a"}) // there was none
+	merge(flags{name: "a"}) // there was none
 	if err := os.WriteFile(path, []byte(clitest.Kubeconfig), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	first := merge(kubeconfigFlags{name: "a"})
+	first := merge(flags{name: "a"})
 	conf, err := clientcmd.Load([]byte(first))
 	if err != nil {
 		t.Fatal(err)
@@ -100,16 +100,16 @@ func TestKubeconfigIsMerged(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	if again := merge(kubeconfigFlags{name: "a"}); again != first {
+	if again := merge(flags{name: "a"}); again != first {
 		t.Error("the second time something changes")
 	}
-	if all := merge(kubeconfigFlags{}); !strings.Contains(all, "clusters-d-admin") || !strings.Contains(out.String(), "kubectl --context clusters-d get nodes") {
+	if all := merge(flags{}); !strings.Contains(all, "clusters-d-admin") || !strings.Contains(out.String(), "kubectl --context clusters-d get nodes") {
 		t.Errorf("%s\n%s", all, out.String())
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := kubeconfigFlags{name: "a", namespace: "clusters", merge: true}
+	f := flags{name: "a", namespace: "clusters", merge: true}
 	if err := f.deliver(t.Context(), c, &out, &out); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("%v", err)
 	}

@@ -1,9 +1,9 @@
-package machine
+// Package imds is the instance metadata service, of which a machine asks what it is.
+package imds
 
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -15,68 +15,58 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 )
 
-// lookup finds the machine that has an address in a network, and the subnet it is in.
-type lookup func(address string) (feed.Machine, feed.Subnet, bool)
+// Lookup finds the machine that has an address in a network, and the subnet it is in.
+type Lookup func(address string) (feed.Machine, feed.Subnet, bool)
 
-// serveIMDS serves the instance metadata service of a VNet; the machine is known by its source address.
-func serveIMDS(ns *namespace, find lookup) (io.Closer, error) {
-	listener, err := ns.listen(net.JoinHostPort(metadataAddress, "80"))
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: metadataHandler(find), ReadHeaderTimeout: dnsTimeout}
-	go func() { _ = server.Serve(listener) }() // ends when closed
-	return server, nil
-}
-
-func metadataHandler(find lookup) http.Handler {
+// Handler is the service of a network; a machine is known by its source address.
+func Handler(find Lookup) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "IMDS/150.870.65.1854")
 		path := strings.TrimSuffix(strings.ToLower(r.URL.Path), "/")
 		if !strings.EqualFold(r.Header.Get("Metadata"), "true") || r.Header.Get("X-Forwarded-For") != "" {
-			metadataError(w, http.StatusBadRequest, "Bad request. Required metadata header not specified or not correct")
+			refuse(w, http.StatusBadRequest, "Bad request. Required metadata header not specified or not correct")
 			return
 		}
 		if path == "/metadata/versions" {
-			writeMetadata(w, map[string]any{"apiVersions": []string{"2019-03-11", "2020-06-01", "2021-02-01", "2021-12-13"}})
+			write(w, map[string]any{"apiVersions": []string{"2019-03-11", "2020-06-01", "2021-02-01", "2021-12-13"}})
 			return
 		}
 		if r.URL.Query().Get("api-version") == "" {
-			metadataError(w, http.StatusBadRequest, "Bad request. api-version was not specified in the request")
+			refuse(w, http.StatusBadRequest, "Bad request. api-version was not specified in the request")
 			return
 		}
 		source, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
-			metadataError(w, http.StatusInternalServerError, err.Error())
+			refuse(w, http.StatusInternalServerError, err.Error())
 			return
 		}
 		m, subnet, ok := find(source)
 		if !ok {
-			metadataError(w, http.StatusNotFound, "no virtual machine has the address "+source)
+			refuse(w, http.StatusNotFound, "no virtual machine has the address "+source)
 			return
 		}
 		switch {
 		case path == "/metadata/instance" || strings.HasPrefix(path, "/metadata/instance/"):
 			serveInstance(w, r, strings.TrimPrefix(path, "/metadata/instance"), instance(m, subnet))
 		case path == "/metadata/scheduledevents":
-			writeMetadata(w, map[string]any{"DocumentIncarnation": 1, "Events": []any{}})
+			write(w, map[string]any{"DocumentIncarnation": 1, "Events": []any{}})
 		case strings.HasPrefix(path, "/metadata/identity"):
-			metadataError(w, http.StatusBadRequest, "Identity not found")
+			refuse(w, http.StatusBadRequest, "Identity not found")
 		case strings.HasPrefix(path, "/metadata/loadbalancer"):
-			metadataError(w, http.StatusNotFound, "No load balancer metadata is found. Please check if your VM is using any non-basic SKU load balancer and retry later.")
+			refuse(w, http.StatusNotFound, "No load balancer metadata is found. Please check if your VM is using any non-basic SKU load balancer and retry later.")
 		default:
-			metadataError(w, http.StatusNotFound, "Not found")
+			refuse(w, http.StatusNotFound, "Not found")
 		}
 	})
 }
 
-func metadataError(w http.ResponseWriter, code int, message string) {
+func refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": message})
 }
 
-func writeMetadata(w http.ResponseWriter, doc any) {
+func write(w http.ResponseWriter, doc any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(doc)
 }
@@ -127,18 +117,18 @@ func serveInstance(w http.ResponseWriter, r *http.Request, path string, doc any)
 		}
 		next, ok := child(doc, part)
 		if !ok {
-			metadataError(w, http.StatusNotFound, "Not found")
+			refuse(w, http.StatusNotFound, "Not found")
 			return
 		}
 		doc = next
 	}
 	text, leaf := doc.(string)
 	if !leaf {
-		writeMetadata(w, doc)
+		write(w, doc)
 		return
 	}
 	if r.URL.Query().Get("format") != "text" {
-		metadataError(w, http.StatusBadRequest, "Bad request. Requested format is not allowed. Allowed format for this resource: text.")
+		refuse(w, http.StatusBadRequest, "Bad request. Requested format is not allowed. Allowed format for this resource: text.")
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -1,4 +1,5 @@
-package nodepool
+// Package machinetags makes the tags of a node pool's machines, and writes them on those that there are.
+package machinetags
 
 import (
 	"context"
@@ -8,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -15,9 +17,9 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 )
 
-// tagsOf are the tags of a pool's machines: those of the cluster, and the pool's own, which win. Azure's provider would take the cluster's
+// Of are the tags of a pool's machines: those of the cluster, and the pool's own, which win. Azure's provider would take the cluster's
 // from the AzureCluster, too, but does not look at the machines that there are when they change.
-func tagsOf(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) (map[string]any, error) {
+func Of(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) (map[string]any, error) {
 	all := map[string]string{}
 	for _, source := range []struct {
 		kind        string
@@ -43,30 +45,26 @@ func tagsOf(np *hyperv1.NodePool, hc *hyperv1.HostedCluster) (map[string]any, er
 	return out, nil
 }
 
-// sameTags compares the tags of two templates.
-func sameTags(a, b *unstructured.Unstructured) bool {
+// Same compares the tags of two templates.
+func Same(a, b *unstructured.Unstructured) bool {
 	fields := []string{"spec", "template", "spec", "additionalTags"}
 	one, _, _ := unstructured.NestedMap(a.Object, fields...)
 	other, _, _ := unstructured.NestedMap(b.Object, fields...)
 	return maps.Equal(one, other)
 }
 
-// tagMachines gives the machines that there are the pool's tags; Azure's provider writes them to the virtual machines, and takes away those
-// that it wrote before. They are read past the cache, which would keep every AzureMachine of the fleet for it.
-func (r *Reconciler) tagMachines(ctx context.Context, p *pass) error {
-	if len(p.machines) == 0 {
+// Write gives the machines that there are the pool's tags; Azure's provider writes them to the virtual machines, and takes away those
+// that it wrote before. They are read live, past the cache, which would keep every AzureMachine of the fleet for it.
+func Write(ctx context.Context, c client.Client, live client.Reader, namespace string, machines []capiv1.Machine, tags map[string]any) error {
+	if len(machines) == 0 {
 		return nil
 	}
-	tags, err := tagsOf(p.np, p.hc)
-	if err != nil {
-		return err
-	}
 	list := clusterapi.NewList(clusterapi.AzureMachine)
-	if err := r.live.List(ctx, list, client.InNamespace(p.namespace)); err != nil {
+	if err := live.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("list AzureMachines: %w", err)
 	}
 	ours := map[string]bool{}
-	for _, m := range p.machines {
+	for _, m := range machines {
 		ours[m.Spec.InfrastructureRef.Name] = true
 	}
 	for i := range list.Items {
@@ -83,8 +81,8 @@ func (r *Reconciler) tagMachines(ctx context.Context, p *pass) error {
 		if equality.Semantic.DeepEqual(before.Object, machine.Object) {
 			continue
 		}
-		if err := client.IgnoreNotFound(r.client.Patch(ctx, machine, client.MergeFrom(before))); err != nil {
-			return fmt.Errorf("tag AzureMachine %s in namespace %s: %w", machine.GetName(), p.namespace, err)
+		if err := client.IgnoreNotFound(c.Patch(ctx, machine, client.MergeFrom(before))); err != nil {
+			return fmt.Errorf("tag AzureMachine %s in namespace %s: %w", machine.GetName(), namespace, err)
 		}
 	}
 	return nil
