@@ -52,7 +52,7 @@ var checkers = map[string][]string{
 	"cluster-config-api":                       {},
 	"cluster-csi-snapshot-controller-operator": {"usr/bin/csi-snapshot-controller-operator"},
 	"cluster-dns-operator":                     {"usr/bin/dns-operator"},
-	"cluster-image-registry-operator":          {"usr/bin/cluster-image-registry-operator"},
+	"cluster-image-registry-operator":          {"usr/bin/cluster-image-registry-operator", "usr/bin/curl"}, // which its start asks by
 	"cluster-ingress-operator":                 {"usr/bin/ingress-operator"},
 	"cluster-machine-approver":                 {"usr/bin/machine-approver"},
 	"cluster-network-operator":                 {"usr/bin/cluster-network-operator"},

@@ -38,7 +38,7 @@ var started = map[string][]string{
 	"machine-config-operator": {"usr/bin/machine-config-operator", "usr/bin/machine-config-controller", "usr/bin/machine-config-server", "etc/mcc/templates/common/_base/files/twin.yaml"},
 	"cluster-config-api":      {"usr/bin/render", "bin/bash", "usr/share/twin/featuregates/featureGate-Hypershift-Default.yaml"}, "kube-storage-version-migrator": {"bin/migrator"},
 	"cluster-authentication-operator": {"usr/bin/authentication-operator"}, "cluster-version-operator": {"usr/bin/cluster-version-operator", "usr/share/twin/omitted.txt"},
-	"cluster-network-operator": {"usr/bin/cluster-network-operator"}, "cluster-image-registry-operator": {"usr/bin/cluster-image-registry-operator", "bin/bash"},
+	"cluster-network-operator": {"usr/bin/cluster-network-operator"}, "cluster-image-registry-operator": {"usr/bin/cluster-image-registry-operator", "usr/bin/curl", "bin/bash"},
 }
 
 // paths of what an image has.
