@@ -21,7 +21,7 @@ func openShift(ts *testscript.TestScript, repo string) {
 	dir := filepath.Join(ts.Getenv("HYPERSHIFT_SANDBOX_DIR"), "shift")
 	set(ts, "GUEST", filepath.Join(dir, "kubeconfig"))
 	if _, err := run(ts, "kubectl", "-n", "clusters", "get", "hostedcluster", "shift"); err != nil {
-		_ = os.RemoveAll(dir) // of one that is gone
+		_ = os.Remove(ts.Getenv("GUEST")) // of one that is gone; its issuer and identities are there
 		ts.Check(os.MkdirAll(dir, 0o700))
 		createOpenShift(ts, dir)
 	}
