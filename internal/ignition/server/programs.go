@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -116,13 +117,20 @@ func (p *programs) releaseInfo(ctx context.Context, g *gathered) error {
 		condition.Status, condition.Reason = metav1.ConditionFalse, hyperv1.MissingReleaseImagesReason
 		condition.Message = "the release lacks images that configurations of machines name: " + strings.Join(missing, ", ")
 	}
+	condition.ObservedGeneration = g.hcp.Generation
 	hcp := g.hcp.DeepCopy()
-	condition.ObservedGeneration = hcp.Generation
-	if !meta.SetStatusCondition(&hcp.Status.Conditions, condition) {
-		return nil
-	}
-	// Not a patch: that would replace the conditions of others.
-	if err := p.client.Status().Update(ctx, hcp); err != nil && !apierrors.IsConflict(err) {
+	// Not a patch: that would replace the conditions of others, who write at the same time while a control plane starts.
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if !meta.SetStatusCondition(&hcp.Status.Conditions, condition) {
+			return nil
+		}
+		err := p.client.Status().Update(ctx, hcp)
+		if apierrors.IsConflict(err) {
+			return errors.Join(err, p.client.Get(ctx, client.ObjectKeyFromObject(g.hcp), hcp))
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("write condition %s: %w", condition.Type, err)
 	}
 	return nil

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
@@ -58,7 +60,14 @@ func openShiftWorld(t *testing.T, run *stage, upgrade hyperv1.UpgradeType) *toke
 			t.Fatal(err)
 		}
 	}
-	r.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&hyperv1.HostedControlPlane{}).Build()
+	conflicts := 1 // the first time somebody else writes the status, too
+	r.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&hyperv1.HostedControlPlane{}).WithInterceptorFuncs(interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, c client.Client, part string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			if conflicts--; conflicts >= 0 {
+				return apierrors.NewConflict(hyperv1.GroupVersion.WithResource("hostedcontrolplanes").GroupResource(), obj.GetName(), errors.New("another write"))
+			}
+			return c.SubResource(part).Update(ctx, obj, opts...)
+		}}).Build()
 	r.releases = fixedReleases{release: openShift()}
 	own := &programs{client: r.client, namespace: testNamespace, run: run.run, now: func() time.Time { return r.now() }, known: map[string]outcome{}}
 	r.renderers[release.KindOpenShift] = renderer{render: own.render, offers: true}
