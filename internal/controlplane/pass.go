@@ -185,8 +185,8 @@ func (p *pass) take(ctx context.Context, name string, do func(*component.Context
 	return err
 }
 
-// beginAPIServer waits for the addresses that the certificate of an API server names which is not made yet. For what a person has to bring it
-// does not wait.
+// beginAPIServer waits while the API server is not made because its certificate names an address that the cloud has not given yet. What a
+// person has to bring, such as a key, holds nobody else up.
 func (p *pass) beginAPIServer(ctx context.Context) error {
 	if len(p.endpoints.Waiting) == 0 {
 		return nil

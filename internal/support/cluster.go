@@ -20,13 +20,15 @@ const (
 	otherBlock   = "the block of another platform is not read"
 )
 
+// LoginServer is the payload's image of the OAuth server.
+const LoginServer = "oauth-server"
+
 // The payload's images whose programs read what a payload without them has nobody for.
 const (
 	catalogReader   = "operator-lifecycle-manager"
 	gateReader      = "cluster-config-api"
 	imageReader     = "openshift-apiserver"
 	ingressOperator = "cluster-ingress-operator"
-	loginServer     = "oauth-server"
 	machineConfig   = "machine-config-operator"
 	monitoring      = "cluster-monitoring-operator"
 	networkOperator = "cluster-network-operator"
@@ -80,8 +82,8 @@ var configurationRules = []rule{
 	{path: "configuration.apiServer.tlsSecurityProfile.type", is: noneOf("Intermediate"), verdict: Refused,
 		why: "all endpoints are served by profile Intermediate; leave it out"},
 	{path: "configuration.authentication.type", is: oneOf("None"), verdict: Refused, why: "authentication cannot be left to nobody; leave it out, or use type OIDC"},
-	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: loginServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
-	{path: "configuration.authentication.oauthMetadata", unless: loginServer, verdict: Refused, why: noOAuth},
+	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: LoginServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
+	{path: "configuration.authentication.oauthMetadata", unless: LoginServer, verdict: Refused, why: noOAuth},
 	{path: "configuration.authentication.webhookTokenAuthenticator", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
 	{path: "configuration.authentication.webhookTokenAuthenticators", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
 	{path: "configuration.authentication.serviceAccountIssuer", verdict: Inert, why: "spec.issuerURL is the issuer"},
@@ -101,7 +103,7 @@ var configurationRules = []rule{
 	{path: "configuration.network.externalIP", unless: imageReader, verdict: Refused, why: "nothing holds Services to the policy; leave it out"},
 	{path: "configuration.network.networkDiagnostics", unless: networkOperator, verdict: Inert, why: noOperator},
 	{path: "configuration.network.serviceNodePortRange", is: noneOf("30000-32767"), verdict: Refused, why: "node ports are 30000-32767; leave it out"},
-	{path: "configuration.oauth", unless: loginServer, verdict: Refused, why: noOAuth},
+	{path: "configuration.oauth", unless: LoginServer, verdict: Refused, why: noOAuth},
 	{path: "configuration.operatorhub", verdict: Inert, unless: catalogReader, why: noCatalogs + ", as if all default sources were disabled"},
 	{path: "configuration.proxy.readinessEndpoints", unless: networkOperator, verdict: Inert, why: "it is written to Proxy/cluster, but nobody probes the proxy with them"},
 	{path: "configuration.scheduler.defaultNodeSelector", verdict: Refused, why: "no admission of this payload adds it to pods; leave it out"},
@@ -109,37 +111,37 @@ var configurationRules = []rule{
 	{path: "configuration.scheduler.policy", verdict: Inert, why: "kube-scheduler reads no policies any more; use profile"},
 }
 
-// readBy is the payload's image whose programs read what a reason is said of.
-var readBy = map[string]string{noCatalogs: catalogReader, noLogin: loginServer}
+// inertAnnotation has no effect, unless the payload has an image whose programs read it.
+type inertAnnotation struct{ why, unless string }
 
 // inertAnnotations are known and not acted on.
-var inertAnnotations = map[string]string{
-	hyperv1.TopologyAnnotation:                    "request-serving components are not put on nodes of their own",
-	hyperv1.ClusterScheduledAnnotation:            "request-serving components are not put on nodes of their own",
-	hyperv1.RequestServingNodeSelectorAnnotation:  "request-serving components are not put on nodes of their own",
-	hyperv1.IDPOverridePrefix:                     noLogin,
-	hyperv1.LoginURLOverrideAnnotation:            noLogin,
-	hyperv1.MachineApproverImageAnnotation:        "the machine approver is a program of the control-plane operator's image",
-	hyperv1.CertifiedOperatorsCatalogAnnotation:   noCatalogs,
-	hyperv1.CommunityOperatorsCatalogAnnotation:   noCatalogs,
-	hyperv1.RedHatOperatorsCatalogAnnotation:      noCatalogs,
-	hyperv1.OLMCatalogRegistryOverridesAnnotation: noCatalogs,
-	hyperv1.EnsureExistsPullSecretAnnotation:      "the hosted cluster's pull secret follows spec.pullSecret",
-	hyperv1.ManagementPlatformAnnotation:          "nothing depends on the management cluster's platform",
-	hyperv1.SwiftPodNetworkInstanceAnnotation:     "it is for a managed service that is not served",
-	hyperv1.RestoredFromBackupAnnotation:          "condition HostedClusterRestoredFromBackup follows spec.etcd.managed.storage.restoreSnapshotURL",
-	hyperv1.EnableMetricsForwardingAnnotation:     "spec.monitoring.metricsForwarding asks for it",
+var inertAnnotations = map[string]inertAnnotation{
+	hyperv1.TopologyAnnotation:                    {why: "request-serving components are not put on nodes of their own"},
+	hyperv1.ClusterScheduledAnnotation:            {why: "request-serving components are not put on nodes of their own"},
+	hyperv1.RequestServingNodeSelectorAnnotation:  {why: "request-serving components are not put on nodes of their own"},
+	hyperv1.IDPOverridePrefix:                     {why: noLogin, unless: LoginServer},
+	hyperv1.LoginURLOverrideAnnotation:            {why: noLogin, unless: LoginServer},
+	hyperv1.MachineApproverImageAnnotation:        {why: "the machine approver is a program of the control-plane operator's image"},
+	hyperv1.CertifiedOperatorsCatalogAnnotation:   {why: noCatalogs, unless: catalogReader},
+	hyperv1.CommunityOperatorsCatalogAnnotation:   {why: noCatalogs, unless: catalogReader},
+	hyperv1.RedHatOperatorsCatalogAnnotation:      {why: noCatalogs, unless: catalogReader},
+	hyperv1.OLMCatalogRegistryOverridesAnnotation: {why: noCatalogs, unless: catalogReader},
+	hyperv1.EnsureExistsPullSecretAnnotation:      {why: "the hosted cluster's pull secret follows spec.pullSecret"},
+	hyperv1.ManagementPlatformAnnotation:          {why: "nothing depends on the management cluster's platform"},
+	hyperv1.SwiftPodNetworkInstanceAnnotation:     {why: "it is for a managed service that is not served"},
+	hyperv1.RestoredFromBackupAnnotation:          {why: "condition HostedClusterRestoredFromBackup follows spec.etcd.managed.storage.restoreSnapshotURL"},
+	hyperv1.EnableMetricsForwardingAnnotation:     {why: "spec.monitoring.metricsForwarding asks for it"},
 }
 
 func annotated(annotations, payload map[string]string) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		why, known := inertAnnotations[key]
+		inert, known := inertAnnotations[key]
 		if prefix, _, found := strings.Cut(key, "/"); found && !known {
-			why, known = inertAnnotations[prefix]
+			inert, known = inertAnnotations[prefix]
 		}
-		if known && (readBy[why] == "" || payload[readBy[why]] == "") {
-			problems = append(problems, Problem{Field: "annotation " + key, Why: why, Verdict: Inert, Unless: readBy[why]})
+		if known && (inert.unless == "" || payload[inert.unless] == "") {
+			problems = append(problems, Problem{Field: "annotation " + key, Why: inert.why, Verdict: Inert, Unless: inert.unless})
 		}
 	}
 	return problems

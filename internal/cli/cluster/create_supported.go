@@ -35,7 +35,7 @@ func (c *creation) checkPayload(t typed, cluster manifest.Cluster, payload *rele
 		}
 		return nil
 	}
-	if t.given("oauth-publishing-strategy") && payload.Images["oauth-server"] == "" {
+	if t.given("oauth-publishing-strategy") && payload.Images[support.LoginServer] == "" {
 		c.say("warning: --oauth-publishing-strategy: no OAuth server runs, so nothing is published")
 	}
 	byPayload := slices.DeleteFunc(problemsOf(t, cluster, payload.Images), func(p support.Problem) bool { return p.Unless == "" })
