@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -26,6 +27,8 @@ type APIServer struct {
 	ServingCerts struct {
 		NamedCertificates []NamedCertificate `json:"namedCertificates"`
 	} `json:"servingCerts"`
+	// TLSSecurityProfile is what servers take at least: TLSOf.
+	TLSSecurityProfile *configv1.TLSSecurityProfile `json:"tlsSecurityProfile"`
 }
 
 // NamedCertificate is a certificate that is shown to those who ask for one of its names.
@@ -63,12 +66,16 @@ type Scheduler struct {
 
 // APIServerOf reads spec.configuration.apiServer.
 func APIServerOf(hcp *hyperv1.HostedControlPlane) (APIServer, error) {
+	return apiServerOf(hcp.Spec.Configuration)
+}
+
+func apiServerOf(c *hyperv1.ClusterConfiguration) (APIServer, error) {
 	out := APIServer{}
-	if c := hcp.Spec.Configuration; c != nil {
-		err := decode(c.APIServer, "apiServer", &out)
-		return out, err
+	if c == nil {
+		return out, nil
 	}
-	return out, nil
+	err := decode(c.APIServer, "apiServer", &out)
+	return out, err
 }
 
 // SchedulerOf reads spec.configuration.scheduler.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
@@ -40,7 +41,8 @@ const (
 	// CloudAudience is the audience of the federated credentials.
 	CloudAudience = "openshift"
 
-	// CipherSuites of TLS 1.2 under the Intermediate profile; TLS 1.3 chooses its own.
+	// CipherSuites of TLS 1.2, as the profile Intermediate has them, for what only the control plane itself talks to: no profile of the
+	// user's changes them.
 	CipherSuites = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256," +
 		"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384," +
 		"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
@@ -177,14 +179,12 @@ func TokenMinter(image string, token Token) corev1.Container {
 }
 
 // TLSFlags are the serving options that the Kubernetes programs share.
-func TLSFlags(dir string) []string {
-	return append([]string{"--tls-cert-file=" + dir + "/tls.crt", "--tls-private-key-file=" + dir + "/tls.key"}, TLSProfile()...)
+func (c *Context) TLSFlags(dir string) []string {
+	return append([]string{"--tls-cert-file=" + dir + "/tls.crt", "--tls-private-key-file=" + dir + "/tls.key"}, c.TLSProfile()...)
 }
 
-// TLSProfile is how connections are encrypted at least.
-func TLSProfile() []string {
-	return []string{"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + CipherSuites}
-}
+// TLSProfile is what servers are told to take at least.
+func (c *Context) TLSProfile() []string { return clusterconfig.TLSOf(c.HCP.Spec.Configuration).Flags() }
 
 // ProfilingDisabled tells whether the user switched profiling off for a component.
 func ProfilingDisabled(hcp *hyperv1.HostedControlPlane, name string) bool {

@@ -179,24 +179,24 @@ func (c *Context) FeatureGateFlags() ([]string, error) {
 	return gates, nil
 }
 
-// ServingInfo is how OpenShift's programs are told to serve, by the TLS profile Intermediate, with a certificate of dir.
-func ServingInfo(address, dir, clientCA string) configv1.HTTPServingInfo {
+// ServingInfo is how OpenShift's programs are told to serve, with a certificate of dir.
+func (c *Context) ServingInfo(address, dir, clientCA string) configv1.HTTPServingInfo {
+	profile := clusterconfig.TLSOf(c.HCP.Spec.Configuration)
 	return configv1.HTTPServingInfo{ServingInfo: configv1.ServingInfo{
 		BindAddress: address, BindNetwork: "tcp",
 		CertInfo:      configv1.CertInfo{CertFile: dir + "/tls.crt", KeyFile: dir + "/tls.key"},
 		ClientCA:      clientCA,
-		MinTLSVersion: "VersionTLS12", CipherSuites: strings.Split(CipherSuites, ","),
+		MinTLSVersion: profile.MinVersion, CipherSuites: profile.Suites,
 	}}
 }
 
-// GenericControllerConfig renders what an operator of OpenShift's is told about its serving, by the TLS profile Intermediate; it finds its
-// certificate by itself.
-func GenericControllerConfig(address string) (string, error) {
+// GenericControllerConfig renders what an operator of OpenShift's is told about its serving; it finds its certificate by itself.
+func (c *Context) GenericControllerConfig(address string) (string, error) {
 	config := struct {
 		metav1.TypeMeta                  `json:",inline"`
 		configv1.GenericControllerConfig `json:",inline"`
 	}{TypeMeta: metav1.TypeMeta{Kind: "GenericControllerConfig", APIVersion: configv1.GroupVersion.String()}}
-	config.ServingInfo = ServingInfo(address, "", "")
+	config.ServingInfo = c.ServingInfo(address, "", "")
 	config.ServingInfo.CertInfo = configv1.CertInfo{}
 	return YAML(config)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -56,6 +57,52 @@ func TestTwin(t *testing.T) {
 				}
 			})
 		}
+	}
+	t.Run("tls", func(t *testing.T) {
+		f := newFixture(t)
+		f.payload.Version = "5.0.0"
+		f.hcp = inNamespace("twin-tls")
+		openShiftPlanes[planeEncrypted](f.hcp)
+		f.hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &runtime.RawExtension{Raw: []byte(`{"tlsSecurityProfile":{"type":"Modern","modern":{}}}`)}}
+		f.withOpenShift(append([]string{"cluster-autoscaler", "volume-data-source-validator"}, guestKeys...)...)
+		f.beginOpenShift(append(slices.Clone(secrets), etcdKey)...)
+		f.publishedPasses()
+		f.pass()
+		f.checkTwin(programs)
+		f.checkTLS()
+	})
+}
+
+// ofThePlaneAlone are containers that only the control plane talks to, whatever profile the user chooses.
+var ofThePlaneAlone = map[string]bool{"etcd": true, "etcd-metrics": true, "healthz": true, "konnectivity-server": true}
+
+// checkTLS: every server that is told what to take at least is told that TLS 1.3 is the least, and is given no suites of lesser versions.
+func (f *fixture) checkTLS() {
+	f.Helper()
+	lesser := regexp.MustCompile(`VersionTLS1[0-2]|TLS_ECDHE`)
+	told := 0
+	check := func(what, text string) {
+		if found := lesser.FindString(text); found != "" {
+			f.Errorf("%s says %s", what, found)
+		}
+		told += strings.Count(text, "VersionTLS13")
+	}
+	for name, w := range f.workloads() {
+		for _, c := range slices.Concat(w.template.Spec.InitContainers, w.template.Spec.Containers) {
+			if !ofThePlaneAlone[c.Name] {
+				check(name+"/"+c.Name, strings.Join(slices.Concat(c.Command, c.Args), " "))
+			}
+		}
+	}
+	files := &corev1.ConfigMapList{}
+	f.list(files)
+	for _, file := range files.Items {
+		for key, text := range file.Data {
+			check("ConfigMap "+file.Name+", "+key, text)
+		}
+	}
+	if told < 15 {
+		f.Errorf("TLS 1.3 is asked for %d times", told)
 	}
 }
 

@@ -3,6 +3,7 @@ package hostedcluster
 import (
 	"context"
 
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/checks"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/inputs"
@@ -139,7 +140,7 @@ var buildPlan = steps.NewPlan("hostedcluster", []steps.Step[*pass]{
 	}},
 	{ID: machineOperatorsStep, Needs: needs(machinesStep, imageLabelsStep), Run: func(p *pass, ctx context.Context) error {
 		return machines.EnsureManagers(ctx, p.Cluster, machines.Payload{
-			Kind: p.found.Release.Kind(), Version: p.found.Release.Version,
+			Kind: p.found.Release.Kind(), Version: p.found.Release.Version, TLS: clusterconfig.TLSOf(p.Hosted.Spec.Configuration),
 			Core:     p.r.Releases.ComponentImage(p.Hosted, p.found.Release, release.KeyClusterAPI),
 			Provider: p.r.Releases.ComponentImage(p.Hosted, p.found.Release, release.KeyAzureProvider),
 		}, p.workloadSettings())

@@ -1,11 +1,15 @@
 package support
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 )
 
 // What is said more than once.
@@ -79,8 +83,8 @@ var networkRules = []rule{
 var configurationRules = []rule{
 	{path: "configuration.apiServer.additionalCORSAllowedOrigins", verdict: Inert, why: "no API server of this payload reads it: other origins are not allowed"},
 	{path: "configuration.apiServer.encryption.type", is: noneOf("identity"), verdict: Refused, why: "Secrets are encrypted by spec.secretEncryption; set that"},
-	{path: "configuration.apiServer.tlsSecurityProfile.type", is: noneOf("Intermediate"), verdict: Refused,
-		why: "all endpoints are served by profile Intermediate; leave it out"},
+	{path: "configuration.apiServer.tlsSecurityProfile", tells: unservedTLS, verdict: Refused},
+	{path: "configuration.apiServer.tlsSecurityProfile", tells: unofferedTLS, verdict: Inert},
 	{path: "configuration.authentication.type", is: oneOf("None"), verdict: Refused, why: "authentication cannot be left to nobody; leave it out, or use type OIDC"},
 	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: LoginServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
 	{path: "configuration.authentication.oauthMetadata", unless: LoginServer, verdict: Refused, why: noOAuth},
@@ -149,3 +153,33 @@ func annotated(annotations, payload map[string]string) []Problem {
 
 // InertAnnotations lists the keys, and prefixes of keys, that are known and not acted on.
 func InertAnnotations() []string { return slices.Sorted(maps.Keys(inertAnnotations)) }
+
+// unservedTLS tells why no server could run with a TLS profile.
+func unservedTLS(value any) string {
+	profile, err := tlsProfile(value)
+	if err != nil {
+		return "it cannot be read: " + err.Error()
+	}
+	return clusterconfig.Unserved(profile)
+}
+
+// unofferedTLS names the ciphers of a TLS profile that servers do not have.
+func unofferedTLS(value any) string {
+	profile, err := tlsProfile(value)
+	if err != nil || clusterconfig.Unserved(profile) != "" {
+		return ""
+	}
+	if without := clusterconfig.Unoffered(profile); len(without) > 0 {
+		return "no server of a control plane has " + strings.Join(without, ", ") + ", so they are not offered"
+	}
+	return ""
+}
+
+func tlsProfile(value any) (*configv1.TLSSecurityProfile, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	profile := &configv1.TLSSecurityProfile{}
+	return profile, json.Unmarshal(raw, profile)
+}

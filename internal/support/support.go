@@ -79,6 +79,8 @@ type rule struct {
 	path string
 	// is tells whether the rule is about such a value; nil stands for one that says anything at all.
 	is func(any) bool
+	// tells gives the reason, in place of why, from what the value says; empty, the rule is not about it.
+	tells func(any) string
 	// unless names the payload's image whose program reads the member.
 	unless  string
 	verdict Verdict
@@ -96,12 +98,25 @@ func evaluate(rules []rule, spec any, payload Images) []Problem {
 			continue
 		}
 		for _, found := range at(content, strings.Split(r.path, "."), "spec") {
-			if says(found.value) && (r.is == nil || r.is(found.value)) {
-				problems = append(problems, Problem{Field: found.path, Why: strings.ReplaceAll(r.why, "VALUE", fmt.Sprint(found.value)), Verdict: r.verdict, Unless: r.unless})
+			if why := r.about(found.value); why != "" {
+				problems = append(problems, Problem{Field: found.path, Why: why, Verdict: r.verdict, Unless: r.unless})
 			}
 		}
 	}
 	return problems
+}
+
+// about is the reason that the rule gives for a value; empty, it has none against it.
+func (r rule) about(value any) string {
+	switch {
+	case !says(value):
+		return ""
+	case r.tells != nil:
+		return r.tells(value)
+	case r.is == nil || r.is(value):
+		return strings.ReplaceAll(r.why, "VALUE", fmt.Sprint(value))
+	}
+	return ""
 }
 
 func decode(spec any) (map[string]any, error) {

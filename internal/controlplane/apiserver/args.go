@@ -37,7 +37,7 @@ func servingArgs(ctx *component.Context) []string {
 		networks = append(networks, string(n.CIDR))
 	}
 	args = append(args, "--service-cluster-ip-range="+strings.Join(networks, ","))
-	return append(args, component.TLSFlags(certDir+"/server")...)
+	return append(args, ctx.TLSFlags(certDir+"/server")...)
 }
 
 func identityArgs(ctx *component.Context) []string {

@@ -89,7 +89,7 @@ func openShiftConfig(ctx *component.Context, args []string) (config kubecontrolp
 		return config, "", err
 	}
 	verbosity = arguments["v"][0]
-	serving := component.ServingInfo(fmt.Sprintf("0.0.0.0:%d", publish.APIServerPort), certDir+"/server", arguments["client-ca-file"][0])
+	serving := ctx.ServingInfo(fmt.Sprintf("0.0.0.0:%d", publish.APIServerPort), certDir+"/server", arguments["client-ca-file"][0])
 	serving.NamedCertificates = namedCertificates(arguments["tls-sni-cert-key"])
 	for _, told := range []string{"v", "bind-address", "secure-port", "client-ca-file", "tls-cert-file", "tls-private-key-file", "tls-min-version", "tls-cipher-suites",
 		"tls-sni-cert-key", "enable-admission-plugins"} {

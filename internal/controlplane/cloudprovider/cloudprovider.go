@@ -77,7 +77,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 
 // Args are the cloud controller manager's arguments.
 func Args(ctx *component.Context) []string {
-	return []string{
+	return append(append([]string{
 		"--cloud-config=/etc/cloud/" + configKey,
 		"--cloud-provider=azure",
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
@@ -90,7 +90,5 @@ func Args(ctx *component.Context) []string {
 		"--leader-elect=true", "--leader-elect-lease-duration=137s", "--leader-elect-renew-deadline=107s", "--leader-elect-retry-period=26s",
 		"--leader-elect-resource-namespace=" + access.CloudControllerNamespace,
 		"--cluster-name=" + ctx.HCP.Spec.InfraID,
-		"--tls-min-version=VersionTLS12", "--tls-cipher-suites=" + component.CipherSuites,
-		"--v=4",
-	}
+	}, ctx.TLSProfile()...), "--v=4")
 }

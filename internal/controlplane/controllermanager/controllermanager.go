@@ -102,7 +102,7 @@ func Args(ctx *component.Context) []string {
 		"--v=2",
 	}
 	args = append(args, nodeRanges(networking.ClusterNetwork)...)
-	return append(args, component.TLSFlags("/etc/kubernetes/certs/server")...)
+	return append(args, ctx.TLSFlags("/etc/kubernetes/certs/server")...)
 }
 
 // nodeRanges are the sizes of nodes' shares that the user chose.

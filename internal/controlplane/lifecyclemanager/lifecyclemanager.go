@@ -79,7 +79,7 @@ func PackagesComponent() component.Component {
 			Name: Packages, Image: ctx.Image(image), Command: []string{"/bin/package-server"},
 			Args: append([]string{"-v=4", "--secure-port", "5443", "--global-namespace", marketplace,
 				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig},
-				ctx.Since(5, 0, component.TLSProfile()...)...),
+				ctx.Since(5, 0, ctx.TLSProfile()...)...),
 			Env:            append(component.Environment("OPERATOR_CONDITION_NAME", Packages, "RELEASE_VERSION", ctx.GuestVersion), tunnelEnv(ctx)...),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", packagesPort)},
 			Resources:      component.Requests("10m", "250Mi"),

@@ -104,7 +104,7 @@ func args(ctx *component.Context) ([]string, error) {
 		`--cors-allowed-origins='//127\.0\.0\.1(:|$)'`, `--cors-allowed-origins='//localhost(:|$)'`,
 		"--api-audiences=" + ctx.HCP.Spec.IssuerURL,
 	}
-	out = append(out, component.TLSFlags(certs+"/serving")...)
+	out = append(out, ctx.TLSFlags(certs+"/serving")...)
 	out = append(out, component.RequestHeaderFlags()...)
 	if timeout := oauth.TokenConfig.AccessTokenInactivityTimeout; timeout != nil {
 		out = append(out, "--accesstoken-inactivity-timeout="+timeout.Duration.String())

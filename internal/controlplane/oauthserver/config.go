@@ -50,7 +50,7 @@ func configuration(ctx *component.Context, endpoints publish.Endpoints, settings
 	if err != nil {
 		return "", err
 	}
-	serving := component.ServingInfo(fmt.Sprintf("0.0.0.0:%d", port), servingDir, "")
+	serving := ctx.ServingInfo(fmt.Sprintf("0.0.0.0:%d", port), servingDir, "")
 	serving.MaxRequestsInFlight, serving.RequestTimeoutSeconds = 1000, 300
 	for i, named := range settings.Serving() {
 		dir := fmt.Sprintf("%s%d", namedDir, i+1)

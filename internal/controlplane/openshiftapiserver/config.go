@@ -47,7 +47,7 @@ func configuration(ctx *component.Context) (string, error) {
 	config := openshiftcpv1.OpenShiftAPIServerConfig{
 		TypeMeta: metav1.TypeMeta{Kind: "OpenShiftAPIServerConfig", APIVersion: openshiftcpv1.GroupVersion.String()},
 		GenericAPIServerConfig: configv1.GenericAPIServerConfig{
-			ServingInfo:      component.ServingInfo("", serving, certs+"/client-ca/ca.crt"),
+			ServingInfo:      ctx.ServingInfo("", serving, certs+"/client-ca/ca.crt"),
 			KubeClientConfig: configv1.KubeClientConfig{KubeConfig: component.NetworkKubeconfig},
 			StorageConfig: configv1.EtcdStorageConfig{EtcdConnectionInfo: configv1.EtcdConnectionInfo{
 				URLs: []string{component.EtcdServers(ctx.HCP)}, CA: certs + "/etcd-client-ca/ca.crt",

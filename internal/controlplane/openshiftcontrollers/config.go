@@ -16,8 +16,8 @@ import (
 // pullSecrets is the controller that gives accounts of the guest the credentials of its own registry: none where there is no registry.
 const pullSecrets = "openshift.io/serviceaccount-pull-secrets"
 
-func base(address, lease string) openshiftcpv1.OpenShiftControllerManagerConfig {
-	serving := component.ServingInfo(address, certs, clientCA+"/ca.crt")
+func base(ctx *component.Context, address, lease string) openshiftcpv1.OpenShiftControllerManagerConfig {
+	serving := ctx.ServingInfo(address, certs, clientCA+"/ca.crt")
 	serving.BindNetwork = ""
 	return openshiftcpv1.OpenShiftControllerManagerConfig{
 		TypeMeta:       metav1.TypeMeta{Kind: "OpenShiftControllerManagerConfig", APIVersion: openshiftcpv1.GroupVersion.String()},
@@ -41,7 +41,7 @@ func render(ctx *component.Context, config openshiftcpv1.OpenShiftControllerMana
 }
 
 func controllerManagerConfig(ctx *component.Context) (string, error) {
-	config := base(fmt.Sprintf("0.0.0.0:%d", port), "openshift-master-controllers")
+	config := base(ctx, fmt.Sprintf("0.0.0.0:%d", port), "openshift-master-controllers")
 	gates, err := ctx.FeatureGates()
 	if err != nil {
 		return "", err
@@ -105,7 +105,7 @@ func labels(of []configv1.ImageLabel) (out []buildv1.ImageLabel) {
 }
 
 func routeManagerConfig(ctx *component.Context) (string, error) {
-	return render(ctx, base(fmt.Sprintf("0.0.0.0:%d", port), "openshift-route-controllers"))
+	return render(ctx, base(ctx, fmt.Sprintf("0.0.0.0:%d", port), "openshift-route-controllers"))
 }
 
 func policyControllerConfig(ctx *component.Context) (string, error) {
@@ -113,7 +113,7 @@ func policyControllerConfig(ctx *component.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	config := base(fmt.Sprintf("0.0.0.0:%d", policyPort), "")
+	config := base(ctx, fmt.Sprintf("0.0.0.0:%d", policyPort), "")
 	config.FeatureGates = gates
 	config.ServingInfo.BindNetwork = "tcp"
 	return render(ctx, config)

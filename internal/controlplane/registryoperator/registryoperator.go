@@ -56,7 +56,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	if !ctx.AtLeast(4, 22) {
 		return []client.Object{d}, nil // it serves as it was built to
 	}
-	config, err := component.GenericControllerConfig(":60000")
+	config, err := ctx.GenericControllerConfig(":60000")
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func deployment(ctx *component.Context, gates []string) *appsv1.Deployment {
 		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		fmt.Sprintf("--secure-port=%d", port),
 		"--v=2",
-	}, component.TLSFlags("/etc/kubernetes/certs/server"), gates)
+	}, ctx.TLSFlags("/etc/kubernetes/certs/server"), gates)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

@@ -166,7 +166,7 @@ func serve(ctx *component.Context, name string, spec *corev1.PodSpec) ([]client.
 	if !ctx.AtLeast(5, 0) {
 		return nil, nil
 	}
-	config, err := component.GenericControllerConfig("0.0.0.0:8443")
+	config, err := ctx.GenericControllerConfig("0.0.0.0:8443")
 	if err != nil {
 		return nil, err
 	}

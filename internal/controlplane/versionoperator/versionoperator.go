@@ -95,7 +95,7 @@ func args(ctx *component.Context) []string {
 	out := []string{"start", "--release-image", "$(RELEASE_IMAGE)", "--enable-auto-update=false", "--kubeconfig", "/etc/openshift/kubeconfig/kubeconfig",
 		fmt.Sprintf("--listen=0.0.0.0:%d", port), "--serving-cert-file=/etc/kubernetes/certs/server/tls.crt",
 		"--serving-key-file=/etc/kubernetes/certs/server/tls.key", "--hypershift=true", "--v=4"}
-	out = append(out, ctx.Since(5, 0, component.TLSProfile()...)...)
+	out = append(out, ctx.Since(5, 0, ctx.TLSProfile()...)...)
 	if service := ctx.HCP.Spec.UpdateService; service != "" {
 		out = append(out, "--update-service", service)
 	}

@@ -13,6 +13,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
@@ -94,6 +95,8 @@ type Payload struct {
 	Core, Provider string
 	Kind           release.Kind
 	Version        string
+	// TLS is what the managers' servers take at least.
+	TLS clusterconfig.TLS
 }
 
 // since gives arguments to OpenShift's programs that know them from a minor version on.

@@ -118,13 +118,13 @@ func openShiftCore(namespace string, payload Payload) corev1.Container {
 	return managerContainer(openShiftCertDir, slices.Concat([]string{"--namespace=" + namespace, "--v=4"}, electionFlags,
 		payload.since(4, 19, "--feature-gates=MachineSetPreflightChecks=false"),
 		payload.since(4, 20, "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"),
-		payload.since(5, 0, component.TLSProfile()...)))
+		payload.since(5, 0, payload.TLS.Flags()...)))
 }
 
 func openShiftProvider(namespace string, payload Payload) corev1.Container {
 	return managerContainer(openShiftCertDir, slices.Concat([]string{"--namespace=" + namespace}, electionFlags,
 		[]string{"--feature-gates=MachinePool=false,ASOAPI=false", "--disable-controllers-or-webhooks=DisableASOSecretController"},
-		payload.since(5, 0, component.TLSProfile()...)))
+		payload.since(5, 0, payload.TLS.Flags()...)))
 }
 
 func managerContainer(certs string, args []string) corev1.Container {
