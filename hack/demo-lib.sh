@@ -87,9 +87,13 @@ result() {
   show_guest -n default get pods -o wide
   local pods ips; mapfile -t pods < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}')
   mapfile -t ips < <(guest -n default get pods -l app=web -o jsonpath='{range .items[*]}{.status.podIP}{"\n"}{end}')
-  show_guest -n default logs "${pods[0]}" --tail=2
-  # The name server has only just started; its address and the Service's reach every node within seconds.
+  # The kubelets' certificates are signed, and the name server's and the Service's addresses reach every node, within seconds.
   local deadline=$((SECONDS + 60))
+  until guest -n default logs "${pods[0]}" --tail=1 >/dev/null 2>&1; do
+    [ $SECONDS -lt $deadline ] || fail "the kubelet does not show the log of pod ${pods[0]} after 60 s; see \`kubectl get csr\` of the hosted cluster"
+    sleep 0.5
+  done
+  show_guest -n default logs "${pods[0]}" --tail=2
   until guest -n default exec "${pods[0]}" -- timeout 5 wget -qO- http://web/ >/dev/null 2>&1; do
     [ $SECONDS -lt $deadline ] || fail "the Service web does not answer by its name after 60 s; see \`kubectl -n kube-system get pods\` of the hosted cluster"
     sleep 0.5

@@ -2,8 +2,12 @@ package controlplane
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -144,12 +148,35 @@ func (f *fixture) roll() {
 			f.Fatal(err)
 		}
 	}
+	f.etcdRuns()
+}
+
+// etcdRuns plays the members of etcd, before which only the API server is made.
+func (f *fixture) etcdRuns() {
+	f.Helper()
 	s := &appsv1.StatefulSet{}
 	f.get(s, "etcd")
-	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-	if err := f.client.Status().Update(ctx, s); err != nil {
+	n := *s.Spec.Replicas
+	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
+	if err := f.client.Status().Update(f.Context(), s); err != nil {
 		f.Fatal(err)
 	}
+}
+
+// serving is what the API server's certificate is for.
+func (f *fixture) serving() []string {
+	f.Helper()
+	secret := &corev1.Secret{}
+	f.get(secret, pki.APIServing)
+	cert, err := pki.ParseCertificate(secret.Data[corev1.TLSCertKey])
+	if err != nil {
+		f.Fatal(err)
+	}
+	names := slices.Clone(cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
 }
 
 func TestControlPlane(t *testing.T) {
@@ -159,16 +186,19 @@ func TestControlPlane(t *testing.T) {
 	f.pass()
 	f.condition(hyperv1.InfrastructureReady, metav1.ConditionFalse, hyperv1.WaitingOnInfrastructureReadyReason)
 	f.get(&appsv1.StatefulSet{}, "etcd")
-	entry := &hyperv1.ControlPlaneComponent{}
-	f.get(entry, "kube-apiserver")
-	if c := kube.Find(entry.Status.Conditions, "Available"); c == nil || c.Reason != hyperv1.WaitingForDependenciesReason {
-		t.Errorf("kube-apiserver before its address is known: %+v", c)
+	begun := &appsv1.Deployment{}
+	f.get(begun, "kube-apiserver")
+	if names := f.serving(); !slices.Contains(names, "kubernetes") {
+		t.Errorf("before its address is known, the API server serves as %v", names)
 	}
 	err := f.client.Get(context.Background(), client.ObjectKey{Namespace: f.hcp.Namespace, Name: "kube-scheduler"}, &appsv1.Deployment{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("others are made before the API server, whose address would be seen seconds later: %v", err)
+		t.Errorf("others are made before etcd runs: %v", err)
 	}
+	pod := f.apiServerPod()
+	f.create(pod)
 
+	f.etcdRuns()
 	lb := &corev1.Service{}
 	f.get(lb, publish.APIServerLoadBalancer)
 	lb.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "198.18.16.3"}}
@@ -177,7 +207,8 @@ func TestControlPlane(t *testing.T) {
 	}
 	f.pass()
 	f.condition(hyperv1.InfrastructureReady, metav1.ConditionTrue, hyperv1.AsExpectedReason)
-	f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionFalse, hyperv1.EtcdWaitingForQuorumReason)
+	f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionFalse, hyperv1.NotFoundReason)
+	f.checkAddressCame(begun, pod)
 	if e := f.hcp.Status.ControlPlaneEndpoint; e.Host != "198.18.16.3" || e.Port != 7443 {
 		t.Errorf("endpoint %+v", e)
 	}
@@ -197,12 +228,62 @@ func TestControlPlane(t *testing.T) {
 	}
 	f.get(&rbacv1.ClusterRoleBinding{}, "hypershift:hosted-cluster-config-operator")
 
+	f.checkMisnamed(pod)
 	f.quiet("once everything runs")
 	f.checkDrift()
 
 	f.reconciler.Releases = oneRelease{testVersion, map[string]string{"etcd": "quay.io/x@sha256:etcd"}}
 	f.pass()
 	f.condition(hyperv1.ValidReleaseInfo, metav1.ConditionFalse, hyperv1.MissingReleaseImagesReason)
+}
+
+// checkAddressCame: the certificate has the address, the pod is told to read it, and is not replaced.
+func (f *fixture) checkAddressCame(begun *appsv1.Deployment, pod *corev1.Pod) {
+	f.Helper()
+	if names := f.serving(); !slices.Contains(names, "198.18.16.3") {
+		f.Errorf("the API server serves as %v", names)
+	}
+	d := &appsv1.Deployment{}
+	f.get(d, begun.Name)
+	if d.Generation != begun.Generation {
+		f.Errorf("the API server's Deployment changed with its address:\n%v\n%v", begun.Spec.Template, d.Spec.Template)
+	}
+	f.get(pod, pod.Name)
+	if len(pod.Annotations) != 1 {
+		f.Errorf("the API server's pod is not told of its certificate: %v", pod.Annotations)
+	}
+	told := maps.Clone(pod.Annotations)
+	f.pass()
+	if f.get(pod, pod.Name); !maps.Equal(told, pod.Annotations) {
+		f.Errorf("the API server's pod is told again of the same certificate: %v", pod.Annotations)
+	}
+}
+
+// checkMisnamed: an API server that shows a certificate for other names is no API server for anybody, and its pods are told to look again.
+func (f *fixture) checkMisnamed(pod *corev1.Pod) {
+	f.Helper()
+	answers := f.reconciler.Probe
+	f.reconciler.Probe = misnamed
+	told := maps.Clone(pod.Annotations)
+	f.pass()
+	f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionFalse, hyperv1.KASLoadBalancerNotReachable)
+	if f.get(pod, pod.Name); maps.Equal(told, pod.Annotations) {
+		f.Errorf("the API server's pod is not told to look at its certificates: %v", pod.Annotations)
+	}
+	f.reconciler.Probe = answers
+	f.pass()
+	f.condition(hyperv1.HostedControlPlaneAvailable, metav1.ConditionTrue, hyperv1.AsExpectedReason)
+}
+
+// misnamed is the probe of an API server whose certificate does not name its address.
+func misnamed(_ context.Context, endpoint publish.Endpoint, _ []byte) error {
+	return fmt.Errorf("the published API server does not answer: %w", x509.HostnameError{Certificate: &x509.Certificate{}, Host: endpoint.Host})
+}
+
+// apiServerPod is a pod of the API server's Deployment.
+func (f *fixture) apiServerPod() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-0", Namespace: f.hcp.Namespace, Labels: map[string]string{component.LabelApp: "kube-apiserver"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-apiserver", Image: "x"}}}}
 }
 
 // checkPods looks for what makes pods wait forever or a security context refuse them.

@@ -3,18 +3,18 @@ package controlplane
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/autoscaler"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/backups"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/credentials"
@@ -113,7 +113,10 @@ func (p *pass) certifyAPIServer(ctx context.Context) error {
 	if err := p.publishMetrics(ctx); err != nil {
 		return err
 	}
-	return p.keys.Certify(ctx, keys.ForAPIServer, p.endpoints)
+	if err := p.keys.Certify(ctx, keys.ForAPIServer, p.endpoints); err != nil || !p.keys.ServesAnew {
+		return err
+	}
+	return apiserver.Reread(ctx, p.Client, p.hcp.Namespace, p.Now())
 }
 
 // publishLogin brings what is in front of the OAuth server, where the payload has one.
@@ -185,17 +188,13 @@ func (p *pass) take(ctx context.Context, name string, do func(*component.Context
 	return err
 }
 
-// beginAPIServer waits while the API server is not made because its certificate names an address that the cloud has not given yet. What a
-// person has to bring, such as a key, holds nobody else up.
-func (p *pass) beginAPIServer(ctx context.Context) error {
-	if len(p.endpoints.Waiting) == 0 {
+// beginEtcd waits until etcd runs for the first time: before, nobody but the API server, which is made already, could do anything, and the
+// start of the others would take from theirs.
+func (p *pass) beginEtcd(context.Context) error {
+	if p.hcp.Status.Initialized || p.results.Available(contract.Etcd) || p.results.Of(contract.Etcd).Absent {
 		return nil
 	}
-	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.hcp.Namespace, Name: contract.APIServer}, &appsv1.Deployment{})
-	if apierrors.IsNotFound(err) {
-		return &steps.Waiting{For: "the API server, before which nobody else starts"}
-	}
-	return err
+	return &steps.Waiting{For: "etcd, before which nobody but the API server starts"}
 }
 
 // position of a component in HyperShift's table.
@@ -259,6 +258,10 @@ func (p *pass) probe(ctx context.Context) {
 	}
 	p.probed = endpoints.Ask(ctx, p.Probe, p.endpoints.APIServer, p.keys.Secrets, p.hcp.Status.Ready)
 	p.reachable = p.probed == nil
+	if misnamed := (x509.HostnameError{}); errors.As(p.probed, &misnamed) {
+		// A kubelet may have looked before it heard of the certificate that names the address.
+		p.probed = errors.Join(p.probed, apiserver.Reread(ctx, p.Client, p.hcp.Namespace, p.Now()))
+	}
 }
 
 // readBackups finds the backups of this etcd, where the kind is served.

@@ -23,7 +23,7 @@ const (
 	makeTokenKey     steps.ID = "service account key"
 	certifyAPIServer steps.ID = "certificates of the API server"
 	encryptSecrets   steps.ID = "encryption of Secrets"
-	beginAPIServer   steps.ID = "API server begins"
+	beginEtcd        steps.ID = "etcd begins"
 	certifyAll       steps.ID = "certificates"
 	configureNodes   steps.ID = "ignition configuration"
 	grantAccess      steps.ID = "access to the guest"
@@ -39,8 +39,8 @@ const (
 )
 
 // plan has etcd start, then the API server, before it makes what only the others need: their start is the longest wait of a control
-// plane, and keys can be made meanwhile. The others come once the API server is made: a pass that makes them takes seconds, in which the
-// address that the API server waits for would not be seen. The release is read from a registry while the first keys are made. Whatever changes the
+// plane, and keys can be made meanwhile. The API server does not wait for its address: its certificate has it once it is known, and is
+// read again. The others come once etcd runs. The release is read from a registry while the first keys are made. Whatever changes the
 // HostedControlPlane or the certificates in memory runs alone; components run beside each other.
 var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	[]steps.Step[*pass]{
@@ -57,8 +57,8 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 		{ID: certifyAPIServer, Needs: []steps.ID{makeTokenKey}, Run: (*pass).certifyAPIServer},
 		{ID: encryptSecrets, Needs: []steps.ID{certifyAPIServer}, Run: (*pass).encrypt},
 		componentStep(apiserver.Name, []steps.ID{readRelease, encryptSecrets}, nil),
-		{ID: beginAPIServer, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: (*pass).beginAPIServer},
-		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{beginAPIServer}, Run: certify(keys.ForAll)},
+		{ID: beginEtcd, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{apiserver.Name}, Run: (*pass).beginEtcd},
+		{ID: certifyAll, Needs: []steps.ID{encryptSecrets}, After: []steps.ID{beginEtcd}, Run: certify(keys.ForAll)},
 		{ID: configureNodes, Needs: []steps.ID{certifyAll}, Run: func(p *pass, ctx context.Context) error { return configureMachines(ctx, p.write, p.keys.Payload) }},
 	},
 	otherComponents(),
@@ -75,12 +75,12 @@ var plan = steps.NewPlan("hostedcontrolplane", slices.Concat(
 	},
 )...).Concurrent()
 
-// otherComponents need every certificate, and the API server made; they wait for each other's versions as they declare it (component.Component.DependsOn).
+// otherComponents need every certificate, and an etcd that runs; they wait for each other's versions as they declare it (component.Component.DependsOn).
 func otherComponents() []steps.Step[*pass] {
 	var all []steps.Step[*pass]
 	for _, id := range componentIDs() {
 		if id != etcd.Name && id != apiserver.Name && id != featuregates.Name {
-			all = append(all, componentStep(id, []steps.ID{readRelease, beginAPIServer, certifyAll}, []steps.ID{configureNodes}))
+			all = append(all, componentStep(id, []steps.ID{readRelease, beginEtcd, certifyAll}, []steps.ID{configureNodes}))
 		}
 	}
 	return all

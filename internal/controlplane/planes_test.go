@@ -170,6 +170,7 @@ func (f *fixture) publishedPasses() {
 			f.Fatal(err)
 		}
 	}
+	f.etcdRuns()
 	f.pass()
 	f.pass() // who is told the addresses of Services of others comes after them
 }

@@ -99,6 +99,7 @@ func TestRestoreInPlace(t *testing.T) {
 	if err := f.client.Status().Update(context.Background(), lb); err != nil {
 		t.Fatal(err)
 	}
+	f.etcdRuns()
 	f.pass()
 	f.roll()
 	f.pass()

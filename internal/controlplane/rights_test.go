@@ -157,6 +157,10 @@ func TestRights(t *testing.T) {
 	f.pass()
 	f.becomeAvailable("True")
 	f.pass()
+	f.create(f.apiServerPod())
+	f.reconciler.Probe = misnamed
+	f.roll()
+	f.pass()
 	f.checkAccounts()
 	f.checkTokens()
 

@@ -44,7 +44,7 @@ func commonRules() []rbacv1.PolicyRule {
 		rule("apiextensions.k8s.io", []string{"patch"}, "customresourcedefinitions/status"),
 		rule("", write, "configmaps", "secrets", "services", "namespaces"),
 		rule("", apply, "serviceaccounts"),
-		rule("", append([]string{"delete", "deletecollection"}, read...), "pods"),
+		rule("", append([]string{"patch", "delete", "deletecollection"}, read...), "pods"),
 		rule("", []string{"get", "list", "delete", "deletecollection"}, "persistentvolumeclaims"),
 		rule("", read, "endpoints"),
 		rule("", []string{"list"}, "nodes"),

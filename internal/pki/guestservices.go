@@ -6,6 +6,7 @@ import (
 
 // Names of what Azure's webhook for pods runs with; see the component kube-apiserver.
 const (
+	APIServing        = "kas-server-crt"
 	WebhookServing    = "azure-workload-identity-webhook-serving-cert"
 	WebhookClient     = "azure-workload-identity-webhook-client"
 	WebhookKubeconfig = "azure-workload-identity-webhook-kubeconfig"

@@ -239,7 +239,10 @@ func TestUnknownEndpointsAreLeftOut(t *testing.T) {
 	early := params
 	early.APIHost, early.KonnectivityHost, early.IgnitionHost = "", "", ""
 	for _, l := range must[[]Leaf](t)(Leaves(early)) {
-		if l.Secret == "kas-server-crt" || l.Secret == "konnectivity-cluster" || l.Secret == "ignition-server" {
+		if l.Secret == APIServing && slices.Contains(l.Hosts, "") {
+			t.Errorf("%s is for %v", l.Secret, l.Hosts)
+		}
+		if l.Secret == "konnectivity-cluster" || l.Secret == "ignition-server" {
 			t.Errorf("%s is made before its endpoint is known", l.Secret)
 		}
 	}

@@ -45,13 +45,11 @@ var (
 // Leaves is HyperShift's table of certificates, as far as a component of ours uses it.
 func Leaves(p Params) ([]Leaf, error) {
 	leaves := slices.Concat(clientLeaves(), identityLeaves(), internalLeaves(p), guestServiceLeaves(p), openShiftLeaves(p))
-	if p.APIHost != "" {
-		hosts, err := apiServerHosts(p)
-		if err != nil {
-			return nil, err
-		}
-		leaves = append(leaves, Leaf{Secret: "kas-server-crt", Signer: RootCA, CN: "kubernetes", Orgs: []string{"kubernetes"}, Usages: server, Hosts: hosts})
+	hosts, err := apiServerHosts(p)
+	if err != nil {
+		return nil, err
 	}
+	leaves = append(leaves, Leaf{Secret: APIServing, Signer: RootCA, CN: "kubernetes", Orgs: []string{"kubernetes"}, Usages: server, Hosts: hosts})
 	if p.KonnectivityHost != "" {
 		leaves = append(leaves, Leaf{Secret: "konnectivity-cluster", Signer: KonnectivitySigner, CN: "konnectivity-server",
 			Orgs: []string{"kubernetes"}, Usages: server, Hosts: append(service(p, "konnectivity-server"), p.KonnectivityHost)})
@@ -118,7 +116,10 @@ func apiServerHosts(p Params) ([]string, error) {
 	for _, name := range []string{"kubernetes", "openshift"} {
 		hosts = append(hosts, name, name+".default", name+".default.svc", name+".default.svc.cluster.local")
 	}
-	hosts = append(hosts, p.APIHost, p.InternalAPIHost())
+	if p.APIHost != "" {
+		hosts = append(hosts, p.APIHost)
+	}
+	hosts = append(hosts, p.InternalAPIHost())
 	hosts = append(hosts, p.ExtraAPIHosts...)
 	hosts = append(hosts, "127.0.0.1", "::1")
 	for _, cidr := range p.ServiceCIDRs {

@@ -40,7 +40,7 @@ var traits = component.Traits{
 
 // Certificates are the Secrets with a certificate that the pods mount, or a kubeconfig of theirs carries, besides that of the etcd client.
 var Certificates = []string{
-	"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
+	pki.APIServing, "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
 	"konnectivity-client", "konnectivity-server", "konnectivity-cluster",
 	pki.WebhookServing, pki.WebhookClient, authenticator, pki.APIBootstrapClient, contract.AdminClient,
 }
@@ -113,7 +113,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 			TerminationGracePeriodSeconds: ptr.To[int64](terminationGrace),
 			Containers:                    []corev1.Container{apiServer(ctx)},
 			Volumes: []corev1.Volume{
-				cert("server", "kas-server-crt"), cert("server-private", "kas-server-private-crt"),
+				cert("server", pki.APIServing), cert("server-private", "kas-server-private-crt"),
 				cert("kubelet-client", "kas-kubelet-client-crt"), cert("aggregator", "kas-aggregator-crt"),
 				cert("etcd-client", component.EtcdClientSecret), cert(tunnelClientVolume, "konnectivity-client"),
 				cert("service-account-key", contract.SigningKey),

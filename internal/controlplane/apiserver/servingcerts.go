@@ -1,14 +1,19 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 // serving are the user's serving certificates; objects has refused what cannot be read.
@@ -46,11 +51,30 @@ func mountNamed(certificates []clusterconfig.NamedCertificate, pod *corev1.PodSp
 	}
 }
 
+// rereadAnnotation of a pod is when its kubelet was last told to look at its volumes.
+const rereadAnnotation = "hypershift.openshift.io/certificates-reread-at"
+
+// Reread has the pods see the present certificates now: a kubelet refreshes the files of a pod once a minute, or when the pod changes, and
+// the API server takes them as soon as they change.
+func Reread(ctx context.Context, c client.Client, namespace string, now time.Time) error {
+	pods := &corev1.PodList{}
+	if err := c.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{component.LabelApp: Name}); err != nil {
+		return fmt.Errorf("list the pods of the API server: %w", err)
+	}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, rereadAnnotation, now.UTC().Format(time.RFC3339Nano)))
+	for i := range pods.Items {
+		if err := c.Patch(ctx, &pods.Items[i], patch); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("have pod %s read its certificates: %w", pods.Items[i].Name, err)
+		}
+	}
+	return nil
+}
+
 // reloads are the certificates and bundles that the API server reads again by itself. Not among them: what the konnectivity server
 // and the API server's way to it use, which either reads once.
 func reloads(ctx *component.Context) []string {
 	names := []string{
-		"kas-server-crt", "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt", component.EtcdClientSecret,
+		pki.APIServing, "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt", component.EtcdClientSecret,
 		contract.ClientCA, contract.AggregatorClientCA,
 	}
 	for _, c := range serving(ctx) {

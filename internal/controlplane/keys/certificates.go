@@ -36,6 +36,8 @@ type Keys struct {
 	// Secrets of the namespace, by name, after Read.
 	Secrets pki.Secrets
 	live    map[string]*corev1.Secret
+	// ServesAnew tells, after Certify, that the API server's certificate took another one's place.
+	ServesAnew bool
 }
 
 // Read lists the Secrets of the namespace.
@@ -146,11 +148,17 @@ func (k *Keys) makeLeaves(ctx context.Context, wanted Scope, endpoints publish.E
 		return err
 	}
 	leaves = slices.DeleteFunc(leaves, func(l pki.Leaf) bool { return !wanted(l) })
+	_, served := k.Secrets[pki.APIServing]
 	changed, err := pki.EnsureLeaves(k.Secrets, leaves, k.Policy, k.Now())
 	if err != nil {
 		return err
 	}
-	return k.writeSecrets(ctx, changed)
+	if err := k.writeSecrets(ctx, changed); err != nil {
+		return err
+	}
+	_, replaced := changed[pki.APIServing]
+	k.ServesAnew = k.ServesAnew || served && replaced
+	return nil
 }
 
 func (k *Keys) leaves(endpoints publish.Endpoints) ([]pki.Leaf, error) {
@@ -158,7 +166,12 @@ func (k *Keys) leaves(endpoints publish.Endpoints) ([]pki.Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pki.Leaves(names)
+	leaves, err := pki.Leaves(names)
+	if names.APIHost == "" && len(k.Secrets[pki.APIServing]) > 0 {
+		// The API server starts before its address is known. A certificate that has the address does not lose it.
+		leaves = slices.DeleteFunc(leaves, func(l pki.Leaf) bool { return l.Secret == pki.APIServing })
+	}
+	return leaves, err
 }
 
 // namesOf are the names that certificates are for.

@@ -2,6 +2,7 @@
 package networkoperator
 
 import (
+	"errors"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,6 +70,9 @@ func Component(endpoints publish.Endpoints) component.Component {
 		Traits:    component.Traits{ManagementAccess: true, Recreate: true},
 		Operands:  operands,
 		Objects: func(ctx *component.Context) ([]client.Object, error) {
+			if !publish.PlanOf(ctx.HCP).Private() && !endpoints.APIServer.Known() {
+				return nil, &component.WaitingError{For: errors.New("waits for the address of the API server, which nodes are told")}
+			}
 			d := component.NewDeployment(Name, pod(ctx, endpoints))
 			d.Spec.Template.Labels = map[string]string{"name": Name}
 			d.Spec.Template.Annotations = component.ManagementWorkload()

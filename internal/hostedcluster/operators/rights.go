@@ -32,7 +32,7 @@ func rules() []rbacv1.PolicyRule {
 		workloads.Rule("events.k8s.io", []string{"create", "patch"}, "events"),
 		workloads.Rule("", workloads.ApplyVerbs, "serviceaccounts"),
 		workloads.Rule("", workloads.ReadVerbs, "endpoints"),
-		workloads.Rule("", []string{"get", "list", "watch", "delete", "deletecollection"}, "pods"),
+		workloads.Rule("", []string{"get", "list", "watch", "patch", "delete", "deletecollection"}, "pods"),
 		// Of the Job that replaces a member of etcd.
 		workloads.Rule("", []string{"get", "list", "delete"}, "persistentvolumeclaims"),
 		workloads.Rule("apps", []string{"deletecollection"}, "replicasets"),
