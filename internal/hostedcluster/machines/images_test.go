@@ -7,7 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/imagetest"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/table"
@@ -39,9 +39,9 @@ func TestOpenShiftManagers(t *testing.T) {
 	const unchecked, left = "--feature-gates=MachineSetPreflightChecks=false", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"
 	for version, more := range map[string][2][]string{
 		"4.18.30": {}, "4.19.0": {{unchecked}}, "4.20.1": {{unchecked, left}}, "4.22.0": {{unchecked, left}},
-		"5.0.0": {slices.Concat([]string{unchecked, left}, component.TLSProfile()), component.TLSProfile()},
+		"5.0.0": {{unchecked, left, "--tls-min-version=VersionTLS13"}, {"--tls-min-version=VersionTLS13"}},
 	} {
-		own, azure := deployments(Payload{Core: "core", Provider: "provider", Kind: release.KindOpenShift, Version: version})
+		own, azure := deployments(Payload{Core: "core", Provider: "provider", Kind: release.KindOpenShift, Version: version, TLS: clusterconfig.TLS{MinVersion: "VersionTLS13"}})
 		for i, test := range []struct {
 			d     *appsv1.Deployment
 			image string
