@@ -67,7 +67,7 @@ func Unserved(profile *configv1.TLSSecurityProfile) string {
 	if t.MinVersion != string(configv1.VersionTLS13) && !slices.ContainsFunc(t.Suites, func(suite string) bool {
 		return slices.Contains(http2Suites, suite)
 	}) {
-		return "API servers do not start below TLS 1.3 without a suite that HTTP/2 demands; add ECDHE-RSA-AES128-GCM-SHA256 to custom.ciphers, or use minTLSVersion VersionTLS13"
+		return "below TLS 1.3, custom.ciphers needs a suite that HTTP/2 demands, for without one no API server starts; add ECDHE-RSA-AES128-GCM-SHA256, or use minTLSVersion VersionTLS13"
 	}
 	return ""
 }

@@ -44,22 +44,28 @@ func TestTLSProfiles(t *testing.T) {
 		if flags[0] != "--tls-min-version=VersionTLS"+test.version || (test.suites == "") != (len(flags) == 1) || !strings.Contains(strings.Join(flags[1:], " "), test.suites) {
 			t.Errorf("%s: %v", test.section, flags)
 		}
-		config := &tls.Config{MinVersion: versions[profile.MinVersion]} //nolint:gosec // the versions are the test's subject
-		for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-			if slices.Contains(profile.Suites, suite.Name) {
-				config.CipherSuites = append(config.CipherSuites, suite.ID)
-			}
-		}
-		if len(config.CipherSuites) != len(profile.Suites) {
-			t.Errorf("%s: programs of Go do not know all of %v", test.section, profile.Suites)
-		}
-		if err := http2.ConfigureServer(&http.Server{TLSConfig: config}, nil); err != nil {
+		if err := serves(t, profile); err != nil {
 			t.Errorf("%s: %v", test.section, err)
 		}
 	}
 	if got := TLSOf(nil).Flags(); got[1] != intermediate {
 		t.Errorf("nothing configured: %v", got)
 	}
+}
+
+// serves has a server begin as kube-apiserver does.
+func serves(t *testing.T, profile TLS) error {
+	t.Helper()
+	config := &tls.Config{MinVersion: versions[profile.MinVersion]}
+	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		if slices.Contains(profile.Suites, suite.Name) {
+			config.CipherSuites = append(config.CipherSuites, suite.ID)
+		}
+	}
+	if len(config.CipherSuites) != len(profile.Suites) {
+		t.Errorf("programs of Go do not know all of %v", profile.Suites)
+	}
+	return http2.ConfigureServer(&http.Server{TLSConfig: config}, nil) //nolint:staticcheck // kube-apiserver calls it: k8s.io/apiserver/pkg/server/secure_serving.go
 }
 
 // TestTLSProfilesThatNobodyServes: they are refused for a reason, and what is left out of the others is told.
@@ -86,6 +92,9 @@ func TestTLSProfilesThatNobodyServes(t *testing.T) {
 	} {
 		if got := Unserved(test.profile); (got == "") != (test.why == "") || !strings.Contains(got, test.why) {
 			t.Errorf("%+v: %q, want %q", test.profile, got, test.why)
+		}
+		if spec := specOf(test.profile); spec != nil && len(spec.Ciphers) > 0 && (test.why == "") != (serves(t, tlsOf(spec)) == nil) {
+			t.Errorf("%+v: a server begins with it: %v", test.profile, serves(t, tlsOf(spec)))
 		}
 		if test.why != "" {
 			continue
