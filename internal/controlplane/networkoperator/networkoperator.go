@@ -3,6 +3,7 @@ package networkoperator
 
 import (
 	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
