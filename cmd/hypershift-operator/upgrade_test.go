@@ -336,9 +336,24 @@ func (u *upgrade) settle(name string) {
 			return false
 		}
 		u.publish(namespace)
+		u.runEtcd(namespace)
 		return u.Get(u.Context(), request.NamespacedName, hcp) == nil && meta.IsStatusConditionTrue(hcp.Status.Conditions, hyperv1.InfrastructureReady) &&
-			u.Get(u.Context(), client.ObjectKey{Namespace: namespace, Name: "kube-apiserver"}, &appsv1.Deployment{}) == nil
+			u.Get(u.Context(), client.ObjectKey{Namespace: namespace, Name: "kube-scheduler"}, &appsv1.Deployment{}) == nil
 	})
+}
+
+// runEtcd plays the members of etcd, before which only the API server is made.
+func (u *upgrade) runEtcd(namespace string) {
+	u.Helper()
+	s := &appsv1.StatefulSet{}
+	if u.Get(u.Context(), client.ObjectKey{Namespace: namespace, Name: "etcd"}, s) != nil {
+		return
+	}
+	before, n := s.DeepCopy(), *s.Spec.Replicas
+	s.Status = appsv1.StatefulSetStatus{ObservedGeneration: s.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
+	if err := u.Status().Patch(u.Context(), s, client.MergeFrom(before)); err != nil {
+		u.Fatal(err)
+	}
 }
 
 // publish gives load balancers their addresses, as the cloud does.
