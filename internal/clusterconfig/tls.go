@@ -72,21 +72,27 @@ func Unserved(profile *configv1.TLSSecurityProfile) string {
 	return ""
 }
 
-// Unoffered are the ciphers of a Custom profile that programs of Go do not have, in its order.
-func Unoffered(profile *configv1.TLSSecurityProfile) []string {
+// Differences are the ciphers of a Custom profile that programs of Go do not have, and those of TLS 1.3 that it leaves out: these programs
+// offer all of them.
+func Differences(profile *configv1.TLSSecurityProfile) (unoffered, offeredToo []string) {
 	if profile.Type != configv1.TLSProfileCustomType || profile.Custom == nil {
-		return nil
+		return nil, nil
 	}
-	return slices.DeleteFunc(slices.Clone(profile.Custom.Ciphers), func(cipher string) bool {
-		return strings.HasPrefix(cipher, "TLS_AES_") || cipher == chacha13 || suiteOf(cipher) != ""
-	})
+	modern, asked := configv1.TLSProfiles[configv1.TLSProfileModernType].Ciphers, profile.Custom.Ciphers
+	for _, cipher := range asked {
+		if !slices.Contains(modern, cipher) && suiteOf(cipher) == "" {
+			unoffered = append(unoffered, cipher)
+		}
+	}
+	for _, cipher := range modern {
+		if !slices.Contains(asked, cipher) {
+			offeredToo = append(offeredToo, cipher)
+		}
+	}
+	return unoffered, offeredToo
 }
 
-const chacha13 = "TLS_CHACHA20_POLY1305_SHA256"
-
-var http2Suites = []string{suiteName(tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), suiteName(tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)}
-
-func suiteName(id uint16) string { return tls.CipherSuiteName(id) }
+var http2Suites = []string{tls.CipherSuiteName(tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256), tls.CipherSuiteName(tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)}
 
 func tlsOf(spec *configv1.TLSProfileSpec) TLS {
 	out := TLS{MinVersion: string(spec.MinTLSVersion)}
@@ -128,5 +134,5 @@ func suiteOf(cipher string) string {
 	if !ok {
 		return ""
 	}
-	return suiteName(id)
+	return tls.CipherSuiteName(id)
 }

@@ -78,17 +78,19 @@ func TestTLSProfilesThatNobodyServes(t *testing.T) {
 		profile   *configv1.TLSSecurityProfile
 		why       string
 		unoffered []string
+		too       int
 	}{
-		{&configv1.TLSSecurityProfile{}, "", nil},
-		{&configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType}, "", nil},
-		{&configv1.TLSSecurityProfile{Type: "Best"}, "there is no profile Best", nil},
-		{&configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType}, "needs custom.minTLSVersion", nil},
-		{custom(""), "custom.minTLSVersion is missing", nil},
-		{custom(configv1.VersionTLS12), "suite that HTTP/2 demands", nil},
-		{custom(configv1.VersionTLS12, "ECDHE-RSA-AES256-GCM-SHA384"), "suite that HTTP/2 demands", nil},
+		{&configv1.TLSSecurityProfile{}, "", nil, 0},
+		{&configv1.TLSSecurityProfile{Type: configv1.TLSProfileOldType}, "", nil, 0},
+		{&configv1.TLSSecurityProfile{Type: "Best"}, "there is no profile Best", nil, 0},
+		{&configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType}, "needs custom.minTLSVersion", nil, 0},
+		{custom(""), "custom.minTLSVersion is missing", nil, 0},
+		{custom(configv1.VersionTLS12), "suite that HTTP/2 demands", nil, 0},
+		{custom(configv1.VersionTLS12, "ECDHE-RSA-AES256-GCM-SHA384"), "suite that HTTP/2 demands", nil, 0},
 		{custom(configv1.VersionTLS12, "ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "DHE-RSA-AES128-GCM-SHA256"), "",
-			[]string{"DHE-RSA-AES128-GCM-SHA256"}},
-		{custom(configv1.VersionTLS13), "", nil},
+			[]string{"DHE-RSA-AES128-GCM-SHA256"}, 1},
+		{custom(configv1.VersionTLS13, "TLS_AES_128_CCM_SHA256"), "", []string{"TLS_AES_128_CCM_SHA256"}, 3},
+		{custom(configv1.VersionTLS13), "", nil, 3},
 	} {
 		if got := Unserved(test.profile); (got == "") != (test.why == "") || !strings.Contains(got, test.why) {
 			t.Errorf("%+v: %q, want %q", test.profile, got, test.why)
@@ -99,8 +101,8 @@ func TestTLSProfilesThatNobodyServes(t *testing.T) {
 		if test.why != "" {
 			continue
 		}
-		if got := Unoffered(test.profile); !slices.Equal(got, test.unoffered) {
-			t.Errorf("%+v: %v are not offered, want %v", test.profile, got, test.unoffered)
+		if got, too := Differences(test.profile); !slices.Equal(got, test.unoffered) || len(too) != test.too {
+			t.Errorf("%+v: %v are not offered, want %v; %v are, too", test.profile, got, test.unoffered, too)
 		}
 	}
 }

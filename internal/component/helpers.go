@@ -41,15 +41,13 @@ const (
 	// CloudAudience is the audience of the federated credentials.
 	CloudAudience = "openshift"
 
-	// CipherSuites of TLS 1.2, as the profile Intermediate has them, for what only the control plane itself talks to: no profile of the
-	// user's changes them.
-	CipherSuites = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256," +
-		"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384," +
-		"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"
-
 	cloudTokenVolume = "cloud-token"
 	proberMount      = "/etc/availability-prober"
 )
+
+// CipherSuites of TLS 1.2 are those of the profile Intermediate, for what only the control plane itself talks to: no profile of the user's
+// changes them.
+var CipherSuites = strings.Join(clusterconfig.TLSOf(nil).Suites, ",")
 
 // WaitTarget is what a pod waits for before its containers start.
 type WaitTarget string

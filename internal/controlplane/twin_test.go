@@ -40,15 +40,7 @@ func TestTwin(t *testing.T) {
 		for _, policy := range []hyperv1.AvailabilityPolicy{hyperv1.SingleReplica, hyperv1.HighlyAvailable} {
 			name := strings.ToLower(version + "-" + string(policy))
 			t.Run(name, func(t *testing.T) {
-				f := newFixture(t)
-				f.payload.Version = version
-				f.hcp = inNamespace("twin-" + strings.ReplaceAll(name, ".", "-"))
-				openShiftPlanes[planeEncrypted](f.hcp)
-				f.hcp.Spec.ControllerAvailabilityPolicy = policy
-				f.withOpenShift(append([]string{"cluster-autoscaler", "volume-data-source-validator"}, guestKeys...)...)
-				f.beginOpenShift(append(slices.Clone(secrets), etcdKey)...)
-				f.publishedPasses()
-				f.pass()
+				f := beginTwin(t, name, version, secrets, func(hcp *hyperv1.HostedControlPlane) { hcp.Spec.ControllerAvailabilityPolicy = policy })
 				f.checkTwin(programs)
 				if secrets == nil {
 					list := &corev1.SecretList{}
@@ -59,18 +51,27 @@ func TestTwin(t *testing.T) {
 		}
 	}
 	t.Run("tls", func(t *testing.T) {
-		f := newFixture(t)
-		f.payload.Version = "5.0.0"
-		f.hcp = inNamespace("twin-tls")
-		openShiftPlanes[planeEncrypted](f.hcp)
-		f.hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &runtime.RawExtension{Raw: []byte(`{"tlsSecurityProfile":{"type":"Modern","modern":{}}}`)}}
-		f.withOpenShift(append([]string{"cluster-autoscaler", "volume-data-source-validator"}, guestKeys...)...)
-		f.beginOpenShift(append(slices.Clone(secrets), etcdKey)...)
-		f.publishedPasses()
-		f.pass()
+		f := beginTwin(t, "tls", "5.0.0", secrets, func(hcp *hyperv1.HostedControlPlane) {
+			hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{APIServer: &runtime.RawExtension{Raw: []byte(`{"tlsSecurityProfile":{"type":"Modern","modern":{}}}`)}}
+		})
 		f.checkTwin(programs)
 		f.checkTLS()
 	})
+}
+
+// beginTwin has the control plane of a payload of OpenShift's made, with everything that it can have.
+func beginTwin(t *testing.T, name, version string, secrets []corev1.Secret, configure func(*hyperv1.HostedControlPlane)) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.payload.Version = version
+	f.hcp = inNamespace("twin-" + strings.ReplaceAll(name, ".", "-"))
+	openShiftPlanes[planeEncrypted](f.hcp)
+	configure(f.hcp)
+	f.withOpenShift(append([]string{"cluster-autoscaler", "volume-data-source-validator"}, guestKeys...)...)
+	f.beginOpenShift(append(slices.Clone(secrets), etcdKey)...)
+	f.publishedPasses()
+	f.pass()
+	return f
 }
 
 // ofThePlaneAlone are containers that only the control plane talks to, whatever profile the user chooses.

@@ -84,7 +84,7 @@ var configurationRules = []rule{
 	{path: "configuration.apiServer.additionalCORSAllowedOrigins", verdict: Inert, why: "no API server of this payload reads it: other origins are not allowed"},
 	{path: "configuration.apiServer.encryption.type", is: noneOf("identity"), verdict: Refused, why: "Secrets are encrypted by spec.secretEncryption; set that"},
 	{path: "configuration.apiServer.tlsSecurityProfile", tells: unservedTLS, verdict: Refused},
-	{path: "configuration.apiServer.tlsSecurityProfile", tells: unofferedTLS, verdict: Inert},
+	{path: "configuration.apiServer.tlsSecurityProfile", tells: otherwiseServedTLS, verdict: Inert},
 	{path: "configuration.authentication.type", is: oneOf("None"), verdict: Refused, why: "authentication cannot be left to nobody; leave it out, or use type OIDC"},
 	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: LoginServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
 	{path: "configuration.authentication.oauthMetadata", unless: LoginServer, verdict: Refused, why: noOAuth},
@@ -163,16 +163,21 @@ func unservedTLS(value any) string {
 	return clusterconfig.Unserved(profile)
 }
 
-// unofferedTLS names the ciphers of a TLS profile that servers do not have.
-func unofferedTLS(value any) string {
+// otherwiseServedTLS tells in what servers differ from the ciphers of a TLS profile.
+func otherwiseServedTLS(value any) string {
 	profile, err := tlsProfile(value)
 	if err != nil || clusterconfig.Unserved(profile) != "" {
 		return ""
 	}
-	if without := clusterconfig.Unoffered(profile); len(without) > 0 {
-		return "no server of a control plane has " + strings.Join(without, ", ") + ", so they are not offered"
+	var told []string
+	unoffered, too := clusterconfig.Differences(profile)
+	if len(unoffered) > 0 {
+		told = append(told, "no server of a control plane has "+strings.Join(unoffered, ", "))
 	}
-	return ""
+	if len(too) > 0 {
+		told = append(told, "ciphers of TLS 1.3 cannot be chosen, so these are offered too: "+strings.Join(too, ", "))
+	}
+	return strings.Join(told, "; ")
 }
 
 func tlsProfile(value any) (*configv1.TLSSecurityProfile, error) {

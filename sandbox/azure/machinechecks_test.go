@@ -78,7 +78,7 @@ func refusedMachines() []refusedMachine {
 		{machine{profile: withCustomData(base64.StdEncoding.EncodeToString(make([]byte, 65536)))}, 400, invalidParameter, "87380"},
 		{machine{profile: `"computerName":"vm1","adminUsername":"core","linuxConfiguration":{"disablePasswordAuthentication":true}`}, 400, invalidParameter, "Authentication using either SSH or by user name and password must be enabled in Linux profile."},
 		{machine{profile: `"computerName":"vm1","adminUsername":"core"`}, 400, invalidParameter, "Authentication using either SSH"},
-		{machine{profile: withKey("/root/.ssh/authorized_keys", publicKey)}, 400, invalidParameter, "default value /home/core/.ssh/authorized_keys"},
+		{machine{profile: withKey("/home/other/.ssh/authorized_keys", publicKey)}, 400, invalidParameter, "default value /home/core/.ssh/authorized_keys"},
 		{machine{profile: withKey("/home/core/.ssh/authorized_keys", "ssh-rsa key")}, 400, invalidParameter, "keyData is invalid"},
 		{machine{profile: `"computerName":"vm1"`}, 400, invalidParameter, "adminUsername"},
 		{machine{profile: strings.Replace(`"computerName":"vm1",`+logins, `"core"`, `"Admin"`, 1)}, 400, invalidParameter, "The Admin Username specified is not allowed."},
