@@ -5,10 +5,11 @@ SHELL := /bin/bash
 # A changed tree gets a version of its own, so that no cluster keeps an image of the same name with other content.
 VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo v0.1.0-dev)$(shell \
 	git diff --quiet HEAD 2>/dev/null || git diff HEAD 2>/dev/null | sha256sum | cut -c1-8 | sed 's/^/-/')
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 PKG     := github.com/hypershift-on-azure/hypershift
 # As the operator's: published beside it, by the sandbox too.
 EXTERNAL_DNS_IMAGE ?= quay.io/hypershift/external-dns:v0.18.0
-LDFLAGS := -s -w -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/version.ExternalDNSImage=$(EXTERNAL_DNS_IMAGE)
+LDFLAGS := -s -w -X $(PKG)/internal/version.Version=$(VERSION) -X $(PKG)/internal/version.Commit=$(COMMIT) -X $(PKG)/internal/version.ExternalDNSImage=$(EXTERNAL_DNS_IMAGE)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 
 export GOFLAGS += -mod=readonly
@@ -56,7 +57,7 @@ test: ## the short tier: unit, API-server-backed and embedded-Azure tests, and t
 	hack/test.sh
 
 .PHONY: test-long
-test-long: ## the long tier: race detector, random lives, stacks stopped at every call, the scripts of both tiers, fuzzing
+test-long: ## the long tier: race detector, random lives, stacks stopped at every call, the scripts of both tiers, conformance and the browser, fuzzing
 	hack/test-long.sh
 
 .PHONY: e2e

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the figures of docs/benchmarks.md, and fails in the end when one missed its limit. `hack/bench.sh PART` prints those of one part:
-#   phase1    Azure and the images, without a management cluster
+#   phase1    the command line, Azure and the images, without a management cluster
 #   people    what people wait for with 100 hosted clusters
 #   survival  backups, the loss of a node and of the management cluster, upgrades
 #   operator  the operator with fleets that are simulated
@@ -66,6 +66,8 @@ figures() { # SCRIPT|SCRIPT...
 if wanted phase1; then
   go build -o bin/bench-phase1 ./test/bench/phase1
   go build -o bin/bench-images ./test/bench/images
+  go build -o bin/bench-commandline ./test/bench/commandline
+  part "The command line: commands that ask nobody, and its size" bin/bench-commandline
   part "Phase 1, every call 100 ms slower: one command, a serial client, the bash with az; what a strict Azure costs" bin/bench-phase1
   part "The images, to a registry on this machine" bin/bench-images
   part "The identities of 50 clusters in one subscription, every twentieth call refused" \
@@ -79,6 +81,7 @@ if wanted people; then
 fi
 if wanted survival; then
   part "A backup of 200 MB and its restore in place; the management cluster lost" figures '39-restore-large|75-management-lost'
+  part "A hosted cluster with two workers is destroyed" figures '10-demo|50-destroy'
   part "A highly available control plane is upgraded, and loses a node" figures '72-zone-lost|74-upgrade'
 fi
 if wanted operator; then

@@ -23,6 +23,7 @@ ours='KUBE-|CNI-|hypershift|198\.1[89]\.|10\.20[01]\.|"?hs(edge|pods|u[0-9])'
 
 {
 	awk '{ print "mount " $2 " " $3 }' /proc/self/mounts
+	cat /sys/block/loop*/loop/backing_file 2>/dev/null | sed 's/^/loop device of /'
 	ip netns list 2>/dev/null | awk '{ print "netns " $1 }'
 	ip -o link show | awk -F': ' '{ sub(/@.*/, "", $2); print "link " $2 }'
 	ip -o addr show | awk '{ print "address " $2 " " $4 }'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The long tier: some of Kubernetes' own tests of a hosted cluster, the short tier's tests under the race detector, more random lives of
 # hosted clusters, the dashboard in a browser, stacks stopped at every call, the scripts of both tiers with all conformance tests, and fuzzing.
+# It steps the clock of this machine 30 s ahead and back, several times within CHAOS_DURATION (10m), unless CHAOS_CLOCK is "no".
 . "$(dirname "$0")/lib.sh"
 need_go
 command -v gcc >/dev/null || fail "the race detector needs a C compiler; apt-get install gcc libc6-dev"

@@ -128,7 +128,7 @@ func (s *Store) layer(files []File) (*fileLayer, error) {
 	return made.(*fileLayer), nil
 }
 
-// unusedFor is how long a layer stays that nobody asks for: each build of a program makes another one.
+// unusedFor is how long a layer that nobody asks for stays in the cache. Every build of a program adds a layer.
 const unusedFor = 72 * time.Hour
 
 // used notes on the file of digests that the layer was asked for.

@@ -24,9 +24,11 @@ type nodeFault struct {
 
 var nodeFaults = map[string]nodeFault{
 	"down":      {summary: "take its power: all that runs on it ends at once, its disk stays", states: []cluster.NodeState{cluster.NodeDown}},
-	"up":        {summary: "give it power and network again", states: []cluster.NodeState{cluster.NodeUp}},
+	"up":        {summary: "give it power, network and its disk's room and speed again", states: []cluster.NodeState{cluster.NodeUp}},
 	"reboot":    {summary: "take its power and give it again", states: []cluster.NodeState{cluster.NodeDown, cluster.NodeUp}},
 	"partition": {summary: "pull its cable: it runs, and nothing reaches it or is reached by it", states: []cluster.NodeState{cluster.NodePartitioned}},
+	"disk-full": {summary: "fill the disk of its volumes: a write that needs room fails", states: []cluster.NodeState{cluster.NodeDiskFull}},
+	"disk-slow": {summary: "stall the disk of its volumes: a write takes up to 0.3 s", states: []cluster.NodeState{cluster.NodeDiskSlow}},
 	"cordon":    {summary: "let no new pods come to it", kubectl: []string{"cordon"}},
 	"uncordon":  {summary: "let pods come to it again", kubectl: []string{"uncordon"}},
 	"drain":     {summary: "have its pods leave, as their disruption budgets let them", kubectl: []string{"drain", "--ignore-daemonsets", "--delete-emptydir-data", "--force"}},

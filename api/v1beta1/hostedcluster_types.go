@@ -237,6 +237,11 @@ type HostedClusterStatus struct {
 	// controlPlaneVersion is the state of the management side's version.
 	// +optional
 	ControlPlaneVersion *ControlPlaneVersionStatus `json:"controlPlaneVersion,omitempty"`
+	// lastSuccessfulEtcdBackupURL is where the newest backup of etcd lies.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^(https|s3)://`
+	// +optional
+	LastSuccessfulEtcdBackupURL string `json:"lastSuccessfulEtcdBackupURL,omitempty"`
 	// kubeconfig names the Secret with the administrator's kubeconfig, in this namespace.
 	// +optional
 	KubeConfig *corev1.LocalObjectReference `json:"kubeconfig,omitempty"`

@@ -83,6 +83,8 @@ const (
 	SwiftPodNetworkInstanceAnnotation      = "hypershift.openshift.io/swift-pod-network-instance"
 	RestoredFromBackupAnnotation           = "hypershift.openshift.io/restored-from-backup"
 	EnableMetricsForwardingAnnotation      = "hypershift.openshift.io/enable-metrics-forwarding"
+	// EtcdBackupScheduleAnnotation, five fields of cron in UTC, has HCPEtcdBackups made again and again, with the storage of the one before.
+	EtcdBackupScheduleAnnotation = "hypershift.openshift.io/etcd-backup-schedule"
 )
 
 // Annotations and labels that controllers set.

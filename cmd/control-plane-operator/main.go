@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/endpointresolver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/metricsproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/pkioperator"
@@ -26,7 +28,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/prober"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/tunnelproxy"
 	"github.com/hypershift-on-azure/hypershift/internal/kms"
-	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 func main() {
@@ -41,7 +42,7 @@ func main() {
 func rootCommand() *cobra.Command {
 	run := runCommand()
 	root := &cobra.Command{
-		Use:           "control-plane-operator",
+		Use:           contract.ControlPlaneOperator,
 		Short:         "Keep a hosted control plane",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -66,42 +67,42 @@ func rootCommand() *cobra.Command {
 	var byHTTP, bySOCKS tunnelproxy.Options
 	root.AddCommand(
 		run,
-		helper("ignition-server", "Serve machines their first configuration", serve.AddFlags,
+		helper(contract.IgnitionServer, "Serve machines their first configuration", serve.AddFlags,
 			func(ctx context.Context) error { return server.Run(ctx, serve) }),
-		helper("hosted-cluster-config-operator", "Keep the inside of the hosted cluster", config.AddFlags,
+		helper(contract.ConfigOperator, "Manage the objects inside the hosted cluster", config.AddFlags,
 			func(ctx context.Context) error { return guest.Run(ctx, config) }),
-		helper("machine-approver", "Approve the certificate requests of machines that exist", approve.AddFlags,
+		helper(contract.MachineApprover, "Approve the certificate requests of machines that exist", approve.AddFlags,
 			func(ctx context.Context) error { return approver.Run(ctx, approve) }),
 		helper(ingressdns.Name, "Keep the DNS records of the hosted cluster's applications", records.AddFlags,
 			func(ctx context.Context) error { return ingressdns.Run(ctx, records) }),
 		helper(pkioperator.Name, "Give access to the hosted cluster in emergencies", emergencies.AddFlags,
 			func(ctx context.Context) error { return pkioperator.Run(ctrl.LoggerInto(ctx, ctrl.Log), emergencies) }),
-		helper("token-minter", "Keep a token of a hosted cluster's service account in a file", mint.AddFlags,
+		helper(contract.CommandTokenMinter, "Keep a token of a hosted cluster's service account in a file", mint.AddFlags,
 			func(ctx context.Context) error { return minter.Run(ctx, mint) }),
-		helper("availability-prober", "Wait until something the pod needs answers", probe.AddFlags,
+		helper(contract.CommandProber, "Wait until something the pod needs answers", probe.AddFlags,
 			func(ctx context.Context) error { return prober.Run(ctx, probe) }),
-		helper(kasbootstrap.Name, "Bring into the hosted cluster what everything else there begins with", begin.AddFlags,
+		helper(kasbootstrap.Name, "Create the first objects that the rest of the hosted cluster needs", begin.AddFlags,
 			func(ctx context.Context) error { return kasbootstrap.Run(ctx, begin) }),
 		helper(endpointresolver.Name, "Tell where the pods of the control plane are", where.AddFlags,
 			func(ctx context.Context) error { return endpointresolver.Run(ctx, where) }),
 		helper(metricsproxy.Name, "Show the control plane's metrics to its hosted cluster", show.AddFlags,
 			func(ctx context.Context) error { return metricsproxy.Run(ctx, show) }),
-		helper("copy-program", "Give this program to a container of another image", itself.AddFlags,
+		helper(contract.CommandCopyProgram, "Give this program to a container of another image", itself.AddFlags,
 			func(ctx context.Context) error { return copyprogram.Run(ctx, itself) }),
-		helper("sync-fg-configmap", "Store the feature gates that the payload's program has rendered", gates.AddFlags,
+		helper(contract.CommandSyncFeatureGates, "Store the feature gates that the payload's program has rendered", gates.AddFlags,
 			func(ctx context.Context) error { return featuregates.Run(ctx, gates) }),
-		inside("konnectivity-https-proxy", "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,
+		inside(contract.CommandHTTPSProxy, "Reach the hosted cluster's network by HTTP proxy", byHTTP.AddHTTPFlags,
 			func(ctx context.Context) error { return tunnelproxy.RunHTTP(ctrl.LoggerInto(ctx, ctrl.Log), byHTTP) }),
-		inside("konnectivity-socks5-proxy", "Reach the hosted cluster's network by SOCKS5 proxy", bySOCKS.AddSOCKSFlags,
+		inside(contract.CommandSOCKSProxy, "Reach the hosted cluster's network by SOCKS5 proxy", bySOCKS.AddSOCKSFlags,
 			func(ctx context.Context) error { return tunnelproxy.RunSOCKS(ctrl.LoggerInto(ctx, ctrl.Log), bySOCKS) }),
-		helper("resolve-dns", "Wait until a name leads to an address", resolve.AddFlags,
+		helper(contract.CommandResolveDNS, "Wait until a name leads to an address", resolve.AddFlags,
 			func(ctx context.Context) error { return prober.Resolve(ctx, resolve) }),
-		helper("azure-kms-provider", "Wrap the API server's keys with a key of an Azure Key Vault", wrap.AddFlags,
+		helper(contract.CommandKMSProvider, "Wrap the API server's keys with a key of an Azure Key Vault", wrap.AddFlags,
 			func(ctx context.Context) error { return kms.Run(ctrl.LoggerInto(ctx, ctrl.Log), wrap) }),
 		&cobra.Command{
 			Use: "version", Short: "Print the version of this build", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				info := version.Get()
+				info := buildinfo.Get()
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.Version, info.Commit, info.GoVersion, info.Platform)
 				return err
 			},

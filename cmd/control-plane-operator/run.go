@@ -54,8 +54,8 @@ func runCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), c) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.namespace, "namespace", os.Getenv("MY_NAMESPACE"), "control-plane namespace")
-	flags.StringVar(&c.deploymentName, "deployment-name", "control-plane-operator", "Deployment this process runs in")
+	flags.StringVar(&c.namespace, "namespace", os.Getenv(contract.NamespaceEnv), "control-plane namespace")
+	flags.StringVar(&c.deploymentName, "deployment-name", contract.ControlPlaneOperator, "Deployment this process runs in")
 	flags.StringVar(&c.metricsAddr, "metrics-addr", "0", "address of the metrics listener, 0 for none")
 	flags.StringVar(&c.healthAddr, "health-addr", ":6060", "address of the health listener, 0 for none")
 	flags.StringVar(&c.registryOverrides, "registry-overrides", "", "source=destination,...: prefixes of images that the management side pulls from elsewhere")
@@ -95,13 +95,14 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	keep, err := backupsToKeep(os.Getenv(contract.BackupMaxCount))
+	keep, err := backupsToKeep(os.Getenv(contract.BackupMaxCountEnv))
 	if err != nil {
 		return err
 	}
 	saver := &backups.Reconciler{Client: manager.GetClient(), Live: manager.GetAPIReader(), Settings: reconciler.Settings, Keep: keep, Now: time.Now}
+	scheduler := &backups.Scheduler{Client: manager.GetClient(), Now: time.Now}
 	tokens := &ignitionserver.TokenRights{Client: manager.GetClient(), Namespace: c.namespace}
-	if err := errors.Join(reconciler.Setup(manager), saver.Setup(manager), tokens.Setup(manager), manager.AddHealthzCheck("passes", reconciler.Alive), manager.AddReadyzCheck("passes", reconciler.Alive)); err != nil {
+	if err := errors.Join(reconciler.Setup(manager), saver.Setup(manager), scheduler.Setup(manager), tokens.Setup(manager), manager.AddHealthzCheck("passes", reconciler.Alive), manager.AddReadyzCheck("passes", reconciler.Alive)); err != nil {
 		return err
 	}
 	return manager.Start(ctx)
@@ -114,7 +115,7 @@ func backupsToKeep(text string) (int, error) {
 	}
 	keep, err := strconv.Atoi(text)
 	if err != nil || keep < 1 {
-		return 0, fmt.Errorf("%s=%q is no number of backups; use 1 or more", contract.BackupMaxCount, text)
+		return 0, fmt.Errorf("%s=%q is no number of backups; use 1 or more", contract.BackupMaxCountEnv, text)
 	}
 	return keep, nil
 }
@@ -128,15 +129,15 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 	if err != nil {
 		return nil, err
 	}
-	set, err := monitor.ParseSet(os.Getenv("METRICS_SET"))
+	set, err := monitor.ParseSet(os.Getenv(contract.MetricsSetEnv))
 	if err != nil {
 		return nil, fmt.Errorf("METRICS_SET: %w", err)
 	}
-	settings := component.Settings{Image: os.Getenv("CONTROL_PLANE_OPERATOR_IMAGE"), CertificateScale: os.Getenv(contract.CertificateScale)}
+	settings := component.Settings{Image: os.Getenv(contract.ControlPlaneOperatorImageEnv), CertificateScale: os.Getenv(contract.CertificateScaleEnv)}
 	if settings.Image == "" {
 		return nil, errors.New("CONTROL_PLANE_OPERATOR_IMAGE is not set; helper containers run from this image")
 	}
-	if text := os.Getenv("DEFAULT_SECURITY_CONTEXT_UID"); text != "" {
+	if text := os.Getenv(contract.SecurityContextUIDEnv); text != "" {
 		uid, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("DEFAULT_SECURITY_CONTEXT_UID=%q is not a number: %w", text, err)
@@ -152,8 +153,8 @@ func newReconciler(c client.Client, scheme *runtime.Scheme, options config) (*co
 		Releases:      releases,
 		Catalogs:      &catalog.Finder{Digest: release.Reader{}.Digest},
 		Settings:      settings,
-		ReleaseImage:  os.Getenv("OPERATE_ON_RELEASE_IMAGE"),
-		IngressDomain: os.Getenv("DEFAULT_INGRESS_DOMAIN"),
+		ReleaseImage:  os.Getenv(contract.OwnReleaseEnv),
+		IngressDomain: os.Getenv(contract.IngressDomainEnv),
 		Certificates:  policy,
 		MetricsSet:    set,
 		Now:           time.Now,

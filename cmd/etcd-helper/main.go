@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/backup"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/defrag"
 	"github.com/hypershift-on-azure/hypershift/internal/inpod/expose"
@@ -33,15 +34,15 @@ func main() {
 	var shown expose.Options
 	var lost replace.Options
 	root.AddCommand(
-		helper("back-up", "Keep a snapshot of an etcd in Azure blob storage", saved.AddFlags,
+		helper(contract.CommandBackUp, "Keep a snapshot of an etcd in Azure blob storage", saved.AddFlags,
 			func(ctx context.Context) error { return backup.Run(ctx, saved) }),
-		helper("restore-snapshot", "Begin an etcd with a snapshot", begin.AddFlags,
+		helper(contract.CommandRestoreSnapshot, "Begin an etcd with a snapshot", begin.AddFlags,
 			func(ctx context.Context) error { return snapshot.Run(ctx, begin) }),
-		helper("reset-member", "Let an etcd that lost its disk join its cluster again", member.AddFlags,
+		helper(contract.CommandResetMember, "Let an etcd that lost its disk join its cluster again", member.AddFlags,
 			func(ctx context.Context) error { return rejoin.Run(ctx, member) }),
-		helper("replace-member", "Replace the member of an etcd that cannot start by the data of the others", lost.AddFlags,
+		helper(contract.CommandReplaceMember, "Replace the member of an etcd that cannot start by the data of the others", lost.AddFlags,
 			func(ctx context.Context) error { return replace.Run(ctx, lost) }),
-		helper(defrag.LeaseName, "Give back the space that etcd has freed inside its files", waste.AddFlags,
+		helper(contract.EtcdDefragmenter, "Give back the space that etcd has freed inside its files", waste.AddFlags,
 			func(ctx context.Context) error { return defrag.Run(ctx, waste) }),
 		helper(expose.Name, "Show health or metrics of an etcd to who is no client of it", shown.AddFlags,
 			func(ctx context.Context) error { return expose.Run(ctx, shown) }),

@@ -19,6 +19,8 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/dashboard"
 	"github.com/hypershift-on-azure/hypershift/internal/dashboard/signin"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // dashboardPeriod is how often each browser that follows is looked for.
@@ -58,7 +60,7 @@ func runDashboard(ctx context.Context, c dashboardConfig) error {
 	if err != nil {
 		return err
 	}
-	certificates, err := certwatcher.New(filepath.Join(c.certDir, "tls.crt"), filepath.Join(c.certDir, "tls.key"))
+	certificates, err := certwatcher.New(filepath.Join(c.certDir, corev1.TLSCertKey), filepath.Join(c.certDir, corev1.TLSPrivateKeyKey))
 	if err != nil {
 		return fmt.Errorf("read the certificate of --cert-dir %s: %w", c.certDir, err)
 	}

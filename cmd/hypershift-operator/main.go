@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 func main() {
 	root := &cobra.Command{
-		Use:           "hypershift-operator",
+		Use:           contract.Operator,
 		Short:         "Run hosted control planes on this management cluster",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -32,7 +32,7 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version of this build",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := version.Get()
+			info := buildinfo.Get()
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (commit %s, %s, %s)\n", info.Version, info.Commit, info.GoVersion, info.Platform)
 			return err
 		},

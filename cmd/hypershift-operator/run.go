@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion"
 	"github.com/hypershift-on-azure/hypershift/internal/egress"
@@ -46,7 +47,7 @@ import (
 )
 
 const (
-	leaseName     = "hypershift-operator-leader-elect"
+	leaseName     = contract.OperatorLease
 	leaseDuration = 60 * time.Second
 	renewDeadline = 40 * time.Second
 	retryPeriod   = 15 * time.Second
@@ -164,13 +165,13 @@ func setUp(ctx context.Context, mgr ctrl.Manager, c config) error {
 	if err := nodepool.SetupWithManager(mgr, pools); err != nil {
 		return err
 	}
-	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: version.Get().Version, Image: options.Releases.OperatorImage, Backups: os.Getenv(contract.FeatureSet) == techPreview}); err != nil {
+	if err := metrics.SetupWithManager(ctx, mgr, metrics.Options{Version: buildinfo.Get().Version, Image: options.Releases.OperatorImage, Backups: os.Getenv(contract.FeatureSetEnv) == techPreview}); err != nil {
 		return err
 	}
 	if err := events.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	versions := &supportedversions.Publisher{Client: mgr.GetClient(), Namespace: c.namespace, Commit: version.Get().Commit}
+	versions := &supportedversions.Publisher{Client: mgr.GetClient(), Namespace: c.namespace, Commit: buildinfo.Get().Commit}
 	if err := versions.SetupWithManager(mgr); err != nil {
 		return err
 	}
@@ -232,12 +233,12 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 		Registries: overrides,
 	}
 	var boards dashboards.Options
-	if os.Getenv("MONITORING_DASHBOARDS") == "1" {
+	if os.Getenv(contract.MonitoringDashboardsEnv) == "1" {
 		if boards, err = dashboards.Probe(ctx, live, c.namespace); err != nil {
 			return hostedcluster.Options{}, nodepool.Options{}, err
 		}
 	}
-	pools := nodepool.Options{Releases: payloads.Unchanged(), TechPreview: os.Getenv(contract.FeatureSet) == techPreview}
+	pools := nodepool.Options{Releases: payloads.Unchanged(), TechPreview: os.Getenv(contract.FeatureSetEnv) == techPreview}
 	ctrl.Log.Info("management cluster", "routes", capabilities.Routes, "sccs", capabilities.SecurityContextConstraints,
 		"ingressDomain", domain, "proxy", proxy.Set(), "image", image)
 	return hostedcluster.Options{
@@ -247,8 +248,8 @@ func discover(ctx context.Context, mgr ctrl.Manager, c config) (hostedcluster.Op
 			Mirrors:                   mirrors,
 			OperatorImage:             image,
 			ControlPlaneOperatorImage: c.controlPlaneOperatorImage,
-			ClusterAPIImage:           os.Getenv("IMAGE_CLUSTER_API"),
-			AzureProviderImage:        os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"),
+			ClusterAPIImage:           os.Getenv(contract.ClusterAPIImageEnv),
+			AzureProviderImage:        os.Getenv(contract.AzureProviderImageEnv),
 		},
 		Operators:             c.operators(domain),
 		Capabilities:          capabilities,
@@ -281,12 +282,12 @@ func (c config) signers() (*signature.Keys, error) {
 func (c config) operators(domain string) operators.Options {
 	return operators.Options{
 		RegistryOverrides:  c.registryOverrides,
-		KonnectivityImage:  os.Getenv("IMAGE_KONNECTIVITY"),
-		CertRotationScale:  os.Getenv(contract.CertificateScale),
-		MetricsSet:         os.Getenv("METRICS_SET"),
+		KonnectivityImage:  os.Getenv(contract.KonnectivityImageEnv),
+		CertRotationScale:  os.Getenv(contract.CertificateScaleEnv),
+		MetricsSet:         os.Getenv(contract.MetricsSetEnv),
 		IngressDomain:      domain,
 		EtcdBackupMaxCount: c.etcdBackupMaxCount,
-		FeatureSet:         os.Getenv(contract.FeatureSet),
+		FeatureSet:         os.Getenv(contract.FeatureSetEnv),
 	}
 }
 
@@ -299,7 +300,7 @@ var tenantLimits = release.Limits{Wait: 2 * time.Second, PerTenant: 4}
 // installedFrom are the places of images that the installation chose, which may be in a private network.
 func installedFrom(operator, controlPlaneOperator string, overrides []release.Mirror) []string {
 	var places []string
-	for _, image := range []string{operator, controlPlaneOperator, os.Getenv("IMAGE_CLUSTER_API"), os.Getenv("IMAGE_AZURE_CAPI_PROVIDER"), os.Getenv("IMAGE_KONNECTIVITY")} {
+	for _, image := range []string{operator, controlPlaneOperator, os.Getenv(contract.ClusterAPIImageEnv), os.Getenv(contract.AzureProviderImageEnv), os.Getenv(contract.KonnectivityImageEnv)} {
 		if image != "" {
 			places = append(places, release.Repository(image))
 		}

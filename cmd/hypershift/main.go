@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli"
+	_ "github.com/hypershift-on-azure/hypershift/internal/cli/quick" // answers --help before the rest of the program begins
 )
 
 func main() {

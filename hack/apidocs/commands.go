@@ -34,9 +34,7 @@ What becomes of each flag, and which test shows it, is in [supported](supported.
 		if !cmd.IsAvailableCommand() || cmd.Name() == "help" || cmd.Name() == "completion" {
 			return
 		}
-		if !cmd.HasSubCommands() || len(cmd.Flags().FlagUsages()) > 0 {
-			section(&out, cmd)
-		}
+		section(&out, cmd)
 		for _, child := range cmd.Commands() {
 			visit(child)
 		}

@@ -96,6 +96,7 @@ var rows = []row{
 			text: "Requests that hosted API servers gave up, most often for lack of time."},
 		{title: "etcd needs somebody", unit: flags, legend: byCluster, exprs: []string{cluster("hypershift_etcd_manual_intervention_required")}},
 		{title: "Age of the newest good backup", unit: seconds, legend: byCluster, exprs: []string{"time() - " + cluster("hypershift_cluster_etcd_backup_last_success_timestamp_seconds")}},
+		{title: "Newest backup failed", unit: flags, legend: byCluster, exprs: []string{cluster("hypershift_cluster_etcd_backup_failed")}},
 		{title: "Change of the encryption key", unit: flags, legend: byCluster + " {{state}}", exprs: []string{cluster("hypershift_encryption_migration_state", "state")}},
 		{title: "Changes of encryption keys, 90 %", unit: seconds, legend: "duration", exprs: []string{
 			"histogram_quantile(0.9, sum by (le) (rate(hypershift_encryption_migration_duration_seconds_bucket[1d])))"}},

@@ -26,7 +26,7 @@ type MachineSize struct {
 	Arch string
 }
 
-// sku is one row of the list, whose shape is that of no other resource.
+// sku is one entry of Azure's list of machine sizes.
 type sku struct {
 	ResourceType string       `json:"resourceType"`
 	Name         string       `json:"name"`

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 )
 
@@ -14,7 +15,7 @@ var choices = map[string][]string{
 	"apps-zone":                         {"own", "shared"},
 	"arch":                              {"amd64", "arm64"},
 	"availability-zone":                 {"1", "2", "3"},
-	"cloud":                             {"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud", "AzureGermanCloud", "AzureBleuCloud"},
+	"cloud":                             azureflags.Clouds,
 	"control-plane-availability-policy": {"SingleReplica", "HighlyAvailable"},
 	"diagnostics-storage-account-type":  {"Disabled", "Managed", "UserManaged"},
 	"disk-storage-account-type":         {"Premium_LRS", "PremiumV2_LRS", "Standard_LRS", "StandardSSD_LRS"},

@@ -21,7 +21,7 @@ func TestEverythingLiveIsCompleted(t *testing.T) {
 	// These name what is there; --name of others names what is made, or says which parts of Azure are meant.
 	acting := map[string]string{"hypershift destroy cluster azure": "name", "hypershift create kubeconfig": "name", "hypershift console-logs azure": "name", "hypershift destroy nodepool": "name", "hypershift destroy nodepool azure": "name", "hypershift upgrade cluster": "to", "hypershift upgrade nodepool": "to"}
 	found := 0
-	everyCommand(NewRoot(), func(cmd *cobra.Command) {
+	everyCommand(completed(), func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
 		if strings.HasPrefix(path, "hypershift sandbox ") {
 			return // its machines are no management cluster's
@@ -44,10 +44,17 @@ func TestEverythingLiveIsCompleted(t *testing.T) {
 	}
 }
 
+// completed is the command line as the tab key asks it.
+func completed() *cobra.Command {
+	root := NewRoot()
+	completeFlags(root)
+	return root
+}
+
 // TestChoicesAreOffered: each value of a flag that takes one of a few is offered wherever the flag is, and said in its help; a cloud is one that there is.
 func TestChoicesAreOffered(t *testing.T) {
 	found := map[string]bool{}
-	everyCommand(NewRoot(), func(cmd *cobra.Command) {
+	everyCommand(completed(), func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			values := choices[f.Name]
 			offered, ok := cmd.GetFlagCompletionFunc(f.Name)

@@ -104,3 +104,33 @@ func TestEveryAzureCommandPlans(t *testing.T) {
 		t.Errorf("%d commands found: this test proves nothing", found)
 	}
 }
+
+// TestValuesHaveNames: backquotes in a flag's usage name its value, so a quoted command would stand where the value's kind belongs.
+func TestValuesHaveNames(t *testing.T) {
+	everyCommand(NewRoot(), func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(f); strings.Contains(name, " ") {
+				t.Errorf("%s --%s: its value is called %q", cmd.CommandPath(), f.Name, name)
+			}
+		})
+	})
+}
+
+// TestNamespaceIsShort: -n is --namespace wherever there is one, as kubectl has it, and nothing else anywhere.
+func TestNamespaceIsShort(t *testing.T) {
+	found := 0
+	everyCommand(NewRoot(), func(cmd *cobra.Command) {
+		if f := cmd.Flags().Lookup("namespace"); f != nil {
+			found++
+			if f.Shorthand != "n" {
+				t.Errorf("%s has --namespace without -n", cmd.CommandPath())
+			}
+		}
+		if f := cmd.Flags().ShorthandLookup("n"); f != nil && f.Name != "namespace" {
+			t.Errorf("%s: -n is --%s", cmd.CommandPath(), f.Name)
+		}
+	})
+	if found < 30 {
+		t.Errorf("%d commands have --namespace: this test proves nothing", found)
+	}
+}

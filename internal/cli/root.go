@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	ctrllog.SetLogger(logr.Discard())
 
 	root := NewRoot()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeFlags(root)
+	}
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -77,13 +81,14 @@ Colour is only on terminals, and never with NO_COLOR.`,
   hypershift create kubeconfig demo --output-file demo.kubeconfig
   hypershift status demo
   hypershift explain cluster demo`,
-		Version:          version.Version,
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		TraverseChildren: true,
-		RunE:             command.NeedSubcommand,
+		Version:           version.Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		TraverseChildren:  true,
+		PersistentPreRunE: judge,
+		RunE:              command.NeedSubcommand,
 	}
-	root.SetFlagErrorFunc(printing.SuggestFlag)
+	root.SetFlagErrorFunc(command.FlagError)
 	progress.AddFlags(root)
 	root.AddCommand(
 		look.NewGetCommand(), look.NewStatusCommand(), look.NewExplainCommand(), look.NewGraphCommand(), look.NewDashboardCommand(), look.NewLogsCommand(), look.NewConsoleLogsCommand(), look.NewDumpCommand(),
@@ -93,13 +98,12 @@ Colour is only on terminals, and never with NO_COLOR.`,
 		install.NewCommand(), install.NewUninstallCommand(),
 		newCreateCommand(), newDestroyCommand(),
 		kubeconfig.NewCommand(""),
-		command.Parent("export", "Write what is there as files", export.NewCommand(cluster.FileFlags)),
+		command.Parent("export", "Write what is there as files", export.NewCommand(cluster.ForExport())),
 		command.Parent("rotate", "Change keys and certificates without an interruption",
 			azure.NewRotateOIDCIssuerCommand(), change.NewRotateCertificatesCommand(), change.NewRotateEncryptionKeyCommand()),
 		azure.NewVerifyCommand(),
 		images.NewCommand(), payload.NewCommand(), sandbox.NewCommand(), newVersionCommand(),
 	)
-	completeFlags(root)
 	return root
 }
 

@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
@@ -36,11 +38,10 @@ func newVersionCommand() *cobra.Command {
 				return printing.Object(out, f.output, f.report(cmd.Context()))
 			}
 			if f.commitOnly {
-				fmt.Fprintln(out, version.Get().Commit)
+				fmt.Fprintln(out, buildinfo.Get().Commit)
 				return nil
 			}
-			info := version.Get()
-			fmt.Fprintf(out, "Client Version: %s (commit %s, %s, %s)\n", info.Version, info.Commit, info.GoVersion, info.Platform)
+			fmt.Fprintln(out, version.Client(buildinfo.Get().Commit))
 			if f.clientOnly {
 				return nil
 			}
@@ -52,7 +53,7 @@ func newVersionCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.clientOnly, "client-only", false, "do not ask the management cluster")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the versions as json or yaml")
 	cmd.MarkFlagsMutuallyExclusive("output", "commit-only")
-	cmd.Flags().StringVar(&f.namespace, "namespace", management.OperatorNamespace, "namespace of the operator")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", management.OperatorNamespace, "namespace of the operator")
 	return cmd
 }
 
@@ -77,7 +78,7 @@ type serverReport struct {
 }
 
 func (f *versionFlags) report(ctx context.Context) versionReport {
-	info := version.Get()
+	info := buildinfo.Get()
 	out := versionReport{Client: clientReport{info.Version, info.Commit, info.GoVersion, info.Platform}}
 	if f.clientOnly {
 		return out
@@ -109,8 +110,8 @@ func (f *versionFlags) server(ctx context.Context) (serverReport, error) {
 		return serverReport{}, err
 	}
 	cm := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: management.SupportedVersions}, cm); err != nil {
-		return serverReport{}, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, management.SupportedVersions, err)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: contract.SupportedVersions}, cm); err != nil {
+		return serverReport{}, fmt.Errorf("cannot read ConfigMap %s/%s: %w", f.namespace, contract.SupportedVersions, err)
 	}
 	return serverOf(cm)
 }
@@ -122,5 +123,5 @@ func serverOf(cm *corev1.ConfigMap) (serverReport, error) {
 		return serverReport{}, err
 	}
 	kinds, err := management.ParseKinds(cm)
-	return serverReport{Commit: cm.Data["server-version"], SupportedOCPs: minors, PayloadKinds: kinds}, err
+	return serverReport{Commit: cm.Data[contract.ServerVersionKey], SupportedOCPs: minors, PayloadKinds: kinds}, err
 }

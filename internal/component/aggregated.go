@@ -17,7 +17,7 @@ import (
 
 // Where the programs of OpenShift's payloads find what they mount.
 const (
-	// NetworkKubeconfig is AdminKubeconfigSecret as a file, by NetworkKubeconfigMount.
+	// NetworkKubeconfig is contract.ServiceKubeconfig as a file, by NetworkKubeconfigMount.
 	NetworkKubeconfig = "/etc/kubernetes/secrets/svc-kubeconfig/kubeconfig"
 	// RequestHeaderNames are the clients that may say whose request they pass on.
 	RequestHeaderNames = "kube-apiserver-proxy,system:kube-apiserver-proxy,system:openshift-aggregator"
@@ -36,7 +36,7 @@ func NetworkKubeconfigMount() corev1.VolumeMount {
 
 // NetworkKubeconfigVolume has the kubeconfig of system:admin that reaches the API server by its Service.
 func NetworkKubeconfigVolume() corev1.Volume {
-	return SecretVolume("kubeconfig", AdminKubeconfigSecret)
+	return SecretVolume("kubeconfig", contract.ServiceKubeconfig)
 }
 
 // AggregatedLogs is where an aggregated API server of the name writes its audit log, as audit.log.
@@ -47,8 +47,8 @@ func AggregatedLogs(name string) string { return "/var/log/" + name }
 func AggregatedVolumes(name string) ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes := []corev1.Volume{
 		ConfigMapVolume("audit-config", name+"-audit"), ConfigMapVolume("aggregator-ca", contract.AggregatorClientCA),
-		ConfigMapVolume("client-ca", contract.ClientCA), ConfigMapVolume("etcd-client-ca", EtcdCAConfigMap),
-		SecretVolume("etcd-client-cert", EtcdClientSecret), SecretVolume("serving-cert", name+"-cert"),
+		ConfigMapVolume("client-ca", contract.ClientCA), ConfigMapVolume("etcd-client-ca", contract.EtcdCA),
+		SecretVolume("etcd-client-cert", contract.EtcdClientCertificate), SecretVolume("serving-cert", name+"-cert"),
 		NetworkKubeconfigVolume(), EmptyDirVolume("work-logs"),
 	}
 	mounts := []corev1.VolumeMount{

@@ -56,9 +56,9 @@ type Priority string
 
 // The priority classes that install creates.
 const (
-	PriorityControlPlane Priority = "hypershift-control-plane"
-	PriorityAPICritical  Priority = "hypershift-api-critical"
-	PriorityEtcd         Priority = "hypershift-etcd"
+	PriorityControlPlane Priority = contract.PriorityControlPlane
+	PriorityAPICritical  Priority = contract.PriorityAPICritical
+	PriorityEtcd         Priority = contract.PriorityEtcd
 )
 
 // Traits are the facts from which the defaults of a workload follow.
@@ -127,7 +127,7 @@ type Settings struct {
 	Image string
 	// UID is what pods run as on a management cluster without SecurityContextConstraints; nil leaves it to the cluster.
 	UID *int64
-	// CertificateScale, when set, is how long a day of certificates lasts (contract.CertificateScale).
+	// CertificateScale, when set, is how long a day of certificates lasts (contract.CertificateScaleEnv).
 	CertificateScale string
 	// ReleaseMirrors, when set, tells programs that read release payloads where they may lie (release.MirrorsEnv).
 	ReleaseMirrors string

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 func reconciled(t *testing.T, ctx *Context, c Component) {
@@ -105,7 +106,7 @@ func TestDisabledRemovesAll(t *testing.T) {
 	c := thing()
 	c.Enabled = func(*Context) bool { return on }
 	c.Objects = func(*Context) ([]client.Object, error) {
-		return append(Access("thing", "clusters-demo", Rule("", "get", "pods")), workload(),
+		return append(Access("thing", "clusters-demo", rbac.Rule("", "get", "pods")), workload(),
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "thing-config"}}), nil
 	}
 	ctx := testContext(t)

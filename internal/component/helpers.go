@@ -22,18 +22,6 @@ const Binary = "/usr/bin/control-plane-operator"
 
 // Names that helpers and components share.
 const (
-	// AdminKubeconfigSecret reaches the hosted API server by its Service, as system:admin.
-	AdminKubeconfigSecret = "service-network-admin-kubeconfig"
-	// RootCAConfigMap holds what signs the serving certificates of the control plane.
-	RootCAConfigMap = "root-ca"
-	// ManagementRootCA is what Kubernetes puts into every namespace; it is no input of ours, and a change of it restarts nothing.
-	ManagementRootCA = "kube-root-ca.crt"
-	// EtcdClientSecret and EtcdCAConfigMap are what an etcd client needs.
-	EtcdClientSecret = "etcd-client-tls"
-	EtcdCAConfigMap  = "etcd-ca"
-	// EtcdMetricsClientSecret is who may ask etcd for its metrics, by EtcdMetricsCAConfigMap.
-	EtcdMetricsClientSecret = "etcd-metrics-client-tls"
-	EtcdMetricsCAConfigMap  = "etcd-metrics-ca"
 
 	// CloudTokenDir holds the token that Azure clients exchange; its file name is CloudTokenFile.
 	CloudTokenDir  = "/var/run/secrets/openshift/serviceaccount"
@@ -60,9 +48,9 @@ const (
 
 func (t WaitTarget) volumes() []corev1.Volume {
 	if t == WaitForEtcd {
-		return []corev1.Volume{ConfigMapVolume("prober-ca", EtcdCAConfigMap), SecretVolume("prober-client", EtcdClientSecret)}
+		return []corev1.Volume{ConfigMapVolume("prober-ca", contract.EtcdCA), SecretVolume("prober-client", contract.EtcdClientCertificate)}
 	}
-	return []corev1.Volume{ConfigMapVolume("prober-ca", RootCAConfigMap)}
+	return []corev1.Volume{ConfigMapVolume("prober-ca", contract.RootCA)}
 }
 
 // AddAvailabilityProber appends the prober with its volumes, for a component whose init containers have an order of their own, and returns it.
@@ -76,7 +64,7 @@ func AddAvailabilityProber(spec *corev1.PodSpec, image string, target WaitTarget
 func AvailabilityProber(image string, target WaitTarget) corev1.Container {
 	c := corev1.Container{
 		Name: "availability-prober", Image: image,
-		Command:      []string{Binary, "availability-prober", "--target=" + string(target), "--ca-file=" + proberMount + "/ca/ca.crt"},
+		Command:      []string{Binary, contract.CommandProber, "--target=" + string(target), "--ca-file=" + proberMount + "/ca/ca.crt"},
 		Resources:    Requests("10m", "10Mi"),
 		VolumeMounts: []corev1.VolumeMount{{Name: "prober-ca", MountPath: proberMount + "/ca", ReadOnly: true}},
 	}
@@ -92,7 +80,7 @@ func AvailabilityProber(image string, target WaitTarget) corev1.Container {
 func AccessProber(image, volume, binding string) corev1.Container {
 	return corev1.Container{
 		Name: "availability-prober", Image: image,
-		Command: []string{Binary, "availability-prober",
+		Command: []string{Binary, contract.CommandProber,
 			"--kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig", WaitForBinding + binding},
 		Resources:    Requests("10m", "10Mi"),
 		VolumeMounts: []corev1.VolumeMount{Mount(volume + ":/etc/kubernetes/kubeconfig")},
@@ -139,7 +127,7 @@ type Token struct {
 }
 
 // MachineProvider is whose token Cluster API's Azure provider exchanges at Entra; the federated credential names it.
-var MachineProvider = Token{Namespace: "kube-system", ServiceAccount: contract.ClusterAPIProvider}
+var MachineProvider = Token{Namespace: metav1.NamespaceSystem, ServiceAccount: contract.ClusterAPIProvider}
 
 // AddTokenMinter adds the native side-car that keeps the token fresh, its volumes, and the token's mount on every container.
 func AddTokenMinter(spec *corev1.PodSpec, image string, token Token) {
@@ -163,13 +151,13 @@ func TokenMinter(image string, token Token) corev1.Container {
 	return corev1.Container{
 		Name: "cloud-token-minter", Image: image,
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		Command: []string{Binary, "token-minter",
+		Command: []string{Binary, contract.CommandTokenMinter,
 			"--service-account-namespace=" + token.Namespace, "--service-account-name=" + token.ServiceAccount,
 			"--token-audience=" + audience, "--token-file=" + CloudTokenFile,
 			"--kubeconfig=/etc/kubernetes/token-minter/kubeconfig"},
 		Resources: Requests("10m", "30Mi"),
 		StartupProbe: &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 30, ProbeHandler: corev1.ProbeHandler{
-			Exec: &corev1.ExecAction{Command: []string{Binary, "token-minter", "--check", "--token-file=" + CloudTokenFile}}}},
+			Exec: &corev1.ExecAction{Command: []string{Binary, contract.CommandTokenMinter, "--check", "--token-file=" + CloudTokenFile}}}},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: cloudTokenVolume, MountPath: CloudTokenDir},
 			{Name: contract.TokenMinterKubeconfig, MountPath: "/etc/kubernetes/token-minter", ReadOnly: true}},
@@ -241,11 +229,6 @@ func AccessOf(account, role, namespace string, rules ...rbacv1.PolicyRule) []cli
 	}
 }
 
-// Rule allows verbs, separated by commas, on resources of one group.
-func Rule(group, verbs string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: strings.Split(verbs, ",")}
-}
-
 // CloudAccount is the ServiceAccount of a component that signs in to Azure as this identity.
 func CloudAccount(name string, hcp *hyperv1.HostedControlPlane, identity hyperv1.WorkloadIdentity) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
@@ -254,10 +237,7 @@ func CloudAccount(name string, hcp *hyperv1.HostedControlPlane, identity hyperv1
 	}}}
 }
 
-// AllVerbs are what an account may do with objects of a kind where it may do all that there is; "*" would hold "impersonate" and "escalate" as well.
-const AllVerbs = "get,list,watch,create,update,patch,delete,deletecollection"
-
 // ManagementWorkload is the annotation of pods that an OpenShift management cluster with workload partitioning places on processors of its own.
 func ManagementWorkload() map[string]string {
-	return map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`}
+	return map[string]string{contract.ManagementWorkload: `{"effect": "PreferredDuringScheduling"}`}
 }

@@ -7,11 +7,8 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-// RouterNamespace and RouterName are where, in the guest, the default router and its Service are.
-const (
-	RouterNamespace = "openshift-ingress"
-	RouterName      = "router-default"
-)
+// RouterName is the default router of a guest, and its Service, in contract.RouterNamespace.
+const RouterName = "router-default"
 
 // IngressScope is who reaches the default router.
 type IngressScope string

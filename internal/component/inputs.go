@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // MissingInputError names a mounted object that does not exist yet.
@@ -35,7 +37,7 @@ type WaitingError struct{ For error }
 // Error says what is waited for.
 func (e *WaitingError) Error() string { return e.For.Error() }
 
-// Unwrap is what is waited for.
+// Unwrap returns the reason for the wait.
 func (e *WaitingError) Unwrap() error { return e.For }
 
 // Inputs remembers the content of Secrets and ConfigMaps within a pass. The client's cache lags behind the pass's own writes;
@@ -165,7 +167,7 @@ func referencesOf(v corev1.Volume) []reference {
 		if s := source.Secret; s != nil {
 			add("Secret", s.Name, s.Items, s.Optional)
 		}
-		if m := source.ConfigMap; m != nil && m.Name != ManagementRootCA {
+		if m := source.ConfigMap; m != nil && m.Name != contract.KubeRootCA {
 			add("ConfigMap", m.Name, m.Items, m.Optional)
 		}
 	}

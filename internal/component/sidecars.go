@@ -33,9 +33,7 @@ until size=$(wc -c <"$0"); sleep 5; [ "$size" = "$(wc -c <"$0")" ]; do :; done`
 	// proxyKubeconfigDir is where a tunnel proxy has its kubeconfig, proxyTrustDir where it looks for more authorities.
 	proxyKubeconfigDir = "/etc/kubernetes/secrets/kubeconfig"
 
-	// FeatureGateConfigMap has the gates of the payload, as its own program has rendered them.
-	FeatureGateConfigMap = "feature-gate"
-	featureGateKey       = "feature-gate.yaml"
+	featureGateKey = "feature-gate.yaml"
 )
 
 // AuditLogs prints an API server's audit log, dir/audit.log on the volume, as the log of a container, where log collectors find it.
@@ -83,7 +81,7 @@ func AddHTTPSProxy(ctx *Context, spec *corev1.PodSpec, proxy TunnelProxy) {
 			}
 		}
 	}
-	addProxy(ctx, spec, "konnectivity-proxy-https", "konnectivity-https-proxy", proxy)
+	addProxy(ctx, spec, "konnectivity-proxy-https", contract.CommandHTTPSProxy, proxy)
 	if slices.Contains(proxy.Flags, DirectToCloud) {
 		own := &spec.Containers[len(spec.Containers)-1]
 		own.Env = append(own.Env, ctx.Settings.ManagementProxy()...)
@@ -92,7 +90,7 @@ func AddHTTPSProxy(ctx *Context, spec *corev1.PodSpec, proxy TunnelProxy) {
 
 // AddSOCKSProxy appends a SOCKS5 proxy with what it mounts.
 func AddSOCKSProxy(ctx *Context, spec *corev1.PodSpec, proxy TunnelProxy) {
-	addProxy(ctx, spec, "konnectivity-proxy-socks5", "konnectivity-socks5-proxy", proxy)
+	addProxy(ctx, spec, "konnectivity-proxy-socks5", contract.CommandSOCKSProxy, proxy)
 }
 
 func addProxy(ctx *Context, spec *corev1.PodSpec, name, program string, proxy TunnelProxy) {
@@ -114,7 +112,7 @@ func addProxy(ctx *Context, spec *corev1.PodSpec, name, program string, proxy Tu
 	if ctx.singleStackIPv4() {
 		c.Command = append(c.Command, "--prefer-ipv4=true")
 	}
-	addVolumes(spec, SecretVolume(tunnelClient, "konnectivity-client"), ConfigMapVolume(tunnelCA, contract.KonnectivityCABundle))
+	addVolumes(spec, SecretVolume(tunnelClient, contract.KonnectivityClient), ConfigMapVolume(tunnelCA, contract.KonnectivityCABundle))
 	if bundle := ctx.HCP.Spec.AdditionalTrustBundle; bundle != nil {
 		v := ConfigMapVolume("user-ca-bundle", contract.UserCABundle)
 		addVolumes(spec, v)
@@ -139,13 +137,13 @@ func EtcdServers(hcp *hyperv1.HostedControlPlane) string {
 // FeatureGates are those of the hosted cluster's version, each Name=true or Name=false, sorted by name as the ConfigMap has them; it is
 // missing until the payload's own program has rendered it for the version.
 func (c *Context) FeatureGates() ([]string, error) {
-	data, err := c.ConfigMap(FeatureGateConfigMap)
+	data, err := c.ConfigMap(contract.FeatureGate)
 	if err != nil {
 		return nil, err
 	}
 	gate := configv1.FeatureGate{}
 	if err := yaml.Unmarshal(data[featureGateKey], &gate); err != nil {
-		return nil, fmt.Errorf("read %s of ConfigMap %s: %w", featureGateKey, FeatureGateConfigMap, err)
+		return nil, fmt.Errorf("read %s of ConfigMap %s: %w", featureGateKey, contract.FeatureGate, err)
 	}
 	for _, of := range gate.Status.FeatureGates {
 		if of.Version != c.GuestVersion {
@@ -161,7 +159,7 @@ func (c *Context) FeatureGates() ([]string, error) {
 		slices.Sort(gates)
 		return gates, nil
 	}
-	return nil, &MissingInputError{Kind: "ConfigMap", Name: FeatureGateConfigMap, Key: featureGateKey + " of version " + c.GuestVersion}
+	return nil, &MissingInputError{Kind: "ConfigMap", Name: contract.FeatureGate, Key: featureGateKey + " of version " + c.GuestVersion}
 }
 
 // FeatureGateFlags tell a program of Kubernetes' own which gates an OpenShift payload of its version has; others have their defaults.

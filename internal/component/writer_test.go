@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // TestBindingsComeLast: a role is there when its binding is written, however long its own write takes.
@@ -40,7 +41,7 @@ func TestBindingsComeLast(t *testing.T) {
 			return nil
 		},
 	}).Build()
-	objects := Access("thing", "clusters-demo", Rule("", "get", "pods"))
+	objects := Access("thing", "clusters-demo", rbac.Rule("", "get", "pods"))
 	for _, obj := range objects {
 		obj.SetNamespace("clusters-demo")
 	}

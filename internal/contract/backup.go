@@ -21,13 +21,8 @@ const BackupHashMetadata = "sha256"
 // kube-system, whose tokens the identity is federated with.
 const EtcdBackup = "etcd-backup"
 
-// BackupMaxCount is the environment variable that tells a control-plane-operator how many successful HCPEtcdBackups stay;
-// DefaultBackupMaxCount where it is not set. FeatureSet is the one that says which technology previews are installed.
-const (
-	BackupMaxCount        = "ETCD_BACKUP_MAX_COUNT"
-	DefaultBackupMaxCount = 5
-	FeatureSet            = "HYPERSHIFT_FEATURESET"
-)
+// EtcdSnapshot is the Secret with the address of the backup that a new etcd begins with.
+const EtcdSnapshot = "etcd-snapshot"
 
 // EtcdRestore is the Secret in a control plane's namespace that sends an etcd which has data back to a backup. Its data are the keys below;
 // EtcdRestorePhase on it is the operator's note of how far it is.

@@ -77,7 +77,7 @@ func TestCloudConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]any{
-		"cloud": "AzurePublicCloud", "tenantId": "tenant", "resourceGroup": "demo", "vnetName": "vnet", "vnetResourceGroup": "net", "subnetName": "default",
+		"cloud": "AzurePublicCloud", "tenantId": "tenant", "subscriptionId": "subscription", "location": "eastus", "resourceGroup": "demo", "vnetName": "vnet", "vnetResourceGroup": "net", "subnetName": "default",
 		"securityGroupName": "nsg", "securityGroupResourceGroup": "nsgs", "routeTableName": "", "loadBalancerSku": "standard", "loadBalancerName": "demo-x1",
 		"useFederatedWorkloadIdentityExtension": true, "aadFederatedTokenFile": "/var/run/secrets/openshift/serviceaccount/token",
 		"aadClientId": "11111111-2222-4333-8444-555555555555", "aadClientSecret": "", "useManagedIdentityExtension": false,
@@ -115,6 +115,23 @@ func TestCloudConfigHasTheTags(t *testing.T) {
 		}
 		if err := json.Unmarshal([]byte(text), &config); err != nil || !maps.Equal(config.TagsMap, want) {
 			t.Errorf("for nodes %v: %v, %v", forNodes, config.TagsMap, err)
+		}
+	}
+}
+
+// TestCloudConfigHasTheRegistrysIdentity: kubelets pull with it, and nothing else does.
+func TestCloudConfigHasTheRegistrysIdentity(t *testing.T) {
+	hcp := planetest.Plane()
+	hcp.Spec.Platform.Azure.ContainerRegistry = &hyperv1.AzureContainerRegistry{Credentials: &hyperv1.AzureRegistryCredentials{
+		Type: "ManagedIdentity", ManagedIdentity: &hyperv1.AzureRegistryIdentity{ResourceID: "/subscriptions/s/pulls"}}}
+	for forNodes, want := range map[bool]any{false: nil, true: "/subscriptions/s/pulls"} {
+		text, err := cloudprovider.Config(hcp, forNodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config map[string]any
+		if err := json.Unmarshal([]byte(text), &config); err != nil || config["userAssignedIdentityID"] != want {
+			t.Errorf("for nodes %v: %v, %v", forNodes, config["userAssignedIdentityID"], err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/apiserver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/autoscaler"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/catalogs"
@@ -87,31 +88,31 @@ func components(endpoints publish.Endpoints) []component.Component {
 // openShiftOnly are the payload images of what exists only on OpenShift payloads: a Kubernetes payload runs without them, and the
 // condition ValidReleaseInfo says so.
 var openShiftOnly = []string{
-	"cluster-config-api",
-	"cluster-authentication-operator",
-	"openshift-apiserver",
-	"oauth-apiserver",
-	"oauth-server",
-	"cluster-version-operator",
-	"openshift-controller-manager",
-	"route-controller-manager",
-	"cluster-policy-controller",
-	"cluster-storage-operator",
-	"cluster-network-operator",
-	"cluster-node-tuning-operator",
-	"cluster-dns-operator",
-	"cluster-ingress-operator",
-	"cluster-csi-snapshot-controller-operator",
-	"cluster-image-registry-operator",
-	"machine-config-operator",
-	"operator-lifecycle-manager",
-	"operator-registry",
-	"ovn-kubernetes",
-	"multus-admission-controller",
-	"cloud-network-config-controller",
-	"azure-disk-csi-driver-operator",
-	"azure-file-csi-driver-operator",
-	"azure-file-csi-driver",
-	"kube-rbac-proxy",
-	"kube-storage-version-migrator",
+	contract.ImageConfigAPI,
+	contract.ImageAuthentication,
+	contract.OpenShiftAPIServer,
+	contract.ImageOAuthAPIServer,
+	contract.ImageOAuthServer,
+	contract.VersionOperator,
+	contract.OpenShiftControllerManager,
+	contract.ImageRouteManager,
+	contract.PolicyController,
+	contract.StorageOperator,
+	contract.NetworkOperator,
+	contract.TuningOperator,
+	contract.ImageDNSOperator,
+	contract.ImageIngressOperator,
+	contract.ImageSnapshotOperator,
+	contract.RegistryOperator,
+	contract.ImageMachineConfig,
+	contract.ImageLifecycleManager,
+	contract.ImageOperatorRegistry,
+	contract.ImageOVN,
+	contract.ImageMultus,
+	contract.ImageCloudNetworkConfig,
+	contract.ImageDiskOperator,
+	contract.ImageFileOperator,
+	contract.FileDriver,
+	contract.ImageRBACProxy,
+	contract.VersionMigrator,
 }

@@ -212,7 +212,8 @@ func (r *Reconciler) pass(ctx context.Context, hcp *hyperv1.HostedControlPlane) 
 	case hcp.Status.Ready && (p.vaults.Failed(hcp.UID) || p.signIns.Refused()):
 		return ctrl.Result{RequeueAfter: credentials.RetryPeriod}, nil
 	case hcp.Status.Ready:
-		return ctrl.Result{RequeueAfter: p.keys.UntilRenewal(behindPeriod, steadyPeriod, p.endpoints)}, nil
+		most := min(steadyPeriod, max(waitingPeriod, p.signIns.Left(r.Now(), steadyPeriod)))
+		return ctrl.Result{RequeueAfter: p.keys.UntilRenewal(behindPeriod, most, p.endpoints)}, nil
 	}
 	return ctrl.Result{RequeueAfter: waitingPeriod}, nil
 }

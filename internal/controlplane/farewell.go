@@ -100,7 +100,7 @@ func (r *Reconciler) endVersionOperator(ctx context.Context, namespace string) (
 	return operator.Status.Replicas == 0, nil
 }
 
-// absent says who is needed for cleaning and away; empty when nobody is.
+// absent names a component that the clean-up needs and that does not run; it is empty when all of them run.
 func (r *Reconciler) absent(ctx context.Context, namespace string) (string, error) {
 	for name, reason := range map[string]string{contract.APIServer: "KubeAPIServerUnavailable", contract.ConfigOperator: "ConfigOperatorUnavailable"} {
 		workload := &appsv1.Deployment{}

@@ -49,7 +49,7 @@ func grant(ctx context.Context, connect func(kubeconfig []byte) (client.Client, 
 
 // admin is a client of the guest with all rights.
 func admin(connect func(kubeconfig []byte) (client.Client, error), inputs *component.Inputs) (client.Client, error) {
-	data, _ := inputs.Data("Secret", component.AdminKubeconfigSecret)
+	data, _ := inputs.Data("Secret", contract.ServiceKubeconfig)
 	guest, err := connect(data[contract.KubeconfigKey])
 	if err != nil {
 		return nil, fmt.Errorf("reach the hosted API server: %w", err)

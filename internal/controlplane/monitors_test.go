@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 )
@@ -115,7 +116,7 @@ func (f *fixture) checkMonitors() {
 	f.same("client certificate", secure, "metrics-client")
 	host, _, _ := unstructured.NestedString(monitors["kube-apiserver"], "tlsConfig", "serverName")
 	f.same("server name", host, "kube-apiserver")
-	f.get(&corev1.Secret{}, monitor.ClientSecret)
+	f.get(&corev1.Secret{}, contract.MetricsClient)
 	f.same("how etcd is asked", fmt.Sprint(monitors["etcd"]["scheme"], monitors["etcd"]["tlsConfig"]), "httpsmap[ca:map[configMap:map[key:ca.crt name:etcd-ca]] "+
 		"cert:map[secret:map[key:tls.crt name:etcd-metrics-client-tls]] keySecret:map[key:tls.key name:etcd-metrics-client-tls] serverName:etcd-client]")
 	bound := &rbacv1.RoleBinding{}

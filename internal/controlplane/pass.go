@@ -295,8 +295,10 @@ func (p *pass) status() *status.Status {
 			p.signIns.Tell(p.hcp, p.results, set)
 		},
 		Encryption: p.rotation.Tell,
-		Backups:    func(set kube.ConditionSetter) { backups.Tell(p.backups, set) },
-		Recovery:   p.recovery.Tell, Restoration: p.restoration.Tell,
+		Backups: func(set kube.ConditionSetter) {
+			backups.Tell(p.backups, p.hcp.Annotations[hyperv1.EtcdBackupScheduleAnnotation], set)
+		},
+		Recovery: p.recovery.Tell, Restoration: p.restoration.Tell,
 	}
 }
 

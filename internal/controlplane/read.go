@@ -93,7 +93,7 @@ var describers = map[release.Kind]func(context.Context, component.Writer) error{
 func describeCluster(ctx context.Context, write component.Writer) error {
 	root := &corev1.Secret{}
 	kubelets, bundle := &corev1.ConfigMap{}, &corev1.ConfigMap{}
-	for name, into := range map[string]client.Object{component.RootCAConfigMap: root, contract.KubeletClientCA: kubelets, contract.UserCABundle: bundle} {
+	for name, into := range map[string]client.Object{contract.RootCA: root, contract.KubeletClientCA: kubelets, contract.UserCABundle: bundle} {
 		err := write.Client.Get(ctx, client.ObjectKey{Namespace: write.HCP.Namespace, Name: name}, into)
 		if into == bundle {
 			err = client.IgnoreNotFound(err)

@@ -30,7 +30,7 @@ func TestMachinesAreConfigured(t *testing.T) {
 	hcp := planetest.Plane()
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: hcp.Namespace, Name: name} }
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(hcp,
-		&corev1.Secret{ObjectMeta: named(component.RootCAConfigMap), Data: map[string][]byte{contract.CAKey: []byte("root")}},
+		&corev1.Secret{ObjectMeta: named(contract.RootCA), Data: map[string][]byte{contract.CAKey: []byte("root")}},
 		&corev1.ConfigMap{ObjectMeta: named(contract.KubeletClientCA), Data: map[string]string{contract.CAKey: "kubelets"}}).Build()
 	write := component.Writer{Client: c, HCP: hcp}
 	made := func(kind release.Kind) []string {

@@ -22,18 +22,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion/wire"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
 const (
-	// AuthoritySecret holds the authority and, under BundleKey, every authority that may still have signed a certificate in use.
-	AuthoritySecret = "webhook-serving-ca"
-	// ServingSecret holds what the webhook shows.
-	ServingSecret = "manager-serving-cert"
-	// BundleKey of the authority's Secret.
-	BundleKey = "ca-bundle.crt"
-
 	fieldManager = "hypershift-operator-conversion"
 	// recheck is how often certificates are looked at without an event; they are renewed thirty days before they end.
 	recheck = 12 * time.Hour
@@ -77,7 +71,7 @@ func (c *Certificates) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := c.inject(ctx, authority[BundleKey]); err != nil {
+	if err := c.inject(ctx, authority[contract.CABundleKey]); err != nil {
 		return ctrl.Result{}, err
 	}
 	serving, err := c.ensureServing(ctx, authority)
@@ -86,27 +80,27 @@ func (c *Certificates) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Resu
 	}
 	pair, err := tls.X509KeyPair(serving[corev1.TLSCertKey], serving[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("load the certificate of Secret %s/%s: %w", c.Namespace, ServingSecret, err)
+		return ctrl.Result{}, fmt.Errorf("load the certificate of Secret %s/%s: %w", c.Namespace, contract.ConversionCertificate, err)
 	}
 	c.serving.Store(&pair)
 	return ctrl.Result{RequeueAfter: recheck}, nil
 }
 
 func (c *Certificates) ensureAuthority(ctx context.Context) (map[string][]byte, error) {
-	secret, err := c.read(ctx, AuthoritySecret, corev1.SecretTypeOpaque)
+	secret, err := c.read(ctx, contract.ConversionCA, corev1.SecretTypeOpaque)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := pki.EnsureAuthorities(pki.Secrets{AuthoritySecret: secret.Data}, []pki.Authority{authority}, c.Policy, c.Now())
+	changed, err := pki.EnsureAuthorities(pki.Secrets{contract.ConversionCA: secret.Data}, []pki.Authority{authority}, c.Policy, c.Now())
 	if err != nil {
 		return nil, err
 	}
-	data, isNew := changed[AuthoritySecret]
+	data, isNew := changed[contract.ConversionCA]
 	if !isNew {
 		data = maps.Clone(secret.Data)
 	}
-	data[BundleKey] = join(c.Now(), data[corev1.TLSCertKey], secret.Data[BundleKey])
-	if !isNew && bytes.Equal(data[BundleKey], secret.Data[BundleKey]) {
+	data[contract.CABundleKey] = join(c.Now(), data[corev1.TLSCertKey], secret.Data[contract.CABundleKey])
+	if !isNew && bytes.Equal(data[contract.CABundleKey], secret.Data[contract.CABundleKey]) {
 		return data, nil
 	}
 	secret.Data = data
@@ -114,21 +108,21 @@ func (c *Certificates) ensureAuthority(ctx context.Context) (map[string][]byte, 
 }
 
 func (c *Certificates) ensureServing(ctx context.Context, authorityData map[string][]byte) (map[string][]byte, error) {
-	secret, err := c.read(ctx, ServingSecret, corev1.SecretTypeTLS)
+	secret, err := c.read(ctx, contract.ConversionCertificate, corev1.SecretTypeTLS)
 	if err != nil {
 		return nil, err
 	}
-	have := pki.Secrets{AuthoritySecret: authorityData, ServingSecret: secret.Data}
+	have := pki.Secrets{contract.ConversionCA: authorityData, contract.ConversionCertificate: secret.Data}
 	host := wire.ServiceName + "." + c.Namespace + ".svc"
 	leaf := pki.Leaf{
-		Secret: ServingSecret, Signer: AuthoritySecret, CN: host, Hosts: []string{host, host + ".cluster.local"},
+		Secret: contract.ConversionCertificate, Signer: contract.ConversionCA, CN: host, Hosts: []string{host, host + ".cluster.local"},
 		Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	changed, err := pki.EnsureLeavesOf(have, []pki.Authority{authority}, []pki.Leaf{leaf}, c.Policy, c.Now())
 	if err != nil {
 		return nil, err
 	}
-	data, isNew := changed[ServingSecret]
+	data, isNew := changed[contract.ConversionCertificate]
 	if !isNew {
 		return secret.Data, nil
 	}
@@ -137,7 +131,7 @@ func (c *Certificates) ensureServing(ctx context.Context, authorityData map[stri
 }
 
 var authority = pki.Authority{
-	Secret: AuthoritySecret, CN: "hypershift-webhook-signer", OU: "hypershift", CertKey: corev1.TLSCertKey, KeyKey: corev1.TLSPrivateKeyKey,
+	Secret: contract.ConversionCA, CN: "hypershift-webhook-signer", OU: "hypershift", CertKey: corev1.TLSCertKey, KeyKey: corev1.TLSPrivateKeyKey,
 }
 
 // read returns an empty Secret where there is none.

@@ -15,6 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const testNamespace = "hypershift"
@@ -146,7 +148,7 @@ func TestAuthorityIsReplacedWithoutDistrust(t *testing.T) {
 	}
 	now = now.Add(keeper.Policy.AuthorityRenewal())
 	reconcile()
-	if bundle := string(world.authority(t).Data[BundleKey]); bundle != string(after.Data[corev1.TLSCertKey]) {
+	if bundle := string(world.authority(t).Data[contract.CABundleKey]); bundle != string(after.Data[corev1.TLSCertKey]) {
 		t.Errorf("the ended authority is still trusted: %s", bundle)
 	}
 }
@@ -167,7 +169,7 @@ func TestLaggingReplicaTakesNothingBack(t *testing.T) {
 	cached := world.authority(t)
 	behind := replica(interceptor.NewClient(world.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			if secret, ok := obj.(*corev1.Secret); ok && key.Name == AuthoritySecret {
+			if secret, ok := obj.(*corev1.Secret); ok && key.Name == contract.ConversionCA {
 				cached.DeepCopyInto(secret)
 				return nil
 			}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion/wire"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
@@ -56,10 +57,10 @@ func (c *Certificates) SetupWithManager(ctx context.Context, mgr ctrl.Manager, w
 	}
 	mgr.GetWebhookServer().Register(wire.Path, webhook)
 	c.Client = mgr.GetClient()
-	key := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: ServingSecret}}}
+	key := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: contract.ConversionCertificate}}}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return key })
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return obj.GetNamespace() == c.Namespace && (obj.GetName() == AuthoritySecret || obj.GetName() == ServingSecret)
+		return obj.GetNamespace() == c.Namespace && (obj.GetName() == contract.ConversionCA || obj.GetName() == contract.ConversionCertificate)
 	})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("conversion-certificates").

@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/conversion/wire"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
@@ -62,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	config := server.Config(t)
 	if shared != nil {
 		// Another test may have moved the clock.
-		for _, name := range []string{AuthoritySecret, ServingSecret} {
+		for _, name := range []string{contract.ConversionCA, contract.ConversionCertificate} {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}}
 			if err := shared.client.Delete(t.Context(), secret); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
@@ -246,7 +247,7 @@ func (w *world) get(t *testing.T, kind schema.GroupVersionKind, namespace, name 
 func (w *world) authority(t *testing.T) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: testNamespace, Name: AuthoritySecret}, secret); err != nil {
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: testNamespace, Name: contract.ConversionCA}, secret); err != nil {
 		t.Fatal(err)
 	}
 	return secret

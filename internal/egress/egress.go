@@ -57,7 +57,7 @@ func (p Policy) Check(address netip.Addr) error {
 	case address.IsLoopback(), address.IsUnspecified(), address.IsLinkLocalUnicast(), address.IsMulticast(), address == wireServer, in(address, closed):
 		return fmt.Errorf("%w: %s is the machine's own or its platform's", ErrRefused, address)
 	case !p.AllowPrivate && (address.IsPrivate() || in(address, private)):
-		return fmt.Errorf("%w: %s is in a private network; who installs the operator may allow those (--allow-private-registries)", ErrRefused, address)
+		return fmt.Errorf("%w: %s is in a private network; the administrator can allow private networks with `hypershift install --allow-private-registries`", ErrRefused, address)
 	}
 	return nil
 }

@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
-	reporter = "hypershift-operator"
+	reporter = contract.Operator
 	// maxNote is the longest note that the API server takes, in bytes.
 	maxNote = 1024
 )

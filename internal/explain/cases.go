@@ -44,8 +44,8 @@ func words(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + p
 var cases = []Case{
 	{"issuer-unreachable", "Cluster creation fails with authentication errors: Entra cannot read the issuer", nil, words(`AADSTS50166|openid-configuration.*(40[34]|not found|no such host)`),
 		"Entra cannot read the issuer's documents, which everybody must be able to read", []string{"`curl -s {issuer}/.well-known/openid-configuration` must answer from anywhere", verifyAzure}},
-	{"federated-credential", "Cluster creation fails with authentication errors: no federated credential matches", nil, words(`AADSTS70021[0-9]*|no matching federated identity`),
-		"the identity has no federated credential with exactly this issuer, subject and audience", []string{verifyAzure, createIAM}},
+	{"federated-credential", "Cluster creation fails with authentication errors: no federated credential matches", nil, words(`AADSTS70021[0-9]*|AADSTS70025|no matching federated identity`),
+		"the identity has no federated credential, or none with exactly this issuer, subject and audience", []string{verifyAzure, createIAM}},
 	{"sign-in", "Cluster creation fails with authentication errors: an identity gets no token", nil, words(`AADSTS[0-9]+|invalid_client|identity \S+ cannot sign in`),
 		"Entra refuses to sign an identity of the cluster in", []string{verifyAzure}},
 	{"authorization", "An identity may not do what it has to", nil, words(`AuthorizationFailed|LinkedAuthorizationFailed|does not have authorization`),

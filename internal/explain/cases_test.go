@@ -269,6 +269,18 @@ func TestEveryCaseIsProvoked(t *testing.T) {
 }
 
 // With nothing wrong nothing is found.
+// TestIdentitiesWithoutAnyCredential: an identity that has none is told as one that has another.
+func TestIdentitiesWithoutAnyCredential(t *testing.T) {
+	w := newWorld()
+	says(hyperv1.PlatformCredentialsFound, "InvalidAzureCredentials", "identity disk cannot sign in: the identity has no federated credential at all (AADSTS70025)")(w)
+	told := explain.Cluster(w.facts(t))
+	found := ""
+	told.Walk(func(f *explain.Finding) { found += f.Case })
+	if found != "federated-credential" {
+		t.Errorf("case %q", found)
+	}
+}
+
 func TestHealthy(t *testing.T) {
 	w := newWorld()
 	w.objects = append(w.objects, surveytest.NodeOf(surveytest.Machine("demo", "demo-a", "InfrastructureReady True Ready", "NodeReady True NodeReady"), "n"))

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/metrics"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/health"
 	"github.com/hypershift-on-azure/hypershift/internal/survey"
 )
 
@@ -159,7 +159,7 @@ func (t *teller) broken(name string) bool {
 		}
 		unknown := c.Status == "Unknown" && c.Reason == hyperv1.StatusUnknownReason
 		restore := name == hyperv1.HostedClusterRestoredFromBackup && c.Status == "False" && t.broken(hyperv1.EtcdAvailable)
-		return restore || metrics.ClusterFails(name, string(c.Status)) && (!unknown || name == hyperv1.HostedClusterAvailable)
+		return restore || health.ClusterFails(name, string(c.Status)) && (!unknown || name == hyperv1.HostedClusterAvailable)
 	}
 	return false
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a container may run without being ready.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // conditionOf is the condition that a component's pods decide.
 func conditionOf(name string) string {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/metrics"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/health"
 	"github.com/hypershift-on-azure/hypershift/internal/survey"
 )
 
@@ -21,7 +21,7 @@ const namedMachines = 3
 func (t *teller) pool(pool survey.Pool) Finding {
 	out := Finding{Object: "NodePool " + pool.Namespace + "/" + pool.Name}
 	for _, c := range pool.Object.Status.Conditions {
-		if slices.Contains(summaries, c.Type) || !metrics.PoolFails(c.Type, string(c.Status)) || c.Reason == hyperv1.StatusUnknownReason {
+		if slices.Contains(summaries, c.Type) || !health.PoolFails(c.Type, string(c.Status)) || c.Reason == hyperv1.StatusUnknownReason {
 			continue
 		}
 		since := c.LastTransitionTime.UTC()
@@ -51,7 +51,7 @@ func (t *teller) summaries(pool survey.Pool, object string) []Finding {
 	var found []Finding
 	for _, name := range summaries {
 		c := survey.PoolCondition(pool.Object, name)
-		if c == nil || !metrics.PoolFails(name, string(c.Status)) || c.Message == "" {
+		if c == nil || !health.PoolFails(name, string(c.Status)) || c.Message == "" {
 			continue
 		}
 		since := c.LastTransitionTime.UTC()

@@ -2,8 +2,10 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/survey"
 )
@@ -57,6 +59,12 @@ type Workload struct {
 	Wanted, Ready int32
 }
 
+// Resource is one of Azure's, of the cluster's resource group: its type, such as Microsoft.Compute/disks, and how far Azure has come with it,
+// such as Succeeded, "" where that is not known.
+type Resource struct {
+	Type, Name, Provisioning string
+}
+
 // drawing adds nodes and hands out their ids.
 type drawing struct{ Graph }
 
@@ -72,8 +80,8 @@ func (d *drawing) join(from, to, label string) {
 	}
 }
 
-// Of is the graph of a hosted cluster with the workloads of its control plane.
-func Of(cluster *survey.Cluster, workloads []Workload) *Graph {
+// Of is the graph of a hosted cluster with the workloads of its control plane, and what Azure says of its resources: none where it is not asked.
+func Of(cluster *survey.Cluster, workloads []Workload, resources []Resource) *Graph {
 	d := &drawing{Graph{Title: cluster.Namespace + "/" + cluster.Name}}
 	state := map[string]State{"True": Good, "False": Bad}[cluster.Available]
 	if state == "" {
@@ -83,10 +91,11 @@ func Of(cluster *survey.Cluster, workloads []Workload) *Graph {
 	d.controlPlane(hosted, workloads)
 	api := d.add(Guest, "API server", cluster.Endpoint, "", state)
 	d.join(hosted, api, "serves")
-	subnet := d.network(hosted, cluster)
+	group, subnet := d.network(hosted, cluster)
 	for i := range cluster.NodePools {
 		d.pool(hosted, subnet, &cluster.NodePools[i])
 	}
+	d.rest(group, resources)
 	return &d.Graph
 }
 
@@ -103,11 +112,42 @@ func (d *drawing) controlPlane(hosted string, workloads []Workload) {
 	}
 }
 
-// network is what the HostedCluster names in Azure; the id of the subnet is returned.
-func (d *drawing) network(hosted string, cluster *survey.Cluster) string {
+// kinds are what people call the types of resources that a hosted cluster has. Those of another type are called by its last word.
+var kinds = map[string]string{
+	"microsoft.compute/virtualmachines": "Virtual machine", "microsoft.compute/disks": "Disk", "microsoft.network/networkinterfaces": "Network interface",
+	"microsoft.network/loadbalancers": "Load balancer", "microsoft.network/publicipaddresses": "Public IP address", "microsoft.network/virtualnetworks": vnetKind,
+	"microsoft.network/networksecuritygroups": nsgKind, "microsoft.network/privatednszones": privateZoneKind, "microsoft.network/dnszones": zoneKind,
+	"microsoft.network/natgateways": "NAT gateway", "microsoft.network/routetables": "Route table",
+}
+
+const (
+	vnetKind, nsgKind         = "Virtual network", "Network security group"
+	privateZoneKind, zoneKind = "Private DNS zone", "DNS zone"
+)
+
+// rest are Azure's resources that are not drawn yet: disks, load balancers, addresses, and what nobody on the management cluster names.
+func (d *drawing) rest(group string, resources []Resource) {
+	drawn := map[[2]string]bool{}
+	for i := range d.Nodes {
+		if n := &d.Nodes[i]; n.Side == Azure {
+			drawn[[2]string{n.Kind, strings.ToLower(n.Name)}] = true
+		}
+	}
+	for _, r := range resources {
+		kind := cmp.Or(kinds[strings.ToLower(r.Type)], path.Base(r.Type))
+		if drawn[[2]string{kind, strings.ToLower(r.Name)}] {
+			continue
+		}
+		state := map[string]State{"Succeeded": Good, "Failed": Bad, "": Unknown}[r.Provisioning]
+		d.join(group, d.add(Azure, kind, path.Base(r.Name), r.Provisioning, cmp.Or(state, Coming)), "has")
+	}
+}
+
+// network is what the HostedCluster names in Azure; the ids of the group and of the subnet are returned.
+func (d *drawing) network(hosted string, cluster *survey.Cluster) (group, subnet string) {
 	spec := cluster.Object.Spec
 	if spec.Platform.Azure == nil {
-		return ""
+		return "", ""
 	}
 	p := spec.Platform.Azure
 	named := func(kind, id string) string {
@@ -116,17 +156,17 @@ func (d *drawing) network(hosted string, cluster *survey.Cluster) string {
 		}
 		return d.add(Azure, kind, path.Base(id), "", Unknown)
 	}
-	group := named("Resource group", p.ResourceGroupName)
+	group = named("Resource group", p.ResourceGroupName)
 	d.join(hosted, group, p.Location)
-	vnet, nsg := named("Virtual network", p.VnetID), named("Network security group", p.SecurityGroupID)
-	subnet := named("Subnet", p.SubnetID)
+	vnet, nsg := named(vnetKind, p.VnetID), named(nsgKind, p.SecurityGroupID)
+	subnet = named("Subnet", p.SubnetID)
 	d.join(hosted, vnet, "uses")
 	d.join(vnet, subnet, "has")
 	d.join(nsg, subnet, "guards")
-	private, public := named("Private DNS zone", spec.DNS.PrivateZoneID), named("DNS zone", spec.DNS.PublicZoneID)
+	private, public := named(privateZoneKind, spec.DNS.PrivateZoneID), named(zoneKind, spec.DNS.PublicZoneID)
 	d.join(private, vnet, "linked to")
 	d.join(hosted, public, "publishes in")
-	return subnet
+	return group, subnet
 }
 
 // pool is a node pool with its machines: each is a virtual machine in Azure and a node inside.

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
@@ -103,7 +102,7 @@ func sources(hcp *hyperv1.HostedControlPlane) []client.Object {
 		secret(pki.MetricsServing, map[string]string{"tls.crt": "metrics certificate", "tls.key": "metrics key"}),
 		bundle(contract.KonnectivityCABundle, contract.CAKey, "konnectivity authority"),
 		bundle(contract.KubeletCA, contract.CAKey, "kubelets' authority"),
-		bundle(component.RootCAConfigMap, contract.CAKey, "root"),
+		bundle(contract.RootCA, contract.CAKey, "root"),
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "machine-approver"} {
 		out = append(out, &hyperv1.ControlPlaneComponent{ObjectMeta: named(name)})

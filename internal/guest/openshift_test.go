@@ -61,7 +61,7 @@ func TestGuestOfOpenShift(t *testing.T) {
 	brought := append(guesttest.OpenShiftDefinitions(t), standIn(configuration.CatalogKind, "catalogsources", apiextensionsv1.NamespaceScoped),
 		standIn(configuration.MonitorKind, "servicemonitors", apiextensionsv1.NamespaceScoped), standIn(configuration.RuleKind, "prometheusrules", apiextensionsv1.NamespaceScoped),
 		standIn(configuration.PodMonitorKind, "podmonitors", apiextensionsv1.NamespaceScoped))
-	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers", inside.MonitoringNamespace} {
+	for _, name := range []string{"openshift-marketplace", "openshift-ingress-operator", "openshift-image-registry", "openshift-cluster-csi-drivers", contract.MonitoringNamespace} {
 		brought = append(brought, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	hcp := azureGuest()
@@ -79,7 +79,7 @@ func TestGuestOfOpenShift(t *testing.T) {
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "oauth-master-ca-bundle"}, Data: map[string]string{"ca.crt": "log-in authority"}})
 	s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: contract.KubeadminPassword}, StringData: map[string]string{hyperv1.KubeadminPasswordKey: firstPassword}})
 	kubelets := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "any",
-		Labels: map[string]string{inside.KubeletConfigLabel: "true", hyperv1.NodePoolLabel: "np"}}, Data: map[string]string{"config": "of kubelets"}}
+		Labels: map[string]string{contract.KubeletConfigLabel: "true", hyperv1.NodePoolLabel: "np"}}, Data: map[string]string{"config": "of kubelets"}}
 	s.create(kubelets)
 	for _, stage := range []struct {
 		version string
@@ -104,11 +104,13 @@ func TestGuestOfOpenShift(t *testing.T) {
 func (s *server) becomes(version string, policy hyperv1.AvailabilityPolicy) {
 	s.t.Helper()
 	hcp := s.plane()
+	stored := hcp.DeepCopy()
 	before := hcp.Spec.InfrastructureAvailabilityPolicy
 	hcp.Spec.ReleaseImage, hcp.Spec.InfrastructureAvailabilityPolicy = "quay.io/r:"+version, policy
-	s.must(s.client.Update(s.t.Context(), hcp))
+	s.must(s.client.Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
+	stored = hcp.DeepCopy()
 	hcp.Status.ControlPlaneVersion = &hyperv1.ControlPlaneVersionStatus{Desired: hyperv1.VersionRelease{Version: version, Image: hcp.Spec.ReleaseImage}}
-	s.must(s.client.Status().Update(s.t.Context(), hcp))
+	s.must(s.client.Status().Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
 	if before == policy {
 		return
 	}
@@ -129,7 +131,7 @@ func (s *server) observes() {
 	s.t.Helper()
 	build := &configv1.Build{ObjectMeta: metav1.ObjectMeta{Name: configuration.Singleton}, Spec: configv1.BuildSpec{BuildOverrides: configv1.BuildOverrides{ForcePull: ptr.To(true)}}}
 	authority := func(name string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: name}, Data: map[string]string{contract.CABundleKey: "of " + name}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ManagedNamespace, Name: name}, Data: map[string]string{contract.CABundleKey: "of " + name}}
 	}
 	services, routers := authority("service-ca"), authority("default-ingress-cert")
 	s.create(build, services, routers)
@@ -160,10 +162,11 @@ func (s *server) observes() {
 func (s *server) notForwarded() {
 	s.t.Helper()
 	hcp := s.plane()
+	stored := hcp.DeepCopy()
 	hcp.Spec.Monitoring = nil
-	s.must(s.client.Update(s.t.Context(), hcp))
-	s.eventually(s.gone(inside.MonitoringNamespace, "metrics-forwarder-config"))
-	s.eventually(s.gone(inside.MonitoringNamespace, inside.MetricsProxyServingCA))
+	s.must(s.client.Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
+	s.eventually(s.gone(contract.MonitoringNamespace, "metrics-forwarder-config"))
+	s.eventually(s.gone(contract.MonitoringNamespace, inside.MetricsProxyServingCA))
 	s.eventually(func() error {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(configuration.PodMonitorKind)
@@ -179,14 +182,16 @@ func (s *server) trustOfBuilds() {
 	s.t.Helper()
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: proxyTrust}, Data: map[string]string{hyperv1.TrustBundleKey: "proxy's trust"}})
 	hcp := s.plane()
+	stored := hcp.DeepCopy()
 	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &hyperv1.ProxySpec{TrustedCA: &corev1.LocalObjectReference{Name: proxyTrust}}}
-	s.must(s.client.Update(s.t.Context(), hcp))
-	const name = inside.BuildsNamespace + "/openshift-user-ca"
+	s.must(s.client.Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
+	const name = contract.OpenShiftControllerManager + "/openshift-user-ca"
 	s.eventually(s.has(&corev1.ConfigMap{}, name, `{"data":{"ca-bundle.crt":"proxy's trust"}}`))
 	hcp = s.plane()
+	stored = hcp.DeepCopy()
 	hcp.Spec.Configuration = nil
-	s.must(s.client.Update(s.t.Context(), hcp))
-	s.eventually(s.gone(inside.BuildsNamespace, "openshift-user-ca"))
+	s.must(s.client.Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
+	s.eventually(s.gone(contract.OpenShiftControllerManager, "openshift-user-ca"))
 }
 
 // gone tells that a ConfigMap is still there.
@@ -211,21 +216,22 @@ func (s *server) kubeletConfigs(source *corev1.ConfigMap) {
 	// The pass that copies the first of them has seen that the source is gone, and is over when another copies the second.
 	for _, name := range []string{"later", "latest"} {
 		s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name, Labels: source.Labels}, Data: source.Data})
-		s.eventually(s.has(&corev1.ConfigMap{}, inside.ManagedNamespace+"/"+name, `{"data":{"config":"of kubelets"}}`))
+		s.eventually(s.has(&corev1.ConfigMap{}, contract.ManagedNamespace+"/"+name, `{"data":{"config":"of kubelets"}}`))
 	}
-	s.must(s.has(&corev1.ConfigMap{}, inside.ManagedNamespace+"/any", `{"data":{"config":"of kubelets"}}`)())
+	s.must(s.has(&corev1.ConfigMap{}, contract.ManagedNamespace+"/any", `{"data":{"config":"of kubelets"}}`)())
 	s.must(s.client.Delete(s.t.Context(), machine))
 	s.poke()
-	s.eventually(s.gone(inside.ManagedNamespace, "any"))
-	s.must(s.has(&corev1.ConfigMap{}, inside.ManagedNamespace+"/later", `{"data":{"config":"of kubelets"}}`)())
+	s.eventually(s.gone(contract.ManagedNamespace, "any"))
+	s.must(s.has(&corev1.ConfigMap{}, contract.ManagedNamespace+"/later", `{"data":{"config":"of kubelets"}}`)())
 }
 
 // noCatalogs: who wants no default catalogs has none.
 func (s *server) noCatalogs() {
 	s.t.Helper()
 	hcp := s.plane()
+	stored := hcp.DeepCopy()
 	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{OperatorHub: &hyperv1.OperatorHubSpec{DisableAllDefaultSources: true}}
-	s.must(s.client.Update(s.t.Context(), hcp))
+	s.must(s.client.Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
 	s.eventually(func() error {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(configuration.CatalogKind.GroupVersion().WithKind("CatalogSourceList"))
@@ -272,8 +278,9 @@ func standIn(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.
 func (s *server) poke() {
 	s.t.Helper()
 	hcp := s.plane()
+	stored := hcp.DeepCopy()
 	hcp.Annotations = map[string]string{"poke": hcp.Annotations["poke"] + "."}
-	s.must(s.client.Update(s.t.Context(), hcp))
+	s.must(s.client.Patch(s.t.Context(), hcp, client.MergeFrom(stored)))
 }
 
 // firstAdministrator: the guest has a hash of the password, which is noted on it and comes back; without a password nobody gets in by it.

@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/configuration"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
@@ -37,6 +38,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/guest/resources"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/webhooks"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -110,11 +112,10 @@ func startOperatorOf(t *testing.T, hcp *hyperv1.HostedControlPlane, images map[s
 func (s *server) asAccount(hcp *hyperv1.HostedControlPlane) *rest.Config {
 	s.t.Helper()
 	const name = "config-operator"
-	secrets := access.Named(access.Rule("", []string{"get", "list", "watch"}, "secrets"), access.ConfigOperatorSecrets(hcp, release.KindOf(s.images))...)
-	every := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	rules := append(access.ConfigOperatorRights(release.KindOf(s.images)), secrets, access.Rule("", []string{"list", "watch"}, "services"),
-		access.Rule("", []string{"list", "watch", "create", "patch"}, "configmaps"),
-		access.Rule("hypershift.openshift.io", every, "*"), access.Rule("cluster.x-k8s.io", every, "*"))
+	secrets := rbac.Named(rbac.Rule("", rbac.Read, "secrets"), access.ConfigOperatorSecrets(hcp, release.KindOf(s.images))...)
+	rules := append(access.ConfigOperatorRights(release.KindOf(s.images)), secrets, rbac.Rule("", "list,watch", "services"),
+		rbac.Rule("", "list,watch,create,patch", "configmaps"),
+		rbac.Rule("hypershift.openshift.io", rbac.Write, "*"), rbac.Rule("cluster.x-k8s.io", rbac.Write, "*"))
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
 	s.create(
 		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Rules: rules},
@@ -231,7 +232,7 @@ func (s *server) guarded() {
 	refused(func() error {
 		return s.client.Create(s.t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
 	})
-	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: "tuned", Labels: map[string]string{inside.MirroredLabel: "true"}}}
+	mirrored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ManagedNamespace, Name: "tuned", Labels: map[string]string{contract.MirroredLabel: "true"}}}
 	refused(func() error { return s.client.Create(s.t.Context(), mirrored.DeepCopy()) })
 	mirrored.Labels = nil
 	s.create(mirrored)

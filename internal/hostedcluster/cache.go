@@ -18,7 +18,7 @@ import (
 var certificateSuffixes = []string{".key", ".crt", ".pem"}
 
 // publishedCertificates are the control plane's Secrets of which this operator reads the certificate.
-var publishedCertificates = map[string]bool{"ignition-server-ca-cert": true}
+var publishedCertificates = map[string]bool{contract.IgnitionCA: true}
 
 // CacheOptions keep the content of what control planes make for themselves out of this operator's memory: most Secrets and
 // Deployments of a management cluster are theirs, and nothing here reads more than that they are there and how they are. It also

@@ -11,15 +11,15 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/dashboards"
-	"github.com/hypershift-on-azure/hypershift/internal/metrics"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // The dashboard follows the operator's setting, lies where the management cluster shows it, and is written once.
 func TestDashboard(t *testing.T) {
 	f := newFixture(t, "dashboard")
 	f.create(t, f.pullSecret(), f.madeSecret(), f.cluster())
-	template := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: metrics.DashboardTemplate},
-		Data: map[string]string{metrics.DashboardTemplateKey: string(config.Dashboard)}}
+	template := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: series.DashboardTemplate},
+		Data: map[string]string{series.DashboardTemplateKey: string(config.Dashboard)}}
 	f.create(t, template)
 	own := client.ObjectKey{Namespace: f.namespace, Name: f.namespace + "-dashboard"}
 	console := client.ObjectKey{Namespace: "openshift-config-managed", Name: own.Name}

@@ -102,7 +102,7 @@ func newFixture(t *testing.T, name string) *fixture {
 				Releases: release.NewProvider(), Labels: release.NewLabelCache(release.Reader{}), OperatorImage: "quay.io/hypershift/hypershift-operator:test",
 			},
 			Capabilities: management.Capabilities{Routes: true},
-			Proxy:        proxyenv.Proxy{HTTPSProxy: "http://proxy.test:8888", TrustBundle: proxyenv.TrustBundleName},
+			Proxy:        proxyenv.Proxy{HTTPSProxy: "http://proxy.test:8888", TrustBundle: contract.TrustedCA},
 			Now:          time.Now,
 		},
 		Client: counting, Live: counting, Events: events.NewFakeRecorder(100),

@@ -156,7 +156,7 @@ func (f *fixture) checkAdmission(t *testing.T) {
 // playControlPlane does what the control-plane operator does when the API server is up.
 func (f *fixture) playControlPlane(t *testing.T) {
 	t.Helper()
-	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", component.AdminKubeconfigSecret: "kubeconfig", "kubeadmin-password": "password"} {
+	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", contract.ServiceKubeconfig: "kubeconfig", "kubeadmin-password": "password"} {
 		f.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: f.namespace}, Data: map[string][]byte{key: []byte(name)}})
 	}
 	f.create(t, f.admittedRoute(contract.IgnitionServer, "ignition.apps.test"), f.ignitionDeployment())

@@ -26,7 +26,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/inputs"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
@@ -82,6 +81,9 @@ func SetupWithManager(mgr ctrl.Manager, options Options) error {
 		route := &unstructured.Unstructured{}
 		route.SetGroupVersionKind(publish.RouteKind)
 		build = build.Watches(route, handler.EnqueueRequestsFromMapFunc(r.byNamespace))
+	}
+	if options.Capabilities.EtcdBackups {
+		build = build.Watches(&hyperv1.HCPEtcdBackup{}, handler.EnqueueRequestsFromMapFunc(r.byNamespace))
 	}
 	if err := build.Complete(r); err != nil {
 		return fmt.Errorf("set the %s controller up: %w", controllerName, err)
@@ -149,7 +151,7 @@ func (r *Reconciler) byObject(kind string) handler.MapFunc {
 		if requests := byAnnotation(ctx, obj); requests != nil {
 			return requests
 		}
-		if kind == inputs.SecretKind && obj.GetName() == component.AdminKubeconfigSecret {
+		if kind == inputs.SecretKind && obj.GetName() == contract.ServiceKubeconfig {
 			return r.byNamespace(ctx, obj)
 		}
 		if kind == inputs.ConfigMapKind && obj.GetNamespace() == r.OperatorNamespace && slices.Contains(inputs.InstallationCopies, obj.GetName()) {

@@ -32,7 +32,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
@@ -244,7 +243,7 @@ func (w *world) playPlane(ctx context.Context, hcp *hyperv1.HostedControlPlane) 
 	if !hcp.DeletionTimestamp.IsZero() || hcp.Spec.PausedUntil != nil {
 		return
 	}
-	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", component.AdminKubeconfigSecret: "kubeconfig"} {
+	for name, key := range map[string]string{"admin-kubeconfig": "kubeconfig", contract.ServiceKubeconfig: "kubeconfig"} {
 		_ = w.client.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: hcp.Namespace}, Data: map[string][]byte{key: []byte(name)}})
 	}
 	operator := &appsv1.Deployment{}

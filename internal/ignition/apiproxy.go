@@ -11,6 +11,8 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Addresses of the API server as nodes and pods of a hosted cluster see it.
@@ -100,10 +102,10 @@ backend remote_apiserver
 func (p APIProxy) staticPod() (string, error) {
 	pod := map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": "kube-apiserver-proxy", "namespace": "kube-system", "labels": map[string]any{"k8s-app": "kube-apiserver-proxy"}},
+		"metadata": map[string]any{"name": "kube-apiserver-proxy", "namespace": metav1.NamespaceSystem, "labels": map[string]any{contract.AppLabel: "kube-apiserver-proxy"}},
 		"spec": map[string]any{
 			"hostNetwork":       true,
-			"priorityClassName": "system-node-critical",
+			"priorityClassName": contract.NodeCritical,
 			"containers": []any{map[string]any{
 				"name":    "haproxy",
 				"image":   p.Image,

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/coreos/ignition/v2/config/v3_4/types"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // addProxy has kubelet, container runtime and payload-fetch use the proxy.
@@ -23,7 +25,7 @@ func addProxy(config *types.Config, proxy Proxy) {
 
 func (p Proxy) lines() []string {
 	var out []string
-	for _, pair := range [][2]string{{"HTTP_PROXY", p.HTTPProxy}, {"HTTPS_PROXY", p.HTTPSProxy}, {"NO_PROXY", p.NoProxy}} {
+	for _, pair := range [][2]string{{contract.HTTPProxyEnv, p.HTTPProxy}, {contract.HTTPSProxyEnv, p.HTTPSProxy}, {contract.NoProxyEnv, p.NoProxy}} {
 		if pair[1] != "" {
 			// Quoted: a shell reads the file too.
 			value := "'" + strings.ReplaceAll(pair[1], "'", "%27") + "'"

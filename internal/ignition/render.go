@@ -12,10 +12,10 @@ import (
 const (
 	imageHyperkube  = "hyperkube"
 	imagePod        = "pod"
-	imageAPIProxy   = "haproxy-router"
-	imageCNIPlugins = "container-networking-plugins"
+	imageAPIProxy   = contract.ImageRouter
+	imageCNIPlugins = contract.ImageNetworkPlugins
 	// What makes a node Ready, of which its pods bring the rest.
-	imageNodeManager = "azure-cloud-node-manager"
+	imageNodeManager = contract.AzureNodeManager
 	imageFlannel     = "flannel"
 )
 

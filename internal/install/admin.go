@@ -5,6 +5,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
@@ -21,7 +23,7 @@ func (o *Options) adminAccess() []client.Object {
 		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
 	}
 	return []client.Object{
-		clusterRole(clientName, []rbacv1.PolicyRule{rule("hypershift.openshift.io", all, "hostedclusters", "nodepools")}),
+		clusterRole(clientName, []rbacv1.PolicyRule{rbac.Rule("hypershift.openshift.io", rbac.All, "hostedclusters", "nodepools")}),
 		&corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: clientName},
@@ -35,19 +37,19 @@ func (o *Options) adminAccess() []client.Object {
 // readerRules see everything of a hosted cluster on the management side but its secrets.
 func readerRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		rule("hypershift.openshift.io", read, "*"),
-		rule("config.openshift.io", read, "*"),
-		rule("apiextensions.k8s.io", read, "customresourcedefinitions"),
-		rule("networking.k8s.io", read, "networkpolicies"),
-		rule("cluster.x-k8s.io", read, "*"),
-		rule("addons.cluster.x-k8s.io", read, "*"),
-		rule("infrastructure.cluster.x-k8s.io", read, "*"),
-		rule("ipam.cluster.x-k8s.io", read, "*"),
-		rule("route.openshift.io", read, "*"),
-		rule("rbac.authorization.k8s.io", read, "*"),
-		rule("monitoring.coreos.com", read, "podmonitors", "servicemonitors"),
-		rule("security.openshift.io", read, "securitycontextconstraints"),
-		rule("", read, "events", "configmaps", "pods", "pods/log", "nodes", "namespaces", "serviceaccounts", "services"),
-		rule("apps", read, "deployments", "statefulsets"),
+		rbac.Rule("hypershift.openshift.io", rbac.Read, "*"),
+		rbac.Rule("config.openshift.io", rbac.Read, "*"),
+		rbac.Rule("apiextensions.k8s.io", rbac.Read, "customresourcedefinitions"),
+		rbac.Rule("networking.k8s.io", rbac.Read, "networkpolicies"),
+		rbac.Rule("cluster.x-k8s.io", rbac.Read, "*"),
+		rbac.Rule("addons.cluster.x-k8s.io", rbac.Read, "*"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", rbac.Read, "*"),
+		rbac.Rule("ipam.cluster.x-k8s.io", rbac.Read, "*"),
+		rbac.Rule("route.openshift.io", rbac.Read, "*"),
+		rbac.Rule("rbac.authorization.k8s.io", rbac.Read, "*"),
+		rbac.Rule("monitoring.coreos.com", rbac.Read, "podmonitors", "servicemonitors"),
+		rbac.Rule("security.openshift.io", rbac.Read, "securitycontextconstraints"),
+		rbac.Rule("", rbac.Read, "events", "configmaps", "pods", "pods/log", "nodes", "namespaces", "serviceaccounts", "services"),
+		rbac.Rule("apps", rbac.Read, "deployments", "statefulsets"),
 	}
 }

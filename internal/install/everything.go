@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -16,7 +17,7 @@ import (
 func Everything(namespace string) *Options {
 	return &Options{
 		Namespace: namespace, PrivatePlatform: "None", MetricsSet: "All", ImagePullPolicy: "Always", CertRotationScale: 24 * time.Hour,
-		PullSecret: []byte("{}"), TrustBundle: []byte("PEM"), ReleaseSignatureKeys: []byte("PEM"), Proxy: proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName},
+		PullSecret: []byte("{}"), TrustBundle: []byte("PEM"), ReleaseSignatureKeys: []byte("PEM"), Proxy: proxyenv.Proxy{TrustBundle: contract.TrustedCA},
 		IngressDomain: "example.com", Router: true, AdminRBAC: true, Dashboard: true, SLOAlerts: true, MonitoringDashboards: true, TechPreview: true,
 		ExternalDNS: ExternalDNS{Provider: "azure", Credentials: []byte("{}"), DomainFilter: "example.com", ClientID: "id", TenantID: "id"},
 	}
@@ -26,9 +27,9 @@ func Everything(namespace string) *Options {
 func OperatorMade(namespace string) []client.Object {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 	return []client.Object{
-		&corev1.ConfigMap{ObjectMeta: named("supported-versions")},
-		&corev1.Secret{ObjectMeta: named("webhook-serving-ca")},
-		&corev1.Secret{ObjectMeta: named("manager-serving-cert")},
-		&coordinationv1.Lease{ObjectMeta: named("hypershift-operator-leader-elect")},
+		&corev1.ConfigMap{ObjectMeta: named(contract.SupportedVersions)},
+		&corev1.Secret{ObjectMeta: named(contract.ConversionCA)},
+		&corev1.Secret{ObjectMeta: named(contract.ConversionCertificate)},
+		&coordinationv1.Lease{ObjectMeta: named(contract.OperatorLease)},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
@@ -23,7 +24,7 @@ import (
 const ExternalDNSRole = externalDNSName
 
 const (
-	externalDNSName       = "external-dns"
+	externalDNSName       = contract.ExternalDNS
 	externalDNSSecretName = "external-dns-credentials"
 	externalDNSMount      = "/etc/provider"
 	// externalDNSSecretKey is the key that a Secret given by name must have, too.
@@ -239,7 +240,7 @@ func (o *Options) externalDNSDeployment() client.Object {
 
 // tokenVolume is the token that Entra exchanges for the identity's.
 func tokenVolume() corev1.Volume {
-	token := &corev1.ServiceAccountTokenProjection{Audience: "api://AzureADTokenExchange", ExpirationSeconds: new(int64(3600)), Path: tokenFile}
+	token := &corev1.ServiceAccountTokenProjection{Audience: contract.CloudTokenAudience, ExpirationSeconds: new(int64(3600)), Path: tokenFile}
 	return corev1.Volume{Name: tokenVolumeName, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		Sources: []corev1.VolumeProjection{{ServiceAccountToken: token}},
 	}}}
@@ -281,8 +282,8 @@ func (e ExternalDNS) container() corev1.Container {
 		c.Env = []corev1.EnvVar{{Name: "AZURE_SDK_MAX_RETRIES", Value: "5"}}
 	}
 	if e.ClientID != "" {
-		c.Env = append(c.Env, corev1.EnvVar{Name: "AZURE_CLIENT_ID", Value: e.ClientID}, corev1.EnvVar{Name: "AZURE_TENANT_ID", Value: e.TenantID},
-			corev1.EnvVar{Name: "AZURE_FEDERATED_TOKEN_FILE", Value: tokenMount + "/" + tokenFile})
+		c.Env = append(c.Env, corev1.EnvVar{Name: contract.AzureClientIDEnv, Value: e.ClientID}, corev1.EnvVar{Name: contract.AzureTenantIDEnv, Value: e.TenantID},
+			corev1.EnvVar{Name: contract.AzureFederatedTokenFileEnv, Value: tokenMount + "/" + tokenFile})
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: tokenVolumeName, MountPath: tokenMount, ReadOnly: true})
 	}
 	return c

@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -182,7 +183,7 @@ func TestContractLabels(t *testing.T) {
 func TestOperatorPullsAndReachesTheOutside(t *testing.T) {
 	o := minimal()
 	o.PullSecret = []byte(`{"auths":{}}`)
-	o.Proxy = proxyenv.Proxy{HTTPSProxy: "http://proxy:1", TrustBundle: proxyenv.TrustBundleName}
+	o.Proxy = proxyenv.Proxy{HTTPSProxy: "http://proxy:1", TrustBundle: contract.TrustedCA}
 	if err := o.Normalize(); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestOperatorPullsAndReachesTheOutside(t *testing.T) {
 	if !slices.ContainsFunc(pod.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" }) {
 		t.Error("the operator does not get the proxy")
 	}
-	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == proxyenv.TrustBundleName }) {
+	if !slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == contract.TrustedCA }) {
 		t.Error("the operator does not trust the management cluster's authorities")
 	}
 }

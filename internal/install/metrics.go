@@ -6,9 +6,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
-// metricsPolicyName is that of what closes the metrics of the installation.
+// metricsPolicyName is the name of the NetworkPolicy that restricts who reads the installation's metrics.
 const metricsPolicyName = "metrics"
 
 // metricsPolicy closes the metrics of the operator and of ExternalDNS to all but the management cluster's monitoring: they name every
@@ -23,7 +25,7 @@ func (o *Options) metricsPolicy() client.Object {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
-					MatchLabels: map[string]string{"network.openshift.io/policy-group": "monitoring"}}}}},
+					MatchLabels: map[string]string{contract.PolicyGroupLabel: "monitoring"}}}}},
 				{Ports: []networkingv1.NetworkPolicyPort{{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(webhookPort))}}},
 			},
 		},

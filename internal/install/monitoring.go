@@ -8,26 +8,28 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/config"
-	"github.com/hypershift-on-azure/hypershift/internal/metrics"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 const (
 	monitoringAPI      = "monitoring.coreos.com/v1"
 	prometheusName     = "prometheus"
-	platformMonitoring = "openshift-monitoring"
+	platformMonitoring = contract.MonitoringNamespace
 )
 
 // monitoring lets Prometheus find the operator: its rights always, what needs its API only where that is.
 func (o *Options) monitoring() []client.Object {
-	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: platformMonitoring, Name: "prometheus-k8s"}
+	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: platformMonitoring, Name: contract.PlatformPrometheus}
 	if !o.monitored() {
-		subject.Namespace, subject.Name = "openshift-user-workload-monitoring", "prometheus-user-workload"
+		subject.Namespace, subject.Name = contract.UserMonitoringNamespace, contract.UserPrometheus
 	}
 	objs := []client.Object{
 		&rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: prometheusName},
-			Rules:      []rbacv1.PolicyRule{rule("", read, "services", "endpoints", "pods"), rule("discovery.k8s.io", read, "endpointslices")},
+			Rules:      []rbacv1.PolicyRule{rbac.Rule("", rbac.Read, "services", "endpoints", "pods"), rbac.Rule("discovery.k8s.io", rbac.Read, "endpointslices")},
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
@@ -39,7 +41,7 @@ func (o *Options) monitoring() []client.Object {
 	if o.NoMonitoring {
 		return append(objs, o.dashboards()...)
 	}
-	objs = append(objs, o.monitor("ServiceMonitor", operatorName, "endpoints", metrics.Keep(metrics.Set(o.MetricsSet))), prometheusRule(o.Namespace, "metrics", config.Rules))
+	objs = append(objs, o.monitor("ServiceMonitor", operatorName, "endpoints", series.Keep(series.Set(o.MetricsSet))), prometheusRule(o.Namespace, "metrics", config.Rules))
 	if o.SLOAlerts {
 		objs = append(objs, prometheusRule(platformMonitoring, "alerts", config.Alerts))
 	}
@@ -51,7 +53,7 @@ func (o *Options) dashboards() []client.Object {
 	if !o.MonitoringDashboards {
 		return nil
 	}
-	return []client.Object{configMap(o.Namespace, metrics.DashboardTemplate, nil, map[string]string{metrics.DashboardTemplateKey: string(config.Dashboard)})}
+	return []client.Object{configMap(o.Namespace, series.DashboardTemplate, nil, map[string]string{series.DashboardTemplateKey: string(config.Dashboard)})}
 }
 
 // monitor is a ServiceMonitor or a PodMonitor of what is labelled with the name; keep matches the series to keep, all when empty.

@@ -8,22 +8,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
 	operatorName     = "operator"
-	operatorRoleName = "hypershift-operator"
-	pullSecretName   = "pull-secret"
-	trustBundleName  = "user-ca-bundle"
-	// ReleaseKeysName is the ConfigMap with the keys that sign releases, under ReleaseKeysKey.
-	ReleaseKeysName = "release-signature-keys"
+	operatorRoleName = contract.Operator
+	pullSecretName   = contract.PullSecret
+	trustBundleName  = contract.UserCABundle
 	// ReleaseKeysKey is its key.
 	ReleaseKeysKey = "keys.pem"
 	// managedTrustName is where controllers look for the management cluster's certificate authorities.
-	managedTrustName = "openshift-config-managed-trusted-ca-bundle"
-	injectTrustLabel = "config.openshift.io/inject-trusted-cabundle"
+	managedTrustName = contract.ManagedTrust
+	injectTrustLabel = contract.InjectTrustLabel
 	componentLabel   = "hypershift.openshift.io/operator-component"
-	operatorPriority = "hypershift-operator"
+	operatorPriority = contract.Operator
 )
 
 // Objects returns everything but the definitions, in the order in which it is applied.
@@ -57,9 +57,9 @@ func priorityClasses() []client.Object {
 	}
 	never := new(corev1.PreemptNever)
 	return []client.Object{
-		class("hypershift-control-plane", 100000000, never, "Components of a hosted control plane."),
-		class("hypershift-etcd", 100002000, never, "Storage of a hosted control plane."),
-		class("hypershift-api-critical", 100001000, never, "What serves the API of a hosted control plane."),
+		class(contract.PriorityControlPlane, 100000000, never, "Components of a hosted control plane."),
+		class(contract.PriorityEtcd, 100002000, never, "Storage of a hosted control plane."),
+		class(contract.PriorityAPICritical, 100001000, never, "What serves the API of a hosted control plane."),
 		class(operatorPriority, 100003000, nil, "The operator of hosted clusters."),
 	}
 }
@@ -70,11 +70,11 @@ func (o *Options) namespace() client.Object {
 		"hypershift.openshift.io/monitoring": "true",
 	}
 	if o.monitored() {
-		labels["openshift.io/cluster-monitoring"] = "true"
+		labels[contract.ClusterMonitoringLabel] = "true"
 	}
 	if o.Router {
 		// The network policies of control planes admit namespaces of this group.
-		labels["network.openshift.io/policy-group"] = "ingress"
+		labels[contract.PolicyGroupLabel] = "ingress"
 	}
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -91,7 +91,7 @@ func (o *Options) access() []client.Object {
 		&rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: operatorRoleName},
-			Rules:      []rbacv1.PolicyRule{rule("coordination.k8s.io", all, "leases")},
+			Rules:      []rbacv1.PolicyRule{rbac.Rule("coordination.k8s.io", rbac.All, "leases")},
 		},
 		&rbacv1.RoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
@@ -102,7 +102,7 @@ func (o *Options) access() []client.Object {
 		&rbacv1.RoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "hypershift:extension-apiserver-authentication-reader"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: contract.AuthenticationReader},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts"}},
 		},
 	}
@@ -164,7 +164,7 @@ func (o *Options) files() []client.Object {
 		objs = append(objs, configMap(o.Namespace, trustBundleName, nil, map[string]string{hyperv1.TrustBundleKey: string(o.TrustBundle)}))
 	}
 	if len(o.ReleaseSignatureKeys) > 0 {
-		objs = append(objs, configMap(o.Namespace, ReleaseKeysName, nil, map[string]string{ReleaseKeysKey: string(o.ReleaseSignatureKeys)}))
+		objs = append(objs, configMap(o.Namespace, contract.ReleaseSignatureKeys, nil, map[string]string{ReleaseKeysKey: string(o.ReleaseSignatureKeys)}))
 	}
 	objs = append(objs, configMap(o.Namespace, managedTrustName, map[string]string{injectTrustLabel: "true"}, nil))
 	if o.Proxy.TrustBundle != "" {
@@ -178,7 +178,7 @@ func (o *Options) featureGate() client.Object {
 	if o.TechPreview {
 		enabled = "true"
 	}
-	return configMap(o.Namespace, "feature-gate", nil, map[string]string{"TechPreviewEnabled": enabled})
+	return configMap(o.Namespace, contract.FeatureGate, nil, map[string]string{"TechPreviewEnabled": enabled})
 }
 
 func configMap(namespace, name string, labels, data map[string]string) client.Object {

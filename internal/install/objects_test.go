@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/config"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -115,7 +116,7 @@ func TestEverythingIsEverything(t *testing.T) {
 		}
 		o.MonitoringDashboards, o.Dashboard = has(2), has(1)
 		if has(9) {
-			o.Proxy = proxyenv.Proxy{TrustBundle: proxyenv.TrustBundleName}
+			o.Proxy = proxyenv.Proxy{TrustBundle: contract.TrustedCA}
 		}
 		for _, obj := range o.Objects() {
 			if !known[identity(obj)] {

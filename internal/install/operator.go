@@ -32,13 +32,13 @@ const (
 
 // imageVariables are the operator's replacements for images of the payload, by their tag in an ImageStream.
 var imageVariables = map[string]string{
-	"cluster-api":                "IMAGE_CLUSTER_API",
-	"cluster-api-provider-azure": "IMAGE_AZURE_CAPI_PROVIDER",
-	"apiserver-network-proxy":    "IMAGE_KONNECTIVITY",
+	contract.ClusterAPI:          contract.ClusterAPIImageEnv,
+	"cluster-api-provider-azure": contract.AzureProviderImageEnv,
+	contract.ImageKonnectivity:   contract.KonnectivityImageEnv,
 }
 
 // operatorTag replaces the operator's own image.
-const operatorTag = "hypershift-operator"
+const operatorTag = contract.Operator
 
 // OperatorImage is the image that the operator runs, wherever it was named.
 func (o *Options) OperatorImage() string {
@@ -126,24 +126,24 @@ func (o *Options) trust(pod *corev1.PodSpec) {
 	}
 	sources := []corev1.VolumeProjection{from(trustBundleName, hyperv1.TrustBundleKey, proxyenv.GivenBundleFile)}
 	if o.Proxy.TrustBundle != "" {
-		sources = append(sources, from(o.Proxy.TrustBundle, proxyenv.TrustBundleKey, proxyenv.TrustBundleKey))
+		sources = append(sources, from(o.Proxy.TrustBundle, contract.CABundleKey, contract.CABundleKey))
 	}
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: proxyenv.TrustBundleName, VolumeSource: corev1.VolumeSource{
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: contract.TrustedCA, VolumeSource: corev1.VolumeSource{
 		Projected: &corev1.ProjectedVolumeSource{Sources: sources, DefaultMode: new(int32(0o644))},
 	}})
 	mounts := &pod.Containers[0].VolumeMounts
-	*mounts = append(*mounts, corev1.VolumeMount{Name: proxyenv.TrustBundleName, MountPath: proxyenv.TrustBundleDir, ReadOnly: true})
+	*mounts = append(*mounts, corev1.VolumeMount{Name: contract.TrustedCA, MountPath: proxyenv.TrustBundleDir, ReadOnly: true})
 }
 
 // releaseKeysDir is where the operator has the keys that sign releases.
 const releaseKeysDir = "/etc/release-signature-keys"
 
 func mountReleaseKeys(pod *corev1.PodSpec) {
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: ReleaseKeysName, VolumeSource: corev1.VolumeSource{
-		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: ReleaseKeysName}},
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: contract.ReleaseSignatureKeys, VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: contract.ReleaseSignatureKeys}},
 	}})
 	mounts := &pod.Containers[0].VolumeMounts
-	*mounts = append(*mounts, corev1.VolumeMount{Name: ReleaseKeysName, MountPath: releaseKeysDir, ReadOnly: true})
+	*mounts = append(*mounts, corev1.VolumeMount{Name: contract.ReleaseSignatureKeys, MountPath: releaseKeysDir, ReadOnly: true})
 }
 
 func (o *Options) operatorContainer() corev1.Container {
@@ -213,10 +213,10 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
 	}
 	env := []corev1.EnvVar{
-		field("MY_NAMESPACE", "metadata.namespace"),
+		field(contract.NamespaceEnv, "metadata.namespace"),
 		field("MY_NAME", "metadata.name"),
-		{Name: "METRICS_SET", Value: o.MetricsSet},
-		{Name: "CERT_ROTATION_SCALE", Value: o.CertRotationScale.String()},
+		{Name: contract.MetricsSetEnv, Value: o.MetricsSet},
+		{Name: contract.CertificateScaleEnv, Value: o.CertRotationScale.String()},
 		{Name: "KUBE_FEATURE_WatchListClient", Value: "false"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.ExtraEnv)) {
@@ -226,7 +226,7 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 		}
 	}
 	if o.TechPreview {
-		env = append(env, corev1.EnvVar{Name: contract.FeatureSet, Value: "TechPreviewNoUpgrade"})
+		env = append(env, corev1.EnvVar{Name: contract.FeatureSetEnv, Value: "TechPreviewNoUpgrade"})
 	}
 	if o.KeyVaultClientID != "" {
 		env = append(env, corev1.EnvVar{Name: "ARO_HCP_KEY_VAULT_USER_CLIENT_ID", Value: o.KeyVaultClientID})
@@ -240,7 +240,7 @@ func (o *Options) operatorEnv() []corev1.EnvVar {
 		env = append(env, corev1.EnvVar{Name: "PLATFORMS_INSTALLED", Value: strings.Join(o.Platforms, ",")})
 	}
 	if o.MonitoringDashboards {
-		env = append(env, corev1.EnvVar{Name: "MONITORING_DASHBOARDS", Value: "1"})
+		env = append(env, corev1.EnvVar{Name: contract.MonitoringDashboardsEnv, Value: "1"})
 	}
 	for _, tag := range slices.Sorted(maps.Keys(imageVariables)) {
 		if image := o.ImageRefs[tag]; image != "" {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // privilegedName is the ClusterRole with the verbs of all powers, for administrators to bind.
@@ -66,7 +67,7 @@ func (o *Options) admission() []client.Object {
 			verbs = append(verbs, anyRelease)
 			validations = append(validations, releaseFrom(resource, o.ReleaseRegistries)...)
 		}
-		privileged.Rules = append(privileged.Rules, rule(hyperv1.GroupVersion.Group, verbs, resource))
+		privileged.Rules = append(privileged.Rules, rbac.Rule(hyperv1.GroupVersion.Group, strings.Join(verbs, ","), resource))
 		objs = append(objs, policy(resource, validations)...)
 	}
 	return append([]client.Object{privileged}, objs...)

@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // tenancy is a management cluster with a tenant, who may do everything with HostedClusters and NodePools of a namespace, and somebody
@@ -51,7 +52,7 @@ func newTenancy(t *testing.T, o *Options) *tenancy {
 	}
 	objs := append([]client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "acme"}},
-		clusterRole("tenants", []rbacv1.PolicyRule{rule(hyperv1.GroupVersion.Group, all, "hostedclusters", "nodepools")}),
+		clusterRole("tenants", []rbacv1.PolicyRule{rbac.Rule(hyperv1.GroupVersion.Group, rbac.All, "hostedclusters", "nodepools")}),
 		clusterRoleBinding("tenants", user("tenant"), user("privileged")),
 		clusterRoleBinding(privilegedName, user("privileged")),
 	}, o.admission()...)

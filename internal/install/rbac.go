@@ -4,22 +4,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
-
-var (
-	// all are the verbs of ordinary life; "*" would hold "impersonate" as well.
-	all  = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
-	read = []string{"get", "list", "watch"}
-	// apply is what server-side apply and deletion take.
-	apply = []string{"get", "list", "watch", "create", "patch", "delete"}
-	// write is for one object at a time.
-	write = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-	tell  = []string{"create", "patch"}
-)
-
-func rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
-}
 
 // operatorRules are what the operator grants to the workloads of a control plane, because Kubernetes lets nobody grant rights that
 // he does not hold, and what it does itself. It has neither "escalate" nor "bind". TestOperatorHoldsNoMoreThanItNeeds of
@@ -29,69 +15,69 @@ func operatorRules() []rbacv1.PolicyRule { return append(commonRules(), openShif
 // commonRules are what control planes of any payload take.
 func commonRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		rule("hypershift.openshift.io", write, planeKinds()...),
-		rule("hypershift.openshift.io", read, "*"),
-		rule("hypershift.openshift.io", []string{"patch"}, "hostedclusters", "nodepools", "nodepools/status"),
-		rule("hypershift.openshift.io", []string{"update"}, "hostedclusters/status"),
-		rule("hypershift.openshift.io", []string{"delete"}, "nodepools"),
-		rule("cluster.x-k8s.io", write, "*"),
-		rule("addons.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
-		rule("infrastructure.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
-		rule("infrastructure.cluster.x-k8s.io", []string{"create", "delete"}, "azureclusters", "azuremachines", "azuremachinetemplates"),
-		rule("infrastructure.cluster.x-k8s.io", []string{"create"}, "azureclusteridentities"),
-		rule("ipam.cluster.x-k8s.io", append([]string{"patch"}, read...), "*"),
-		rule("apiextensions.k8s.io", append([]string{"patch"}, read...), "customresourcedefinitions"),
-		rule("apiextensions.k8s.io", []string{"patch"}, "customresourcedefinitions/status"),
-		rule("", write, "configmaps", "secrets", "services", "namespaces"),
-		rule("", apply, "serviceaccounts"),
-		rule("", append([]string{"patch", "delete", "deletecollection"}, read...), "pods"),
-		rule("", []string{"get", "list", "delete", "deletecollection"}, "persistentvolumeclaims"),
-		rule("", read, "endpoints"),
-		rule("", []string{"list"}, "nodes"),
-		rule("", tell, "events"),
-		rule("events.k8s.io", tell, "events"),
-		rule("apps", append([]string{"deletecollection"}, write...), "deployments", "statefulsets"),
-		rule("apps", []string{"deletecollection"}, "replicasets"),
-		rule("batch", write, "jobs", "cronjobs"),
-		rule("coordination.k8s.io", write, "leases"),
-		rule("discovery.k8s.io", write, "endpointslices"),
-		rule("networking.k8s.io", apply, "networkpolicies"),
-		rule("monitoring.coreos.com", write, "podmonitors", "servicemonitors"),
-		rule("policy", write, "poddisruptionbudgets"),
-		rule("rbac.authorization.k8s.io", apply, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
-		rule("route.openshift.io", write, "routes"),
-		rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"),
-		rule("route.openshift.io", []string{"patch"}, "routes/status"),
-		rule("config.openshift.io", read, "imagedigestmirrorsets", "infrastructures", "ingresses", "networks", "proxies"),
-		rule("operator.openshift.io", read, "imagecontentsourcepolicies"),
+		rbac.Rule("hypershift.openshift.io", rbac.Write, planeKinds()...),
+		rbac.Rule("hypershift.openshift.io", rbac.Read, "*"),
+		rbac.Rule("hypershift.openshift.io", "patch", "hostedclusters", "nodepools", "nodepools/status"),
+		rbac.Rule("hypershift.openshift.io", "update", "hostedclusters/status"),
+		rbac.Rule("hypershift.openshift.io", "delete", "nodepools"),
+		rbac.Rule("cluster.x-k8s.io", rbac.Write, "*"),
+		rbac.Rule("addons.cluster.x-k8s.io", "patch,"+rbac.Read, "*"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "patch,"+rbac.Read, "*"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "create,delete", "azureclusters", "azuremachines", "azuremachinetemplates"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "create", "azureclusteridentities"),
+		rbac.Rule("ipam.cluster.x-k8s.io", "patch,"+rbac.Read, "*"),
+		rbac.Rule("apiextensions.k8s.io", "patch,"+rbac.Read, "customresourcedefinitions"),
+		rbac.Rule("apiextensions.k8s.io", "patch", "customresourcedefinitions/status"),
+		rbac.Rule("", rbac.Write, "configmaps", "secrets", "services", "namespaces"),
+		rbac.Rule("", rbac.Apply, "serviceaccounts"),
+		rbac.Rule("", "patch,delete,deletecollection,"+rbac.Read, "pods"),
+		rbac.Rule("", "get,list,delete,deletecollection", "persistentvolumeclaims"),
+		rbac.Rule("", rbac.Read, "endpoints"),
+		rbac.Rule("", "list", "nodes"),
+		rbac.Rule("", "create,patch", "events"),
+		rbac.Rule("events.k8s.io", "create,patch", "events"),
+		rbac.Rule("apps", "deletecollection,"+rbac.Write, "deployments", "statefulsets"),
+		rbac.Rule("apps", "deletecollection", "replicasets"),
+		rbac.Rule("batch", rbac.Write, "jobs", "cronjobs"),
+		rbac.Rule("coordination.k8s.io", rbac.Write, "leases"),
+		rbac.Rule("discovery.k8s.io", rbac.Write, "endpointslices"),
+		rbac.Rule("networking.k8s.io", rbac.Apply, "networkpolicies"),
+		rbac.Rule("monitoring.coreos.com", rbac.Write, "podmonitors", "servicemonitors"),
+		rbac.Rule("policy", rbac.Write, "poddisruptionbudgets"),
+		rbac.Rule("rbac.authorization.k8s.io", rbac.Apply, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
+		rbac.Rule("route.openshift.io", rbac.Write, "routes"),
+		rbac.Rule("route.openshift.io", "create,update", "routes/custom-host"),
+		rbac.Rule("route.openshift.io", "patch", "routes/status"),
+		rbac.Rule("config.openshift.io", rbac.Read, "imagedigestmirrorsets", "infrastructures", "ingresses", "networks", "proxies"),
+		rbac.Rule("operator.openshift.io", rbac.Read, "imagecontentsourcepolicies"),
 	}
 }
 
 // openShiftRules are what the operator holds besides for OpenShift's payloads, only to give it: their operators do anything with their own
 // objects in the namespace of a control plane, and the operator of its certificates signs requests for emergencies.
 func openShiftRules() []rbacv1.PolicyRule {
-	drop := []string{"deletecollection"}
+	const drop = "deletecollection"
 	return []rbacv1.PolicyRule{
-		rule("", all, "configmaps/finalizers", "endpoints", "events"),
-		rule("", drop, "configmaps", "secrets", "services"),
-		rule("", []string{"update", "deletecollection"}, "serviceaccounts"),
-		rule("", []string{"create", "update", "patch"}, "pods"),
-		rule("apps", write, "replicasets"),
-		rule("coordination.k8s.io", drop, "leases"),
-		rule("policy", drop, "poddisruptionbudgets"),
-		rule("rbac.authorization.k8s.io", []string{"update"}, "roles", "rolebindings"),
-		rule("route.openshift.io", drop, "routes"),
-		rule("route.openshift.io", all, "routes/custom-host"),
-		rule("monitoring.coreos.com", all, "prometheusrules"),
-		rule("monitoring.coreos.com", drop, "servicemonitors"),
-		rule("monitoring.rhobs", all, "prometheusrules", "servicemonitors"),
-		rule("hypershift.openshift.io", drop, "hostedcontrolplanes/status"),
-		rule("certificates.hypershift.openshift.io", read, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
-		rule("certificates.hypershift.openshift.io", []string{"patch"}, "certificaterevocationrequests/status"),
-		rule("certificates.k8s.io", read, "certificatesigningrequests"),
-		rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
-		rule("certificates.k8s.io", []string{"patch"}, "certificatesigningrequests/status"),
-		rule("certificates.k8s.io", []string{"approve", "sign"}, "signers"),
+		rbac.Rule("", rbac.All, "configmaps/finalizers", "endpoints", "events"),
+		rbac.Rule("", drop, "configmaps", "secrets", "services"),
+		rbac.Rule("", "update,deletecollection", "serviceaccounts"),
+		rbac.Rule("", "create,update,patch", "pods"),
+		rbac.Rule("apps", rbac.Write, "replicasets"),
+		rbac.Rule("coordination.k8s.io", drop, "leases"),
+		rbac.Rule("policy", drop, "poddisruptionbudgets"),
+		rbac.Rule("rbac.authorization.k8s.io", "update", "roles", "rolebindings"),
+		rbac.Rule("route.openshift.io", drop, "routes"),
+		rbac.Rule("route.openshift.io", rbac.All, "routes/custom-host"),
+		rbac.Rule("monitoring.coreos.com", rbac.All, "prometheusrules"),
+		rbac.Rule("monitoring.coreos.com", drop, "servicemonitors"),
+		rbac.Rule("monitoring.rhobs", rbac.All, "prometheusrules", "servicemonitors"),
+		rbac.Rule("hypershift.openshift.io", drop, "hostedcontrolplanes/status"),
+		rbac.Rule("certificates.hypershift.openshift.io", rbac.Read, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
+		rbac.Rule("certificates.hypershift.openshift.io", "patch", "certificaterevocationrequests/status"),
+		rbac.Rule("certificates.k8s.io", rbac.Read, "certificatesigningrequests"),
+		rbac.Rule("certificates.k8s.io", "update", "certificatesigningrequests/approval"),
+		rbac.Rule("certificates.k8s.io", "patch", "certificatesigningrequests/status"),
+		rbac.Rule("certificates.k8s.io", "approve,sign", "signers"),
 	}
 }
 
@@ -107,8 +93,8 @@ func planeKinds() []string {
 // externalDNSRules are what the publisher of host names reads.
 func externalDNSRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		rule("route.openshift.io", read, "routes"),
-		rule("", read, "endpoints", "services", "nodes", "pods"),
-		rule("discovery.k8s.io", read, "endpointslices"),
+		rbac.Rule("route.openshift.io", rbac.Read, "routes"),
+		rbac.Rule("", rbac.Read, "endpoints", "services", "nodes", "pods"),
+		rbac.Rule("discovery.k8s.io", rbac.Read, "endpointslices"),
 	}
 }

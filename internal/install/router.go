@@ -10,11 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
 	routerName     = "router"
-	routerRoleName = "hypershift-router"
+	routerRoleName = contract.OperatorRouter
 	// RouteCRD is the definition that comes with our router.
 	RouteCRD = "routes.route.openshift.io"
 
@@ -49,9 +52,9 @@ func (o *Options) router() []client.Object {
 // routerRules read Routes and where their Services answer, and tell Routes that they are served.
 func routerRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		rule("route.openshift.io", read, "routes"),
-		rule("route.openshift.io", []string{"patch"}, "routes/status"),
-		rule("discovery.k8s.io", read, "endpointslices"),
+		rbac.Rule("route.openshift.io", rbac.Read, "routes"),
+		rbac.Rule("route.openshift.io", "patch", "routes/status"),
+		rbac.Rule("discovery.k8s.io", rbac.Read, "endpointslices"),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kms/pkg/util"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -90,8 +91,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	key := vault.Key{Vault: o.VaultName, Name: o.KeyName, Version: o.KeyVersion, ManagedHSM: o.ManagedHSM, Cloud: file.Cloud,
-		TenantID: file.TenantID, ClientID: os.Getenv("AZURE_CLIENT_ID")}
-	vault, err := vault.WithTokenFile(key, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
+		TenantID: file.TenantID, ClientID: os.Getenv(contract.AzureClientIDEnv)}
+	vault, err := vault.WithTokenFile(key, os.Getenv(contract.AzureFederatedTokenFileEnv))
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// desiredHashPrefix and the field manager name the annotation with the hash of the state that manager last applied. Each
+// DesiredHashPrefix and the field manager name the annotation with the hash of the state that manager last applied. Each
 // manager has its own, so that two that share an object do not write in turns for ever.
-const desiredHashPrefix = "desired-hash.hypershift.openshift.io/"
+const DesiredHashPrefix = "desired-hash.hypershift.openshift.io/"
 
 // Apply brings every object to its desired state by server-side apply as fieldManager, taking over conflicting fields. It
 // stops at the first object that fails.
@@ -59,7 +59,7 @@ func applyChanged(ctx context.Context, c client.Client, fieldManager string, obj
 	if err != nil {
 		return err
 	}
-	same, err := hasAnnotation(ctx, c, desired, desiredHashPrefix+fieldManager, hash)
+	same, err := hasAnnotation(ctx, c, desired, DesiredHashPrefix+fieldManager, hash)
 	if err != nil || same {
 		return err
 	}
@@ -80,7 +80,7 @@ func stamped(scheme *runtime.Scheme, fieldManager string, obj client.Object) (*u
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[desiredHashPrefix+fieldManager] = hash
+	annotations[DesiredHashPrefix+fieldManager] = hash
 	desired.SetAnnotations(annotations)
 	return desired, hash, nil
 }
@@ -182,7 +182,7 @@ func emptyLike(scheme *runtime.Scheme, desired *unstructured.Unstructured) (clie
 
 // AppliedBy tells whether the field manager made the object with Apply.
 func AppliedBy(obj client.Object, fieldManager string) bool {
-	return obj.GetAnnotations()[desiredHashPrefix+fieldManager] != ""
+	return obj.GetAnnotations()[DesiredHashPrefix+fieldManager] != ""
 }
 
 // Describe names an object for a person: kind and, where there is one, namespace.

@@ -51,7 +51,7 @@ func Fit[T any](list []T, count, bytes int) []T {
 	return list
 }
 
-// BoundCondition makes a condition that somebody else wrote one that the schemas take; its type is not looked at.
+// BoundCondition shortens a condition from another writer to what the schemas accept. It does not check the type.
 func BoundCondition(c metav1.Condition) metav1.Condition {
 	c.Message = Shorten(c.Message, MessageLimit)
 	if len(c.Reason) > reasonLimit || !reasonPattern.MatchString(c.Reason) {

@@ -62,7 +62,7 @@ func (k *Keeper) apply(ctx context.Context, c client.Client, fieldManager string
 	// One that is being deleted is made anew when it is gone, which its watch tells.
 	if found := err == nil; found && (live.GetDeletionTimestamp() != nil || k.isKept(key, hash, live)) {
 		return nil
-	} else if found && k.trusted(key, live.GetAnnotations()[desiredHashPrefix+fieldManager] == hash) {
+	} else if found && k.trusted(key, live.GetAnnotations()[DesiredHashPrefix+fieldManager] == hash) {
 		k.keep(key, hash, "", live)
 		return nil
 	}

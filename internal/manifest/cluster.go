@@ -6,10 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
-
-// TrustBundleName is the ConfigMap with the additional certificate authorities.
-const TrustBundleName = "user-ca-bundle"
 
 // Names of the Secrets beside a HostedCluster.
 func pullSecretName(cluster string) string { return cluster + "-pull-secret" }
@@ -56,7 +54,7 @@ func (c *Cluster) secrets() []client.Object {
 	if len(s.TrustBundle) > 0 {
 		objs = append(objs, &corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: TrustBundleName},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: contract.UserCABundle},
 			Data:       map[string]string{hyperv1.TrustBundleKey: string(s.TrustBundle)},
 		})
 	}
@@ -69,7 +67,7 @@ func (c *Cluster) secrets() []client.Object {
 		objs = append(objs, c.secret(sshKeyName(c.Name), "", data))
 	}
 	objs = append(objs, c.secret(cloudCredentialsName(c.Name), "", map[string][]byte{
-		"AZURE_SUBSCRIPTION_ID": []byte(c.Identity.SubscriptionID), "AZURE_TENANT_ID": []byte(c.Identity.TenantID),
+		"AZURE_SUBSCRIPTION_ID": []byte(c.Identity.SubscriptionID), contract.AzureTenantIDEnv: []byte(c.Identity.TenantID),
 	}))
 	if len(s.SigningKey) > 0 {
 		objs = append(objs, c.secret(signingKeyName(c.Name), "", map[string][]byte{hyperv1.ServiceAccountSigningKey: s.SigningKey}))
@@ -134,7 +132,7 @@ func (c *Cluster) HostedCluster() *hyperv1.HostedCluster {
 		hc.Spec.ServiceAccountSigningKey = &corev1.LocalObjectReference{Name: signingKeyName(c.Name)}
 	}
 	if len(c.Secrets.TrustBundle) > 0 {
-		hc.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: TrustBundleName}
+		hc.Spec.AdditionalTrustBundle = &corev1.LocalObjectReference{Name: contract.UserCABundle}
 	}
 	if c.PausedUntil != "" {
 		hc.Spec.PausedUntil = &c.PausedUntil

@@ -18,6 +18,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // Labels and annotations that only metrics read.
@@ -29,45 +30,47 @@ const (
 )
 
 var (
-	hostedClusters = newGauge(Telemetry, "hypershift_hostedclusters", "Number of hosted clusters.", "platform")
-	clusterFailed  = newGauge(Telemetry, "hypershift_hostedclusters_failure_conditions",
+	hostedClusters = newGauge(series.Telemetry, "hypershift_hostedclusters", "Number of hosted clusters.", "platform")
+	clusterFailed  = newGauge(series.Telemetry, "hypershift_hostedclusters_failure_conditions",
 		"Number of hosted clusters with this condition not as it should be; one that should be False has the prefix not_.", "platform", "condition")
 
-	waitingAvailability = clusterGauge(Telemetry, "hypershift_cluster_waiting_initial_availability_duration_seconds",
+	waitingAvailability = clusterGauge(series.Telemetry, "hypershift_cluster_waiting_initial_availability_duration_seconds",
 		"Time since the hosted cluster was created, until it is available for the first time.")
-	clusterAvailable = clusterGauge(Telemetry, "hypershift_cluster_available", "1 while the hosted cluster is available, else 0.", "platform")
-	rollingOut       = clusterGauge(Telemetry, "hypershift_cluster_initial_rolling_out_duration_seconds",
+	clusterAvailable = clusterGauge(series.Telemetry, "hypershift_cluster_available", "1 while the hosted cluster is available, else 0.", "platform")
+	rollingOut       = clusterGauge(series.Telemetry, "hypershift_cluster_initial_rolling_out_duration_seconds",
 		"Time since the hosted cluster was created, until its first version is rolled out completely.")
-	upgrading = clusterGauge(Telemetry, "hypershift_cluster_upgrading_duration_seconds",
+	upgrading = clusterGauge(series.Telemetry, "hypershift_cluster_upgrading_duration_seconds",
 		"Time since the running upgrade began; absent without one.", "previous_version", "new_version")
-	clusterDeleting = clusterGauge(Telemetry, "hypershift_cluster_deleting_duration_seconds",
+	clusterDeleting = clusterGauge(series.Telemetry, "hypershift_cluster_deleting_duration_seconds",
 		"Time since the deletion of the hosted cluster was asked for, while it goes on.")
-	cloudDeleting = clusterGauge(Telemetry, "hypershift_cluster_guest_cloud_resources_deleting_duration_seconds",
+	cloudDeleting = clusterGauge(series.Telemetry, "hypershift_cluster_guest_cloud_resources_deleting_duration_seconds",
 		"Time since the deletion was asked for, while what the hosted cluster made in the cloud is being removed.")
 
-	limitedSupport = clusterGauge(Telemetry, "hypershift_cluster_limited_support_enabled", "1 when label "+limitedSupportLabel+" is true, else 0.")
-	silenceAlerts  = clusterGauge(Telemetry, "hypershift_cluster_silence_alerts", "1 when label "+silenceAlertsLabel+" is set, else 0.")
-	proxied        = clusterGauge(Telemetry, "hypershift_cluster_proxy", "1 when the hosted cluster is configured with a proxy, else 0.")
-	proxyCAValid   = clusterGauge(Telemetry, "hypershift_cluster_proxy_ca_valid", "1 when every certificate of the proxy's CA bundle can be read, else 0; absent without a bundle.")
-	proxyCAExpiry  = clusterGauge(Telemetry, "hypershift_cluster_proxy_ca_expiry_timestamp",
+	limitedSupport = clusterGauge(series.Telemetry, "hypershift_cluster_limited_support_enabled", "1 when label "+limitedSupportLabel+" is true, else 0.")
+	silenceAlerts  = clusterGauge(series.Telemetry, "hypershift_cluster_silence_alerts", "1 when label "+silenceAlertsLabel+" is set, else 0.")
+	proxied        = clusterGauge(series.Telemetry, "hypershift_cluster_proxy", "1 when the hosted cluster is configured with a proxy, else 0.")
+	proxyCAValid   = clusterGauge(series.Telemetry, "hypershift_cluster_proxy_ca_valid", "1 when every certificate of the proxy's CA bundle can be read, else 0; absent without a bundle.")
+	proxyCAExpiry  = clusterGauge(series.Telemetry, "hypershift_cluster_proxy_ca_expiry_timestamp",
 		"Unix time in seconds at which the first certificate of the proxy's CA bundle expires; absent without a readable bundle.")
-	identityProviders = clusterGauge(Telemetry, "hypershift_cluster_identity_providers", "Number of identity providers of a type.", "identity_provider")
-	etcdManual        = clusterGauge(Telemetry, "hypershift_etcd_manual_intervention_required", "1 when the repair of etcd failed and somebody has to look, else 0: reason EtcdRecoveryJobFailed of condition EtcdRecoveryActive.")
-	lastBackup        = clusterGauge(Telemetry, "hypershift_cluster_etcd_backup_last_success_timestamp_seconds", "Unix time in seconds at which the newest successful HCPEtcdBackup of the hosted cluster ended; absent without one.")
-	sizeOverride      = clusterGauge(SRE, "hypershift_cluster_size_override_instances", "1 when annotation "+sizeOverrideAnnotation+" sets the size of the hosted cluster, else 0.")
+	identityProviders = clusterGauge(series.Telemetry, "hypershift_cluster_identity_providers", "Number of identity providers of a type.", "identity_provider")
+	etcdManual        = clusterGauge(series.Telemetry, "hypershift_etcd_manual_intervention_required", "1 when the repair of etcd failed and somebody has to look, else 0: reason EtcdRecoveryJobFailed of condition EtcdRecoveryActive.")
+	lastBackup        = clusterGauge(series.Telemetry, "hypershift_cluster_etcd_backup_last_success_timestamp_seconds", "Unix time in seconds at which the newest successful HCPEtcdBackup of the hosted cluster ended; absent without one.")
+	backupFailed      = clusterGauge(series.Telemetry, "hypershift_cluster_etcd_backup_failed",
+		"1 when the newest HCPEtcdBackup of the hosted cluster has failed, else 0; absent where none is asked for.")
+	sizeOverride = clusterGauge(series.SRE, "hypershift_cluster_size_override_instances", "1 when annotation "+sizeOverrideAnnotation+" sets the size of the hosted cluster, else 0.")
 
-	encryptionState = clusterGauge(SRE, "hypershift_encryption_migration_state", "1 for the state of the last change of the key that encrypts Secrets.", "state")
+	encryptionState = clusterGauge(series.SRE, "hypershift_encryption_migration_state", "1 for the state of the last change of the key that encrypts Secrets.", "state")
 
-	acrPull = clusterGauge(SRE, "hypershift_cluster_acr_pull_identity_configured",
+	acrPull = clusterGauge(series.SRE, "hypershift_cluster_acr_pull_identity_configured",
 		"1 when nodes pull from Azure container registries with an identity of their own, else 0; absent on other platforms.")
-	azureInfo = clusterGauge(Telemetry, "hosted_cluster_azure_info", "Always 1; the labels say where in Azure the hosted cluster is.",
+	azureInfo = clusterGauge(series.Telemetry, "hosted_cluster_azure_info", "Always 1; the labels say where in Azure the hosted cluster is.",
 		"location", "subscription", "resource_group")
-	managedAzureInfo = clusterGauge(Telemetry, "hosted_cluster_managed_azure_info", "Always 1; the labels name the resource of the managed service that stands for the hosted cluster.",
+	managedAzureInfo = clusterGauge(series.Telemetry, "hosted_cluster_managed_azure_info", "Always 1; the labels name the resource of the managed service that stands for the hosted cluster.",
 		"resource_type", "resource_id")
 
-	clusterPools = clusterGauge(Telemetry, "hypershift_hostedcluster_nodepools", "Number of node pools of the hosted cluster.", "platform")
-	vcpus        = clusterGauge(Telemetry, "hypershift_cluster_vcpus", "Virtual CPUs of all nodes of the hosted cluster; -1 when they cannot be counted.", "platform")
-	vcpusError   = clusterGauge(SRE, "hypershift_cluster_vcpus_computation_error", "1 when the virtual CPUs cannot be counted, with the reason.", "reason")
+	clusterPools = clusterGauge(series.Telemetry, "hypershift_hostedcluster_nodepools", "Number of node pools of the hosted cluster.", "platform")
+	vcpus        = clusterGauge(series.Telemetry, "hypershift_cluster_vcpus", "Virtual CPUs of all nodes of the hosted cluster; -1 when they cannot be counted.", "platform")
+	vcpusError   = clusterGauge(series.SRE, "hypershift_cluster_vcpus_computation_error", "1 when the virtual CPUs cannot be counted, with the reason.", "reason")
 )
 
 // cluster is one hosted cluster at the time of a scrape.
@@ -188,6 +191,9 @@ func firstExpiry(bundle []byte) (time.Time, error) {
 func (c *cluster) backup(ctx context.Context, reader client.Reader) {
 	if !c.backups {
 		return
+	}
+	if told := kube.Find(c.Status.Conditions, hyperv1.EtcdBackupSucceeded); told != nil {
+		c.send(backupFailed, boolean(told.Status == metav1.ConditionFalse && told.Reason == hyperv1.BackupFailedReason))
 	}
 	list := &hyperv1.HCPEtcdBackupList{}
 	inside := client.InNamespace(contract.ControlPlaneNamespace(c.Namespace, c.Name))

@@ -12,12 +12,14 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/health"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // scrapeTimeout ends a scrape that waits for a cache that does not fill; Prometheus gives up after ten seconds by itself.
 const scrapeTimeout = 5 * time.Second
 
-var operatorInfo = newGauge(Telemetry, "hypershift_operator_info", "Always 1; the labels say which operator this is.", "version", "image")
+var operatorInfo = newGauge(series.Telemetry, "hypershift_operator_info", "Always 1; the labels say which operator this is.", "version", "image")
 
 // Options say what the metrics cannot see for themselves.
 type Options struct {
@@ -83,7 +85,7 @@ func clusterOf(np *hyperv1.NodePool) types.NamespacedName {
 func (c *collector) collectClusters(ctx context.Context, list *hyperv1.HostedClusterList, pools map[types.NamespacedName][]*hyperv1.NodePool,
 	to chan<- prometheus.Metric) map[types.NamespacedName]string {
 	ids := map[types.NamespacedName]string{}
-	number, failed := newCount(), newFailures(clusterConditions)
+	number, failed := newCount(), newFailures(health.Cluster)
 	for i := range list.Items {
 		hc := &list.Items[i]
 		key := client.ObjectKeyFromObject(hc)
@@ -101,7 +103,7 @@ func (c *collector) collectClusters(ctx context.Context, list *hyperv1.HostedClu
 }
 
 func (c *collector) collectPools(list *hyperv1.NodePoolList, ids map[types.NamespacedName]string, to chan<- prometheus.Metric) {
-	number, failed := newCount(), newFailures(poolConditions)
+	number, failed := newCount(), newFailures(health.Pool)
 	for i := range list.Items {
 		np := &list.Items[i]
 		number[string(np.Spec.Platform.Type)]++

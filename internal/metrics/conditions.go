@@ -1,103 +1,18 @@
 package metrics
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-)
-
-// health says which status of a condition is healthy.
-type health struct {
-	status string
-	// orUnknown: Unknown is healthy too, because the condition does not concern every cluster.
-	orUnknown bool
-}
-
-var (
-	whenTrue          = health{status: string(corev1.ConditionTrue)}
-	whenTrueOrUnknown = health{status: string(corev1.ConditionTrue), orUnknown: true}
-	whenFalse         = health{status: string(corev1.ConditionFalse)}
-)
-
-// name is how the failure of a condition is reported: one that is healthy when False gets a prefix, so that the name says what
-// should be.
-func (h health) name(condition string) string {
-	if h == whenFalse {
-		return "not_" + condition
-	}
-	return condition
-}
-
-func (h health) failed(status string) bool {
-	return status != h.status && (!h.orUnknown || status != string(corev1.ConditionUnknown))
-}
-
-// Conditions that tell of a failure. Those that only inform, or belong to a deletion, are not here.
-var (
-	clusterConditions = map[string]health{
-		hyperv1.HostedClusterAvailable:           whenTrue,
-		hyperv1.HostedClusterProgressing:         whenFalse,
-		hyperv1.HostedClusterDegraded:            whenFalse,
-		hyperv1.ReconciliationActive:             whenTrue,
-		hyperv1.ReconciliationSucceeded:          whenTrue,
-		hyperv1.ValidHostedClusterConfiguration:  whenTrue,
-		hyperv1.SupportedHostedCluster:           whenTrue,
-		hyperv1.ValidReleaseImage:                whenTrue,
-		hyperv1.ValidReleaseInfo:                 whenTrue,
-		hyperv1.ValidHostedControlPlaneConfig:    whenTrue,
-		hyperv1.PlatformCredentialsFound:         whenTrue,
-		hyperv1.InfrastructureReady:              whenTrue,
-		hyperv1.EtcdAvailable:                    whenTrue,
-		hyperv1.UnmanagedEtcdAvailable:           whenTrue,
-		hyperv1.KubeAPIServerAvailable:           whenTrue,
-		hyperv1.IgnitionEndpointAvailable:        whenTrue,
-		hyperv1.ExternalDNSReachable:             whenTrueOrUnknown,
-		hyperv1.ValidIDPConfiguration:            whenTrue,
-		hyperv1.ValidProxyConfiguration:          whenTrue,
-		hyperv1.ClusterVersionSucceeding:         whenTrue,
-		hyperv1.ClusterVersionAvailable:          whenTrue,
-		hyperv1.ClusterVersionProgressing:        whenFalse,
-		hyperv1.ClusterVersionReleaseAccepted:    whenTrue,
-		hyperv1.ClusterVersionUpgradeable:        whenTrueOrUnknown,
-		hyperv1.ConfigOperatorReconcileSucceeded: whenTrue,
-		hyperv1.DataPlaneConnectionAvailable:     whenTrueOrUnknown,
-		hyperv1.ControlPlaneConnectionAvailable:  whenTrueOrUnknown,
-		hyperv1.ValidAzureKMSConfig:              whenTrueOrUnknown,
-		hyperv1.IngressDNSReady:                  whenTrueOrUnknown,
-		hyperv1.EtcdDataEncryptionUpToDate:       whenTrue,
-		hyperv1.ControlPlaneIsolated:             whenTrue,
-	}
-	poolConditions = map[string]health{
-		hyperv1.NodePoolUpdateManagementEnabled:         whenTrue,
-		hyperv1.NodePoolValidReleaseImage:               whenTrue,
-		hyperv1.NodePoolIgnitionEndpointAvailable:       whenTrue,
-		hyperv1.NodePoolValidArchPlatform:               whenTrue,
-		hyperv1.NodePoolReconciliationActive:            whenTrue,
-		hyperv1.NodePoolSupportedVersionSkew:            whenTrue,
-		hyperv1.NodePoolValidMachineConfig:              whenTrue,
-		hyperv1.NodePoolUpdatingConfig:                  whenFalse,
-		hyperv1.NodePoolUpdatingVersion:                 whenFalse,
-		hyperv1.NodePoolValidGeneratedPayload:           whenTrue,
-		hyperv1.NodePoolReachedIgnitionEndpoint:         whenTrue,
-		hyperv1.NodePoolAllMachinesReady:                whenTrue,
-		hyperv1.NodePoolAllNodesHealthy:                 whenTrue,
-		hyperv1.NodePoolClusterNetworkCIDRConflict:      whenFalse,
-		hyperv1.NodePoolValidPlatformConfig:             whenTrue,
-		hyperv1.NodePoolUpdatingPlatformMachineTemplate: whenFalse,
-		hyperv1.NodePoolReady:                           whenTrue,
-		hyperv1.NodePoolValidTuningConfig:               whenTrue,
-		hyperv1.NodePoolValidPlatformImage:              whenTrue,
-	}
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/health"
 )
 
 // failures counts failed conditions by platform.
 type failures struct {
-	conditions map[string]health
+	conditions map[string]health.Rule
 	count      map[string]map[string]int
 }
 
 // newFailures begins with the platforms that this operator serves, so that a rule finds a zero and not an absent series.
-func newFailures(conditions map[string]health) failures {
+func newFailures(conditions map[string]health.Rule) failures {
 	f := failures{conditions, map[string]map[string]int{}}
 	for _, platform := range []hyperv1.PlatformType{hyperv1.AzurePlatform, hyperv1.NonePlatform} {
 		f.platform(string(platform))
@@ -109,26 +24,14 @@ func (f failures) platform(name string) map[string]int {
 	if f.count[name] == nil {
 		f.count[name] = map[string]int{}
 		for condition, h := range f.conditions {
-			f.count[name][h.name(condition)] = 0
+			f.count[name][h.Name(condition)] = 0
 		}
 	}
 	return f.count[name]
 }
 
 func (f failures) add(platform, condition, status string) {
-	if h, known := f.conditions[condition]; known && h.failed(status) {
-		f.platform(platform)[h.name(condition)]++
+	if h, known := f.conditions[condition]; known && h.Failed(status) {
+		f.platform(platform)[h.Name(condition)]++
 	}
-}
-
-// ClusterFails tells whether a condition of a HostedCluster with this status tells of a failure, as it is counted.
-func ClusterFails(condition, status string) bool {
-	h, known := clusterConditions[condition]
-	return known && h.failed(status)
-}
-
-// PoolFails is the same of a NodePool.
-func PoolFails(condition, status string) bool {
-	h, known := poolConditions[condition]
-	return known && h.failed(status)
 }

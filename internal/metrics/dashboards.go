@@ -3,20 +3,15 @@ package metrics
 import (
 	"encoding/json"
 	"fmt"
-)
 
-const (
-	// DashboardTemplate is the ConfigMap, in the operator's namespace, of the dashboard that those of hosted clusters are made of.
-	DashboardTemplate = "monitoring-dashboard-template"
-	// DashboardTemplateKey is its key.
-	DashboardTemplateKey = "template"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // ClusterDashboard makes a template the dashboard of one hosted cluster: its variables "namespace" and "name" have one value each.
 func ClusterDashboard(template, namespace, name, clusterID string) (string, error) {
 	var dashboard map[string]any
 	if err := json.Unmarshal([]byte(template), &dashboard); err != nil {
-		return "", fmt.Errorf("the dashboard in ConfigMap %s is no JSON object: %w", DashboardTemplate, err)
+		return "", fmt.Errorf("the dashboard in ConfigMap %s is no JSON object: %w", series.DashboardTemplate, err)
 	}
 	dashboard["title"] = fmt.Sprintf("Hosted cluster %s/%s", namespace, name)
 	dashboard["uid"] = clusterID
@@ -36,7 +31,7 @@ func ClusterDashboard(template, namespace, name, clusterID string) (string, erro
 		}
 	}
 	if fixed != len(values) {
-		return "", fmt.Errorf("the dashboard in ConfigMap %s lacks the variables namespace and name, which choose the hosted cluster", DashboardTemplate)
+		return "", fmt.Errorf("the dashboard in ConfigMap %s lacks the variables namespace and name, which choose the hosted cluster", series.DashboardTemplate)
 	}
 	raw, err := json.Marshal(dashboard)
 	return string(raw), err

@@ -10,16 +10,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-// Set is how much of the metrics somebody wants to keep; each contains the one before.
-type Set string
-
-// The sets, from the fewest metrics to the most.
-const (
-	Telemetry Set = "Telemetry"
-	SRE       Set = "SRE"
-	All       Set = "All"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // Type of a metric.
@@ -39,7 +31,7 @@ type Definition struct {
 	Labels []string
 	Help   string
 	// Set is the smallest set with the metric.
-	Set Set
+	Set series.Set
 }
 
 var definitions []Definition
@@ -47,27 +39,13 @@ var definitions []Definition
 // Definitions returns what the operator tells, in the order of the source.
 func Definitions() []Definition { return slices.Clone(definitions) }
 
-// Names returns the metrics of a set, sorted.
-func Names(set Set) []string {
-	order := []Set{Telemetry, SRE, All}
-	limit := slices.Index(order, set)
-	var names []string
-	for _, d := range definitions {
-		if slices.Index(order, d.Set) <= limit {
-			names = append(names, d.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // clusterLabels are those of every metric of one hosted cluster; _id is its clusterID.
 var clusterLabels = []string{"namespace", "name", "_id"}
 
 // poolLabels are those of every metric of one node pool.
 var poolLabels = []string{"namespace", "name", "_id", "cluster_name", "platform"}
 
-func define(kind Type, set Set, name, help string, labels ...string) Definition {
+func define(kind Type, set series.Set, name, help string, labels ...string) Definition {
 	d := Definition{Name: name, Type: kind, Labels: labels, Help: help, Set: set}
 	definitions = append(definitions, d)
 	return d
@@ -79,17 +57,17 @@ type gauge struct {
 	desc *prometheus.Desc
 }
 
-func newGauge(set Set, name, help string, labels ...string) gauge {
+func newGauge(set series.Set, name, help string, labels ...string) gauge {
 	return gauge{define(Gauge, set, name, help, labels...), prometheus.NewDesc(name, help, labels, nil)}
 }
 
 // clusterGauge is a gauge of each hosted cluster.
-func clusterGauge(set Set, name, help string, more ...string) gauge {
+func clusterGauge(set series.Set, name, help string, more ...string) gauge {
 	return newGauge(set, name, help, slices.Concat(clusterLabels, more)...)
 }
 
 // poolGauge is a gauge of each node pool; all of them are of the smallest set.
-func poolGauge(name, help string) gauge { return newGauge(Telemetry, name, help, poolLabels...) }
+func poolGauge(name, help string) gauge { return newGauge(series.Telemetry, name, help, poolLabels...) }
 
 func (g gauge) send(to chan<- prometheus.Metric, value float64, labels ...string) {
 	to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)

@@ -13,16 +13,17 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 var (
-	clusterTransition = define(Histogram, SRE, "hypershift_hosted_cluster_transition_seconds",
+	clusterTransition = define(Histogram, series.SRE, "hypershift_hosted_cluster_transition_seconds",
 		"Time from the creation of a hosted cluster until a condition became True; counted until the hosted cluster is available.", "condition")
-	poolTransition = define(Histogram, SRE, "hypershift_nodepools_transition_seconds",
+	poolTransition = define(Histogram, series.SRE, "hypershift_nodepools_transition_seconds",
 		"Time from the creation of a node pool until a condition became True; counted until its first version is rolled out.", "condition")
-	migrationDuration = define(Histogram, SRE, "hypershift_encryption_migration_duration_seconds",
+	migrationDuration = define(Histogram, series.SRE, "hypershift_encryption_migration_duration_seconds",
 		"Time that a change of the key that encrypts Secrets took.")
-	migrationFailures = define(Counter, SRE, "hypershift_encryption_migration_failures_total",
+	migrationFailures = define(Counter, series.SRE, "hypershift_encryption_migration_failures_total",
 		"Changes of the key that encrypts Secrets which were interrupted.")
 )
 

@@ -87,7 +87,8 @@ func upgraded() *hyperv1.HostedCluster {
 		OAuth: &runtime.RawExtension{Raw: []byte(`{"identityProviders":[{"type":"OpenID"},{"type":"HTPasswd"},{"type":"OpenID"}]}`)},
 	}
 	hc.Status.Conditions = append(conditions("Available", "True", "Degraded", "False"),
-		metav1.Condition{Type: "EtcdRecoveryActive", Status: "False", Reason: "EtcdRecoveryJobFailed", LastTransitionTime: ago(1)})
+		metav1.Condition{Type: "EtcdRecoveryActive", Status: "False", Reason: "EtcdRecoveryJobFailed", LastTransitionTime: ago(1)},
+		metav1.Condition{Type: "EtcdBackupSucceeded", Status: "False", Reason: "BackupFailed", LastTransitionTime: ago(1)})
 	hc.Status.Version = &hyperv1.ClusterVersionStatus{History: []hyperv1.UpdateHistory{
 		{State: hyperv1.PartialUpdate, Version: "4.22.0", StartedTime: ago(300)},
 		{State: hyperv1.CompletedUpdate, Version: "4.21.0", StartedTime: ago(90000)},

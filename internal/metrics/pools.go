@@ -9,11 +9,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 var (
-	nodePools  = newGauge(Telemetry, "hypershift_nodepools", "Number of node pools.", "platform")
-	poolFailed = newGauge(Telemetry, "hypershift_nodepools_failure_conditions",
+	nodePools  = newGauge(series.Telemetry, "hypershift_nodepools", "Number of node pools.", "platform")
+	poolFailed = newGauge(series.Telemetry, "hypershift_nodepools_failure_conditions",
 		"Number of node pools with this condition not as it should be; one that should be False has the prefix not_.", "platform", "condition")
 
 	poolRollingOut = poolGauge("hypershift_nodepools_initial_rolling_out_duration_seconds",

@@ -99,6 +99,9 @@ func causes(t *testing.T) map[string]cause {
 			hc.Spec.Configuration = &hyperv1.ClusterConfiguration{Proxy: &hyperv1.ProxySpec{HTTPSProxy: "http://proxy:3128", TrustedCA: &corev1.LocalObjectReference{Name: "expiring-ca"}}}
 		}, expiring),
 		"HypershiftEtcdBackupOld": of("saved", func(*hyperv1.HostedCluster) {}, backup),
+		"HypershiftEtcdBackupFailed": of("unsaved", func(hc *hyperv1.HostedCluster) {
+			hc.Status.Conditions = append(hc.Status.Conditions, metav1.Condition{Type: hyperv1.EtcdBackupSucceeded, Status: "False", Reason: hyperv1.BackupFailedReason, LastTransitionTime: before(time.Minute)})
+		}),
 		"HypershiftEtcdNeedsHelp": of("lost-majority", func(hc *hyperv1.HostedCluster) {
 			hc.Status.Conditions = append(hc.Status.Conditions, metav1.Condition{Type: hyperv1.EtcdRecoveryActive, Status: "False", Reason: hyperv1.EtcdRecoveryJobFailedReason, LastTransitionTime: before(time.Minute)})
 		}),

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/health"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // TestHealthIsAsDocumented compares the tables of healthy statuses with what the comments of the conditions say.
@@ -41,8 +43,8 @@ func TestHealthIsAsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for title, table := range map[string]map[string]health{
-		"Conditions of HostedCluster and HostedControlPlane": clusterConditions, "Conditions of NodePool": poolConditions,
+	for title, table := range map[string]map[string]health.Rule{
+		"Conditions of HostedCluster and HostedControlPlane": health.Cluster, "Conditions of NodePool": health.Pool,
 	} {
 		if len(documented[title]) < len(table) {
 			t.Fatalf("the constants have no block %q with %d conditions", title, len(table))
@@ -56,15 +58,15 @@ func TestHealthIsAsDocumented(t *testing.T) {
 	}
 }
 
-func parseHealth(comment string) (health, bool) {
+func parseHealth(comment string) (health.Rule, bool) {
 	unknown := strings.Contains(comment, "or Unknown") || strings.Contains(comment, "or absent")
 	switch {
 	case strings.HasPrefix(comment, "healthy True"), strings.HasPrefix(comment, "healthy when absent: False"), strings.HasPrefix(comment, "absent unless False"):
-		return health{status: "True", orUnknown: unknown}, true
+		return health.Rule{Status: "True", OrUnknown: unknown}, true
 	case strings.HasPrefix(comment, "healthy False"), strings.HasPrefix(comment, "healthy when absent"):
-		return whenFalse, true
+		return health.Rule{Status: "False"}, true
 	}
-	return health{}, false
+	return health.Rule{}, false
 }
 
 func TestVMSizes(t *testing.T) {
@@ -94,7 +96,7 @@ func TestFirstExpiryOfNoBundle(t *testing.T) {
 
 // TestSets: each set contains the one before, and the last has everything.
 func TestSets(t *testing.T) {
-	telemetry, sre, all := Names(Telemetry), Names(SRE), Names(All)
+	telemetry, sre, all := series.Of(series.Telemetry), series.Of(series.SRE), series.Of(series.All)
 	for _, name := range telemetry {
 		if !slices.Contains(sre, name) {
 			t.Errorf("%s is in Telemetry and not in SRE", name)
@@ -107,14 +109,14 @@ func TestSets(t *testing.T) {
 
 // TestKeep: the series of a metric are kept with it, and those of a larger set are not.
 func TestKeep(t *testing.T) {
-	if keep := Keep(All); keep != "" {
+	if keep := series.Keep(series.All); keep != "" {
 		t.Errorf("All keeps only %s", keep)
 	}
-	for set, wanted := range map[Set]map[string]bool{
-		Telemetry: {"hypershift_hostedclusters": true, "hypershift_hosted_cluster_transition_seconds_bucket": false, "workqueue_depth": true, "go_gc_duration_seconds": false},
-		SRE:       {"hypershift_hostedclusters": true, "hypershift_hosted_cluster_transition_seconds_bucket": true, "hypershift_hosted_cluster_transition_seconds_count": true},
+	for set, wanted := range map[series.Set]map[string]bool{
+		series.Telemetry: {"hypershift_hostedclusters": true, "hypershift_hosted_cluster_transition_seconds_bucket": false, "workqueue_depth": true, "go_gc_duration_seconds": false},
+		series.SRE:       {"hypershift_hostedclusters": true, "hypershift_hosted_cluster_transition_seconds_bucket": true, "hypershift_hosted_cluster_transition_seconds_count": true},
 	} {
-		kept := regexp.MustCompile("^(?:" + Keep(set) + ")$")
+		kept := regexp.MustCompile("^(?:" + series.Keep(set) + ")$")
 		for series, want := range wanted {
 			if got := kept.MatchString(series); got != want {
 				t.Errorf("%s keeps %s: %t", set, series, got)
@@ -144,7 +146,7 @@ func TestPlatformsAreZeroWithoutObjects(t *testing.T) {
 	all := newFleet(t)
 	for metric, want := range map[string]int{
 		"hypershift_hostedclusters": 2, "hypershift_nodepools": 2,
-		"hypershift_hostedclusters_failure_conditions": 2 * len(clusterConditions), "hypershift_nodepools_failure_conditions": 2 * len(poolConditions),
+		"hypershift_hostedclusters_failure_conditions": 2 * len(health.Cluster), "hypershift_nodepools_failure_conditions": 2 * len(health.Pool),
 	} {
 		if got := testutil.CollectAndCount(all.gauges, metric); got != want {
 			t.Errorf("%d series of %s, want %d", got, metric, want)
@@ -167,5 +169,27 @@ func TestFollowerCountsOnce(t *testing.T) {
 	f.clusterChanged(before, after)
 	if got := testutil.CollectAndCount(f.clusters); got != 1 {
 		t.Errorf("%d series", got)
+	}
+}
+
+// TestSeriesAreKnown: who installs the operator knows the names of all that it tells, without what computes it.
+func TestSeriesAreKnown(t *testing.T) {
+	all := []series.Set{series.Telemetry, series.SRE, series.All}
+	for _, set := range all {
+		var told []string
+		for _, d := range definitions {
+			if slices.Index(all, d.Set) > slices.Index(all, set) {
+				continue
+			}
+			told = append(told, d.Name)
+			kept := "|" + series.Keep(set) + "|"
+			if d.Type == Histogram && set != series.All && !strings.Contains(kept, "|"+d.Name+"_bucket|") {
+				t.Errorf("set %s does not keep histogram %s", set, d.Name)
+			}
+		}
+		slices.Sort(told)
+		if known := series.Of(set); !slices.Equal(told, known) {
+			t.Errorf("set %s: known are\n%v\nand told are\n%v", set, known, told)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Proxy is the configuration of the proxy by which a hosted cluster's own monitoring reads the metrics of its control plane.
@@ -39,10 +40,10 @@ type Forwarded struct {
 
 // standalone are the names of programs in a cluster that has them in itself: job, namespace, service and endpoint.
 var standalone = map[string][4]string{
-	"etcd":                    {"etcd", "openshift-etcd", "etcd", "etcd-metrics"},
-	component.APIServer:       {"apiserver", "default", "kubernetes", "https"},
-	"kube-controller-manager": {"kube-controller-manager", "openshift-kube-controller-manager", "kube-controller-manager", "https"},
-	"kube-scheduler":          {"scheduler", "openshift-kube-scheduler", "scheduler", "https"},
+	"etcd":                     {"etcd", contract.EtcdNamespace, "etcd", "etcd-metrics"},
+	component.APIServer:        {"apiserver", "default", "kubernetes", "https"},
+	contract.ControllerManager: {contract.ControllerManager, contract.ControllerManagerNamespace, contract.ControllerManager, "https"},
+	contract.Scheduler:         {"scheduler", contract.SchedulerNamespace, "scheduler", "https"},
 }
 
 // Forward describes the targets whose port is known, by name, and the objects with their authorities and clients, each mounted below dir under its

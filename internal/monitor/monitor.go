@@ -5,6 +5,7 @@ package monitor
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,18 +14,14 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // Kind of what is made; a management cluster without the Prometheus operator does not serve it.
 var Kind = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PodMonitor"}
 
-const (
-	// ClientSecret is the certificate with which Prometheus asks programs that ask for one. In the guest, which they ask in turn,
-	// ClusterRole hypershift-metrics-client lets its user read metrics.
-	ClientSecret = "metrics-client"
-
-	prometheus = "prometheus"
-)
+const prometheus = "prometheus"
 
 // target is a program that tells metrics.
 type target struct {
@@ -46,7 +43,7 @@ type tlsNames struct{ authority, client, server string }
 
 var targets = []target{
 	// etcd's metrics have an authority of their own: who may read them is no client of the database.
-	{name: "etcd", port: "metrics", secure: true, tls: &tlsNames{component.EtcdCAConfigMap, component.EtcdMetricsClientSecret, "etcd-client"},
+	{name: "etcd", port: "metrics", secure: true, tls: &tlsNames{contract.EtcdCA, contract.EtcdMetricsClientCertificate, contract.EtcdClientService},
 		telemetry: []string{"etcd_server_has_leader", "etcd_server_leader_changes_seen_total", "etcd_mvcc_db_total_size_in_bytes",
 			"etcd_disk_wal_fsync_duration_seconds_bucket", "etcd_network_peer_round_trip_time_seconds_bucket"},
 		sre: []string{"etcd_mvcc_db_total_size_in_use_in_bytes", "etcd_server_quota_backend_bytes", "etcd_server_proposals_failed_total",
@@ -57,20 +54,20 @@ var targets = []target{
 			"apiserver_flowcontrol_rejected_requests_total", "apiserver_admission_webhook_admission_duration_seconds_bucket",
 			"apiserver_admission_webhook_rejection_count", "apiserver_storage_size_bytes", "apiserver_envelope_encryption_key_id_hash_total"},
 		drops: APIServerDrops()},
-	{name: "kube-controller-manager", port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
+	{name: contract.ControllerManager, port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
 		sre: []string{"workqueue_depth", "workqueue_adds_total", "workqueue_retries_total", "rest_client_requests_total", "node_collector_unhealthy_nodes_in_zone"}},
-	{name: "kube-scheduler", port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
+	{name: contract.Scheduler, port: "client", secure: true, telemetry: election, drops: []any{drop("etcd_(debugging|disk|request|server).*")},
 		sre: []string{"scheduler_pending_pods", "scheduler_schedule_attempts_total", "scheduler_scheduling_attempt_duration_seconds_bucket", "rest_client_requests_total"}},
-	{name: "cluster-autoscaler", port: "metrics", telemetry: []string{"cluster_autoscaler_nodes_count"},
+	{name: contract.ClusterAutoscaler, port: "metrics", telemetry: []string{"cluster_autoscaler_nodes_count"},
 		sre: []string{"cluster_autoscaler_unschedulable_pods_count", "cluster_autoscaler_failed_scale_ups_total", "cluster_autoscaler_scaled_up_nodes_total",
 			"cluster_autoscaler_scaled_down_nodes_total", "cluster_autoscaler_errors_total"}},
-	{name: "hosted-cluster-config-operator", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
-	{name: "ignition-server", port: "metrics",
+	{name: contract.ConfigOperator, port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: contract.IgnitionServer, port: "metrics",
 		telemetry: []string{"ign_server_get_request", "ign_server_payload_generation_seconds_bucket", "ign_server_payload_generation_seconds_count"},
 		sre:       []string{"ign_server_token_rotation_total", "ign_server_payload_cache_miss_total", "ign_server_payload_cache_total"}},
-	{name: "control-plane-operator", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
-	{name: "cluster-api", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
-	{name: "capi-provider", port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: contract.ControlPlaneOperator, port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: contract.ClusterAPI, port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
+	{name: contract.ClusterAPIProvider, port: "metrics", telemetry: []string{"controller_runtime_reconcile_errors_total"}, sre: manager},
 }
 
 // Names of all targets.
@@ -104,9 +101,9 @@ func (t target) monitor(hcp *hyperv1.HostedControlPlane, relabelings []any) *uns
 		names := t.tlsNames()
 		endpoint["scheme"] = "https"
 		endpoint["tlsConfig"] = map[string]any{
-			"ca":         map[string]any{"configMap": key(names.authority, "ca.crt")},
-			"cert":       map[string]any{"secret": key(names.client, "tls.crt")},
-			"keySecret":  key(names.client, "tls.key"),
+			"ca":         map[string]any{"configMap": key(names.authority, contract.CAKey)},
+			"cert":       map[string]any{"secret": key(names.client, corev1.TLSCertKey)},
+			"keySecret":  key(names.client, corev1.TLSPrivateKeyKey),
 			"serverName": names.server,
 		}
 	}
@@ -126,24 +123,22 @@ func (t target) tlsNames() tlsNames {
 	if t.tls != nil {
 		return *t.tls
 	}
-	return tlsNames{component.RootCAConfigMap, ClientSecret, t.name}
+	return tlsNames{contract.RootCA, contract.MetricsClient, t.name}
 }
 
 // Access lets OpenShift's Prometheus find the pods: the platform's where the namespace carries its label, and that of user workloads.
 // The Role comes first: nobody but an administrator can bind one that is not there.
 func Access(namespace string) []client.Object {
 	name := metav1.ObjectMeta{Namespace: namespace, Name: prometheus}
-	read := []string{"get", "list", "watch"}
 	return []client.Object{
 		&rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"pods", "services", "endpoints"}, Verbs: read},
-			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+			rbac.Rule("", rbac.Read, "pods", "services", "endpoints"), rbac.Rule("discovery.k8s.io", rbac.Read, "endpointslices"),
 		}},
 		&rbacv1.RoleBinding{ObjectMeta: name,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: prometheus},
 			Subjects: []rbacv1.Subject{
-				{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-monitoring", Name: "prometheus-k8s"},
-				{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-user-workload-monitoring", Name: "prometheus-user-workload"},
+				{Kind: rbacv1.ServiceAccountKind, Namespace: contract.MonitoringNamespace, Name: contract.PlatformPrometheus},
+				{Kind: rbacv1.ServiceAccountKind, Namespace: contract.UserMonitoringNamespace, Name: contract.UserPrometheus},
 			}},
 	}
 }

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	ignitionCASecret    = "ignition-server-ca-cert"
+	ignitionCASecret    = contract.IgnitionCA
 	messageValidVersion = "Release image version is valid"
 	// resolveTimeout keeps a silent name server from holding up a worker.
 	resolveTimeout = 5 * time.Second
@@ -133,7 +133,7 @@ func (r *Reconciler) ignitionEndpoint(ctx context.Context, p *pass) error {
 	}
 	p.ignitionCA = secret.Data[corev1.TLSCertKey]
 	if len(p.ignitionCA) == 0 {
-		p.ignitionCA = secret.Data["ca.crt"]
+		p.ignitionCA = secret.Data[contract.CAKey]
 	}
 	if len(p.ignitionCA) == 0 {
 		p.set(condition, corev1.ConditionFalse, hyperv1.IgnitionCACertMissingReason, "secret "+ignitionCASecret+" has no key "+corev1.TLSCertKey)

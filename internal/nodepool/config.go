@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -144,7 +145,7 @@ func (r *Reconciler) userDocuments(ctx context.Context, np *hyperv1.NodePool) ([
 }
 
 // imageAPIProxy is the payload's key for the proxy's image.
-const imageAPIProxy = "haproxy-router"
+const imageAPIProxy = contract.ImageRouter
 
 // apiProxy is the document of the node-local API proxy in front of the published endpoint.
 func apiProxy(hc *hyperv1.HostedCluster, image string) (string, error) {

@@ -3,6 +3,7 @@ package nodepool
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -364,5 +365,23 @@ func TestConditionKeepsItsTime(t *testing.T) {
 	p.set(name, corev1.ConditionFalse, "Any", "")
 	if got := p.condition(name).LastTransitionTime; got != since {
 		t.Errorf("since %v, and nothing changed since %v", got, since)
+	}
+}
+
+// TestMachinesHaveTheRegistrysIdentity: what the kubelet pulls as, it finds on its machine.
+func TestMachinesHaveTheRegistrysIdentity(t *testing.T) {
+	hc := hostedCluster()
+	if machine := templateSpec(nodePool(), hc, nil); machine["identity"] != "None" || machine["userAssignedIdentities"] != nil {
+		t.Errorf("without a registry: %v, %v", machine["identity"], machine["userAssignedIdentities"])
+	}
+	if hc.Spec.Platform.Azure == nil {
+		hc.Spec.Platform.Azure = &hyperv1.AzurePlatformSpec{}
+	}
+	hc.Spec.Platform.Azure.ContainerRegistry = &hyperv1.AzureContainerRegistry{Credentials: &hyperv1.AzureRegistryCredentials{
+		Type: "ManagedIdentity", ManagedIdentity: &hyperv1.AzureRegistryIdentity{ResourceID: "/subscriptions/s/pulls"}}}
+	machine := templateSpec(nodePool(), hc, nil)
+	want := []any{map[string]any{"providerID": "azure:///subscriptions/s/pulls"}}
+	if machine["identity"] != "UserAssigned" || !reflect.DeepEqual(machine["userAssignedIdentities"], want) {
+		t.Errorf("%v, %v", machine["identity"], machine["userAssignedIdentities"])
 	}
 }

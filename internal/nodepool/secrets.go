@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	cloudConfigMap = "azure-cloud-config"
+	cloudConfigMap = contract.CloudConfig
 	// oldTokenLifetime lets machines that are already booting with an old configuration finish.
 	oldTokenLifetime = 2 * time.Hour
 )

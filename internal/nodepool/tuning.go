@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/tuning"
 )
@@ -19,7 +20,7 @@ const nodeTuning hyperv1.OptionalCapability = "NodeTuning"
 // tunes tells whether the payload's node tuning operator runs.
 func (p *pass) tunes() bool {
 	disabled := p.hc.Spec.Capabilities != nil && slices.Contains(p.hc.Spec.Capabilities.Disabled, nodeTuning)
-	return p.release.Images[tuning.OperatorImage] != "" && !disabled
+	return p.release.Images[contract.TuningOperator] != "" && !disabled
 }
 
 // tuningConfig: no pool is made whose nodes would not be tuned as it says. One that has its machines already is kept up.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/nodepool/tuning"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -118,7 +119,7 @@ func TestNodeTuningRefused(t *testing.T) {
 	np := nodePool()
 	np.Spec.Config = []corev1.LocalObjectReference{{Name: "kubelet"}}
 	w := newWorld(t, append(surroundings(t), np, inNamespace("clusters", "kubelet", nil, "config", aKubelet), inNamespace("clusters", "broken", nil, "tuning", aKubelet),
-		inNamespace(cpns, "theirs", map[string]string{hyperv1.NodePoolLabel: "demo", tuning.GeneratedLabel: "true", tuning.KubeletLabel: "true"}, "config", aKubelet))...)
+		inNamespace(cpns, "theirs", map[string]string{hyperv1.NodePoolLabel: "demo", tuning.GeneratedLabel: "true", contract.KubeletConfigLabel: "true"}, "config", aKubelet))...)
 	p := openShiftPass(w, np)
 	if err := w.machineConfig(t.Context(), p); err == nil || !strings.Contains(condition(np, hyperv1.NodePoolValidMachineConfig).Message, "configured 2 times") {
 		t.Errorf("two KubeletConfigs: %v", err)

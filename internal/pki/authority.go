@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/lru"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
@@ -51,23 +52,23 @@ func Authorities() []Authority {
 	}
 	konnectivity := openshift("konnectivity-signer", "konnectivity-signer")
 	konnectivity.OU = "kubernetes"
-	ignition := openshift("ignition-root-ca", IgnitionCA)
+	ignition := openshift("ignition-root-ca", contract.IgnitionCA)
 	// The NodePool controller reads tls.crt of this one into the user data.
-	ignition.CertKey, ignition.KeyKey = "tls.crt", "tls.key"
+	ignition.CertKey, ignition.KeyKey = corev1.TLSCertKey, corev1.TLSPrivateKeyKey
 	bootstrap := openshift("kas-bootstrap-container-signer", BootstrapSigner)
 	bootstrap.Kind = release.KindOpenShift
 	forwarding := func(secret string) Authority {
-		return Authority{Secret: secret, CN: secret, OU: "openshift", CertKey: "tls.crt", KeyKey: "tls.key", Kind: release.KindOpenShift, Forwarding: true}
+		return Authority{Secret: secret, CN: secret, OU: "openshift", CertKey: corev1.TLSCertKey, KeyKey: corev1.TLSPrivateKeyKey, Kind: release.KindOpenShift, Forwarding: true}
 	}
-	requests := openshift("kube-csr-signer", CSRSigner)
+	requests := openshift("kube-csr-signer", contract.CSRSigner)
 	requests.OnMachines = true
 	return []Authority{
-		openshift("root-ca", RootCA),
+		openshift(contract.RootCA, contract.RootCA),
 		openshift("etcd-signer", EtcdSigner),
 		openshift("etcd-metrics-signer", EtcdMetricsSigner),
 		konnectivity,
 		openshift("aggregator-signer", AggregatorSigner),
-		openshift("kube-control-plane-signer", ControlPlaneSigner),
+		openshift(contract.ControlPlaneSigner, contract.ControlPlaneSigner),
 		openshift("kube-apiserver-to-kubelet-signer", KubeletClientSigner),
 		openshift("admin-kubeconfig-signer", AdminSigner),
 		openshift("hcco-signer", HCCOSigner),
@@ -81,19 +82,15 @@ func Authorities() []Authority {
 
 // Names of the authorities' Secrets.
 const (
-	RootCA              = "root-ca"
 	EndpointResolverCA  = "endpoint-resolver-ca"
 	EtcdSigner          = "etcd-signer"
 	EtcdMetricsSigner   = "etcd-metrics-signer"
 	KonnectivitySigner  = "konnectivity-signer"
 	AggregatorSigner    = "kas-aggregator-client-signer"
-	ControlPlaneSigner  = "kube-control-plane-signer"
 	KubeletClientSigner = "kube-apiserver-to-kubelet-signer"
 	AdminSigner         = "system-admin-signer"
 	HCCOSigner          = "hcco-signer"
 	BootstrapSigner     = "kas-bootstrap-container-signer"
-	CSRSigner           = "cluster-signer-ca"
-	IgnitionCA          = "ignition-server-ca-cert"
 )
 
 // sign makes a key and a certificate for it; without a parent it is self-signed.

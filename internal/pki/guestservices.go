@@ -21,13 +21,13 @@ const IngressServing = "ingress-crt"
 // guestServiceLeaves are certificates of what serves the guest itself.
 func guestServiceLeaves(p Params) []Leaf {
 	leaves := []Leaf{
-		{Secret: WebhookServing, Signer: RootCA, CN: "127.0.0.1", Usages: both, Hosts: []string{"127.0.0.1"}},
-		{Secret: MetricsServing, Signer: RootCA, CN: contract.MetricsServer, Orgs: []string{"openshift"}, Usages: both,
+		{Secret: WebhookServing, Signer: contract.RootCA, CN: "127.0.0.1", Usages: both, Hosts: []string{"127.0.0.1"}},
+		{Secret: MetricsServing, Signer: contract.RootCA, CN: contract.MetricsServer, Orgs: []string{"openshift"}, Usages: both,
 			Hosts: []string{contract.MetricsServer + ".kube-system.svc", contract.MetricsServer + ".kube-system.svc.cluster.local"}},
-		serviceAccountClient(WebhookClient, "openshift-authentication", contract.WorkloadIdentityWebhook),
+		serviceAccountClient(WebhookClient, contract.AuthenticationNamespace, contract.WorkloadIdentityWebhook),
 	}
 	if p.AppsDomain != "" {
-		leaves = append(leaves, Leaf{Secret: IngressServing, Signer: RootCA, CN: "openshift-ingress", Orgs: []string{"openshift"}, Usages: both,
+		leaves = append(leaves, Leaf{Secret: IngressServing, Signer: contract.RootCA, CN: contract.RouterNamespace, Orgs: []string{"openshift"}, Usages: both,
 			Hosts: []string{"*." + p.AppsDomain}})
 	}
 	return leaves
@@ -35,6 +35,6 @@ func guestServiceLeaves(p Params) []Leaf {
 
 // serviceAccountClient lets a program of the control plane act as a service account of the guest.
 func serviceAccountClient(secret, namespace, name string) Leaf {
-	return Leaf{Secret: secret, Signer: CSRSigner, CN: "system:serviceaccount:" + namespace + ":" + name, Usages: client,
+	return Leaf{Secret: secret, Signer: contract.CSRSigner, CN: "system:serviceaccount:" + namespace + ":" + name, Usages: client,
 		Orgs: []string{"system:serviceaccounts:" + namespace, "system:serviceaccounts"}}
 }

@@ -25,11 +25,11 @@ func (i Identity) User() string { return "system:serviceaccount:" + i.Namespace 
 var (
 	MachineApprover = Identity{
 		Kubeconfig: "machine-approver-service-account-kubeconfig", certificate: "machine-approver-client",
-		Namespace: "openshift-cluster-machine-approver", Name: "machine-approver-sa",
+		Namespace: contract.MachineApproverNamespace, Name: "machine-approver-sa",
 	}
 	CloudControllerManager = Identity{
 		Kubeconfig: "azure-cloud-controller-manager-service-account-kubeconfig", certificate: "azure-cloud-controller-manager-client",
-		Namespace: "openshift-cloud-controller-manager", Name: contract.CloudControllerManager,
+		Namespace: contract.CloudControllerNamespace, Name: contract.CloudControllerManager,
 	}
 	// DiskDriver is the account that the disk identity is federated with, too.
 	DiskDriver = Identity{
@@ -38,11 +38,11 @@ var (
 	}
 	DNSOperator = Identity{
 		Kubeconfig: "dns-operator-service-account-kubeconfig", certificate: "dns-operator-client",
-		Namespace: "openshift-dns-operator", Name: "dns-operator", kind: release.KindOpenShift,
+		Namespace: contract.DNSOperatorNamespace, Name: contract.DNSOperator, kind: release.KindOpenShift,
 	}
 	IngressOperator = Identity{
 		Kubeconfig: "ingress-operator-service-account-kubeconfig", certificate: "ingress-operator-client",
-		Namespace: "openshift-ingress-operator", Name: "ingress-operator", kind: release.KindOpenShift,
+		Namespace: contract.IngressOperatorNamespace, Name: contract.IngressOperator, kind: release.KindOpenShift,
 	}
 )
 
@@ -51,7 +51,7 @@ var identities = []Identity{MachineApprover, CloudControllerManager, DiskDriver,
 func identityLeaves() []Leaf {
 	var leaves []Leaf
 	for _, i := range identities {
-		leaves = append(leaves, Leaf{Secret: i.certificate, Signer: CSRSigner, CN: i.User(), Usages: client,
+		leaves = append(leaves, Leaf{Secret: i.certificate, Signer: contract.CSRSigner, CN: i.User(), Usages: client,
 			Orgs: []string{"system:serviceaccounts:" + i.Namespace, "system:serviceaccounts"}, Kind: i.kind})
 	}
 	return leaves

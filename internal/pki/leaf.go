@@ -15,6 +15,8 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Leaf is one certificate of a component.
@@ -39,7 +41,7 @@ type Leaf struct {
 
 func (l Leaf) keys() (cert, key string) {
 	if l.CertKey == "" {
-		return "tls.crt", "tls.key"
+		return corev1.TLSCertKey, corev1.TLSPrivateKeyKey
 	}
 	return l.CertKey, l.KeyKey
 }

@@ -12,6 +12,7 @@ import (
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
@@ -19,15 +20,15 @@ import (
 
 // bundles names the authorities in each ConfigMap.
 var bundles = map[string][]string{
-	"root-ca":                     {RootCA},
-	"etcd-ca":                     {EtcdSigner},
-	"etcd-metrics-ca":             {EtcdMetricsSigner},
+	contract.RootCA:               {contract.RootCA},
+	contract.EtcdCA:               {EtcdSigner},
+	contract.EtcdMetricsCA:        {EtcdMetricsSigner},
 	contract.KonnectivityCABundle: {KonnectivitySigner},
 	contract.AggregatorClientCA:   {AggregatorSigner},
-	clientCA:                      {AdminSigner, ControlPlaneSigner, KubeletClientSigner, HCCOSigner, BootstrapSigner, CSRSigner},
+	clientCA:                      {AdminSigner, contract.ControlPlaneSigner, KubeletClientSigner, HCCOSigner, BootstrapSigner, contract.CSRSigner},
 	// What kubelets trust in clients, and what the API server trusts in kubelets.
-	contract.KubeletClientCA: {KubeletClientSigner, CSRSigner},
-	contract.KubeletCA:       {CSRSigner},
+	contract.KubeletClientCA: {KubeletClientSigner, contract.CSRSigner},
+	contract.KubeletCA:       {contract.CSRSigner},
 }
 
 const clientCA = contract.ClientCA
@@ -120,11 +121,11 @@ func (k Kubeconfig) KeyName() string {
 // Kubeconfigs is HyperShift's table of kubeconfigs. externalURL is empty until the endpoint is published.
 func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 	list := []Kubeconfig{
-		{Secret: "service-network-admin-kubeconfig", Server: serviceURL, Client: contract.AdminClient},
-		{Secret: "localhost-kubeconfig", Server: localURL, Client: contract.AdminClient},
+		{Secret: contract.ServiceKubeconfig, Server: serviceURL, Client: contract.AdminClient},
+		{Secret: contract.LocalhostKubeconfig, Server: localURL, Client: contract.AdminClient},
 		{Secret: contract.ConfigOperatorKubeconfig, Server: serviceURL, Client: "hcco-client"},
-		{Secret: "kube-scheduler-kubeconfig", Server: serviceURL, Client: "kube-scheduler-client"},
-		{Secret: "kube-controller-manager-kubeconfig", Server: serviceURL, Client: "kube-controller-manager"},
+		{Secret: contract.SchedulerKubeconfig, Server: serviceURL, Client: "kube-scheduler-client"},
+		{Secret: contract.ControllerManagerKubeconfig, Server: serviceURL, Client: contract.ControllerManager},
 		{Secret: WebhookKubeconfig, Server: localURL, Client: WebhookClient},
 		{Secret: APIBootstrapKubeconfig, Server: localURL, Client: APIBootstrapClient},
 		{Secret: infraID + "-kubeconfig", Key: contract.ValueKey, Server: serviceURL, Client: contract.AdminClient},
@@ -140,16 +141,16 @@ func Kubeconfigs(infraID, externalURL string) []Kubeconfig {
 
 // Complete tells whether have carries what the kubeconfig embeds.
 func (k Kubeconfig) Complete(have Secrets) bool {
-	return len(have[RootCA][contract.CAKey]) > 0 && len(have[k.Client]["tls.key"]) > 0
+	return len(have[contract.RootCA][contract.CAKey]) > 0 && len(have[k.Client][corev1.TLSPrivateKeyKey]) > 0
 }
 
 // Render writes the kubeconfig with the root CA and the client certificate embedded.
 func (k Kubeconfig) Render(have Secrets) ([]byte, error) {
 	config := clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"cluster": {
-			Server: k.Server, CertificateAuthorityData: append(Trusted(have, RootCA), k.ServerCA...)}},
+			Server: k.Server, CertificateAuthorityData: append(Trusted(have, contract.RootCA), k.ServerCA...)}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"admin": {
-			ClientCertificateData: have[k.Client]["tls.crt"], ClientKeyData: have[k.Client]["tls.key"]}},
+			ClientCertificateData: have[k.Client][corev1.TLSCertKey], ClientKeyData: have[k.Client][corev1.TLSPrivateKeyKey]}},
 		Contexts:       map[string]*clientcmdapi.Context{"admin": {Cluster: "cluster", AuthInfo: "admin", Namespace: "default"}},
 		CurrentContext: "admin",
 	}

@@ -10,12 +10,12 @@ import (
 // openShiftLeaves are the certificates of programs that only payloads of OpenShift have.
 func openShiftLeaves(p Params) []Leaf {
 	serving := func(secret, cn string, hosts ...string) Leaf {
-		return Leaf{Secret: secret, Signer: RootCA, CN: cn, Orgs: []string{"openshift"}, Usages: both, Hosts: hosts, Kind: release.KindOpenShift}
+		return Leaf{Secret: secret, Signer: contract.RootCA, CN: cn, Orgs: []string{"openshift"}, Usages: both, Hosts: hosts, Kind: release.KindOpenShift}
 	}
 	served := func(secret, cn string, more ...string) Leaf {
 		return serving(secret, cn, append(service(p, cn), more...)...)
 	}
-	authenticator := serving("openshift-authenticator-cert", "system:serviceaccount:openshift-oauth-apiserver:openshift-authenticator")
+	authenticator := serving(contract.AuthenticatorCertificate, "system:serviceaccount:openshift-oauth-apiserver:openshift-authenticator")
 	authenticator.Usages = client
 	bootstrap := Leaf{Secret: APIBootstrapClient, Signer: BootstrapSigner, CN: "system:kas-bootstrap-container", Orgs: []string{"kubernetes"}, Usages: client, Kind: release.KindOpenShift}
 	leaves := []Leaf{
@@ -24,20 +24,20 @@ func openShiftLeaves(p Params) []Leaf {
 		serving("openshift-oauth-apiserver-cert", contract.OAuthAPIServer, aggregated(p, contract.OAuthAPIServer)...),
 		serving("packageserver-cert", "packageserver", aggregated(p, "packageserver")...),
 		authenticator,
-		served("cvo-server", "cluster-version-operator", "localhost"),
-		served("node-tuning-operator-tls", "node-tuning-operator"),
+		served(contract.VersionOperatorCertificate, contract.VersionOperator, "localhost"),
+		served(contract.TuningOperatorCertificate, contract.TuningService),
 		served("catalog-operator-serving-cert", "catalog-operator-metrics"),
 		served("olm-operator-serving-cert", "olm-operator-metrics"),
-		serving("cluster-storage-operator-serving-cert", "cluster-storage-operator", "cluster-storage-operator", "localhost"),
-		serving("csi-snapshot-controller-operator-serving-cert", "csi-snapshot-controller-operator", "csi-snapshot-controller-operator", "localhost"),
-		serving("cluster-image-registry-operator", "cluster-image-registry-operator", "cluster-image-registry-operator", "localhost"),
-		served("multus-admission-controller-secret", "multus-admission-controller", "localhost"),
-		served("network-node-identity-secret", "network-node-identity", "localhost"),
+		serving("cluster-storage-operator-serving-cert", contract.StorageOperator, contract.StorageOperator, "localhost"),
+		serving("csi-snapshot-controller-operator-serving-cert", contract.SnapshotOperator, contract.SnapshotOperator, "localhost"),
+		serving(contract.RegistryOperator, contract.RegistryOperator, contract.RegistryOperator, "localhost"),
+		served("multus-admission-controller-secret", contract.ImageMultus, "localhost"),
+		served("network-node-identity-secret", contract.NetworkNodeIdentity, "localhost"),
 		served("ovn-control-plane-metrics-cert", "ovn-kubernetes-control-plane", "localhost"),
 	}
 	for _, secret := range []string{"openshift-controller-manager-cert", "openshift-route-controller-manager-cert", "cluster-policy-controller-cert"} {
 		// One identity serves all three.
-		leaves = append(leaves, served(secret, "openshift-controller-manager"))
+		leaves = append(leaves, served(secret, contract.OpenShiftControllerManager))
 	}
 	for _, kind := range []string{"disk", "file"} {
 		driver := "azure-" + kind + "-csi-driver-"
@@ -49,7 +49,7 @@ func openShiftLeaves(p Params) []Leaf {
 		if net.ParseIP(p.OAuthHost) == nil {
 			hosts = append(hosts, contract.OAuthServer+"."+p.Namespace+".svc.cluster.local")
 		}
-		leaves = append(leaves, serving("oauth-server-crt", "openshift-oauth", hosts...))
+		leaves = append(leaves, serving(contract.LoginCertificate, "openshift-oauth", hosts...))
 	}
 	return append(leaves, forwardingLeaves(p)...)
 }
@@ -60,9 +60,9 @@ func forwardingLeaves(p Params) []Leaf {
 		return Leaf{Secret: name + "-serving-cert", Signer: signer, CN: name, Orgs: []string{"openshift"}, Usages: both, Hosts: append(service(p, name), more...),
 			Kind: release.KindOpenShift, Forwarding: true}
 	}
-	leaves := []Leaf{leaf("endpoint-resolver", EndpointResolverCA)}
+	leaves := []Leaf{leaf(contract.EndpointResolver, EndpointResolverCA)}
 	if p.MetricsHost != "" {
-		leaves = append(leaves, leaf("metrics-proxy", contract.MetricsProxyCA, p.MetricsHost))
+		leaves = append(leaves, leaf(contract.MetricsProxy, contract.MetricsProxyCA, p.MetricsHost))
 	}
 	return leaves
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -164,7 +165,7 @@ func testRenewal(t *testing.T, have Secrets) {
 		t.Errorf("another API host changes %v", got)
 	}
 	other := maps.Clone(have)
-	other[IgnitionCA] = must[map[string][]byte](t)(Authorities()[len(Authorities())-1].make(DefaultPolicy(), start, nil))
+	other[contract.IgnitionCA] = must[map[string][]byte](t)(Authorities()[len(Authorities())-1].make(DefaultPolicy(), start, nil))
 	if got := ensure(other, leaves, start); !slices.Equal(got, []string{"ignition-server"}) {
 		t.Errorf("another ignition authority changes %v", got)
 	}

@@ -29,14 +29,14 @@ func DefaultPolicy() Policy {
 // CERTIFICATE_VALIDITY the life of a certificate, CERTIFICATE_RENEWAL the fraction of it that must remain.
 func PolicyFromEnvironment(env func(string) string) (Policy, error) {
 	policy := DefaultPolicy()
-	if text := env(contract.CertificateScale); text != "" {
+	if text := env(contract.CertificateScaleEnv); text != "" {
 		scale, err := time.ParseDuration(text)
 		if err != nil || scale <= 0 || scale > day {
 			return policy, fmt.Errorf("CERT_ROTATION_SCALE=%q is not a duration above 0 and up to 24h", text)
 		}
 		policy = policy.scaled(scale)
 	}
-	if text := env("CERTIFICATE_VALIDITY"); text != "" {
+	if text := env(contract.CertificateValidityEnv); text != "" {
 		validity, err := time.ParseDuration(text)
 		if err != nil || validity <= 0 {
 			return policy, fmt.Errorf("CERTIFICATE_VALIDITY=%q is not a positive duration such as 8760h", text)
@@ -44,7 +44,7 @@ func PolicyFromEnvironment(env func(string) string) (Policy, error) {
 		policy.LeafValidity = validity
 		policy.Renewal = min(policy.Renewal, validity/3)
 	}
-	if text := env("CERTIFICATE_RENEWAL"); text != "" {
+	if text := env(contract.CertificateRenewalEnv); text != "" {
 		fraction, err := strconv.ParseFloat(text, 64)
 		if err != nil || fraction <= 0 || fraction >= 1 {
 			return policy, fmt.Errorf("CERTIFICATE_RENEWAL=%q is not a fraction between 0 and 1", text)

@@ -10,13 +10,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
-var twoAuthorities = slices.DeleteFunc(Authorities(), func(a Authority) bool { return a.Secret != RootCA && a.Secret != CSRSigner })
+var twoAuthorities = slices.DeleteFunc(Authorities(), func(a Authority) bool { return a.Secret != contract.RootCA && a.Secret != contract.CSRSigner })
 
 var twoLeaves = []Leaf{
-	{Secret: "server", Signer: RootCA, CN: "server", Usages: server, Hosts: []string{"localhost"}},
-	{Secret: "client", Signer: CSRSigner, CN: "client", Usages: client},
+	{Secret: "server", Signer: contract.RootCA, CN: "server", Usages: server, Hosts: []string{"localhost"}},
+	{Secret: "client", Signer: contract.CSRSigner, CN: "client", Usages: client},
 }
 
 // pass is what a reconcile does.
@@ -49,10 +51,10 @@ func connect(t *testing.T, servers, clients Secrets, now time.Time) error {
 	go func() {
 		defer there.Close()
 		side := tls.Server(there, &tls.Config{Time: clock, ClientAuth: tls.RequireAndVerifyClientCert,
-			Certificates: []tls.Certificate{pair(servers, "server")}, ClientCAs: pool(servers, CSRSigner)})
+			Certificates: []tls.Certificate{pair(servers, "server")}, ClientCAs: pool(servers, contract.CSRSigner)})
 		failed <- side.Handshake()
 	}()
-	side := tls.Client(here, &tls.Config{Time: clock, ServerName: "localhost", RootCAs: pool(clients, RootCA),
+	side := tls.Client(here, &tls.Config{Time: clock, ServerName: "localhost", RootCAs: pool(clients, contract.RootCA),
 		Certificates: []tls.Certificate{pair(clients, "client")}})
 	if err := side.Handshake(); err != nil {
 		return err
@@ -90,10 +92,10 @@ func TestRotationCutsNobodyOff(t *testing.T) {
 	// The year of the last certificate of the first authority is over: whoever knows only that one is not accepted any more.
 	late := at.Add(day + 366*day)
 	third.pass(t, policy, late)
-	if got := certificates(third[RootCA][FormerKey]); len(got) != 0 {
+	if got := certificates(third[contract.RootCA][FormerKey]); len(got) != 0 {
 		t.Errorf("%d predecessors of the root CA are trusted although nothing of theirs is valid", len(got))
 	}
-	if got := certificates(third[CSRSigner][FormerKey]); len(got) != 2 {
+	if got := certificates(third[contract.CSRSigner][FormerKey]); len(got) != 2 {
 		t.Errorf("%d predecessors of the machines' authority are trusted", len(got))
 	}
 	if err := connect(t, third, third, late); err != nil {
@@ -132,7 +134,7 @@ func TestFormerAuthorityIsCutOffByHand(t *testing.T) {
 	policy.ReplaceBefore = start.Add(day)
 	second := first.clone()
 	second.pass(t, policy, start.Add(day))
-	delete(second[CSRSigner], FormerKey)
+	delete(second[contract.CSRSigner], FormerKey)
 	if got := second.pass(t, policy, start.Add(day)); len(got) != 0 {
 		t.Errorf("taking a predecessor out changes %v", got)
 	}
@@ -151,13 +153,13 @@ func TestAnchor(t *testing.T) {
 	second := first.clone()
 	second.pass(t, policy, start.Add(day))
 	lost := second.clone()
-	delete(lost, RootCA)
+	delete(lost, contract.RootCA)
 	lost.pass(t, policy, start.Add(2*day))
-	cut := maps.Clone(second[RootCA])
+	cut := maps.Clone(second[contract.RootCA])
 	delete(cut, FormerKey)
 	for name, test := range map[string]struct{ have, want map[string][]byte }{
-		"of its own": {first[RootCA], first[RootCA]}, "vouched for": {second[RootCA], first[RootCA]},
-		"lost": {lost[RootCA], lost[RootCA]}, "cut off": {cut, second[RootCA]},
+		"of its own": {first[contract.RootCA], first[contract.RootCA]}, "vouched for": {second[contract.RootCA], first[contract.RootCA]},
+		"lost": {lost[contract.RootCA], lost[contract.RootCA]}, "cut off": {cut, second[contract.RootCA]},
 	} {
 		if got := Anchor(test.have, "ca.crt"); !bytes.Equal(bytes.TrimSpace(got), bytes.TrimSpace(test.want["ca.crt"])) {
 			t.Errorf("%s: another anchor", name)
@@ -169,8 +171,8 @@ func TestLostAuthority(t *testing.T) {
 	policy, first := DefaultPolicy(), Secrets{}
 	first.pass(t, policy, start)
 	second := first.clone()
-	delete(second, CSRSigner)
-	if got := second.pass(t, policy, start.Add(day)); !slices.Equal(got, []string{CSRSigner, "client"}) {
+	delete(second, contract.CSRSigner)
+	if got := second.pass(t, policy, start.Add(day)); !slices.Equal(got, []string{contract.CSRSigner, "client"}) {
 		t.Errorf("a deleted authority changes %v", got)
 	}
 	for _, clients := range []Secrets{first, second} {
@@ -200,7 +202,7 @@ func TestAuthorityIsReplacedBeforeItCutsLeavesShort(t *testing.T) {
 			}
 		}
 	}
-	if leaf(t, have, RootCA, "ca.crt").NotBefore.Before(start.Add(2500 * day)) {
+	if leaf(t, have, contract.RootCA, "ca.crt").NotBefore.Before(start.Add(2500 * day)) {
 		t.Errorf("the root CA was not replaced in %v", now.Sub(start))
 	}
 }
@@ -211,9 +213,9 @@ func TestKubeconfigsTrustBoth(t *testing.T) {
 	policy.ReplaceBefore = start.Add(day)
 	second := first.clone()
 	second.pass(t, policy, start.Add(day))
-	both := Trusted(second, RootCA)
+	both := Trusted(second, contract.RootCA)
 	for _, have := range []Secrets{first, second} {
-		if !bytes.Contains(both, bytes.TrimSpace(have[RootCA]["ca.crt"])) {
+		if !bytes.Contains(both, bytes.TrimSpace(have[contract.RootCA]["ca.crt"])) {
 			t.Error("the bundle lacks an authority")
 		}
 	}

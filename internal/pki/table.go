@@ -49,13 +49,13 @@ func Leaves(p Params) ([]Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaves = append(leaves, Leaf{Secret: APIServing, Signer: RootCA, CN: "kubernetes", Orgs: []string{"kubernetes"}, Usages: server, Hosts: hosts})
+	leaves = append(leaves, Leaf{Secret: APIServing, Signer: contract.RootCA, CN: "kubernetes", Orgs: []string{"kubernetes"}, Usages: server, Hosts: hosts})
 	if p.KonnectivityHost != "" {
-		leaves = append(leaves, Leaf{Secret: "konnectivity-cluster", Signer: KonnectivitySigner, CN: "konnectivity-server",
-			Orgs: []string{"kubernetes"}, Usages: server, Hosts: append(service(p, "konnectivity-server"), p.KonnectivityHost)})
+		leaves = append(leaves, Leaf{Secret: contract.KonnectivityCluster, Signer: KonnectivitySigner, CN: contract.KonnectivityServer,
+			Orgs: []string{"kubernetes"}, Usages: server, Hosts: append(service(p, contract.KonnectivityServer), p.KonnectivityHost)})
 	}
 	if p.IgnitionHost != "" {
-		leaves = append(leaves, Leaf{Secret: contract.IgnitionServer, Signer: IgnitionCA, CN: "ignition-server",
+		leaves = append(leaves, Leaf{Secret: contract.IgnitionServer, Signer: contract.IgnitionCA, CN: contract.IgnitionServer,
 			Orgs: []string{"openshift"}, Usages: both, Hosts: []string{p.IgnitionHost}})
 	}
 	return slices.DeleteFunc(leaves, func(l Leaf) bool { return l.Kind != "" && l.Kind != p.Payload || l.Forwarding && !p.Forwarding }), nil
@@ -65,25 +65,25 @@ func clientLeaves() []Leaf {
 	kubernetes := func(secret, signer, cn string) Leaf {
 		return Leaf{Secret: secret, Signer: signer, CN: cn, Orgs: []string{"kubernetes"}, Usages: client}
 	}
-	etcdClient := kubernetes("etcd-client-tls", EtcdSigner, "etcd-client")
+	etcdClient := kubernetes(contract.EtcdClientCertificate, EtcdSigner, contract.EtcdClientService)
 	etcdClient.CertKey, etcdClient.KeyKey = "etcd-client.crt", "etcd-client.key"
-	etcdMetrics := kubernetes("etcd-metrics-client-tls", EtcdMetricsSigner, "etcd-metrics-client")
-	metrics := kubernetes("metrics-client", CSRSigner, "system:serviceaccount:hypershift:prometheus")
+	etcdMetrics := kubernetes(contract.EtcdMetricsClientCertificate, EtcdMetricsSigner, "etcd-metrics-client")
+	metrics := kubernetes(contract.MetricsClient, contract.CSRSigner, "system:serviceaccount:hypershift:prometheus")
 	admin := kubernetes(contract.AdminClient, AdminSigner, "system:admin")
 	admin.Orgs = []string{"system:masters"}
 	hcco := kubernetes("hcco-client", HCCOSigner, "system:hosted-cluster-config")
 	hcco.Orgs = []string{"kubernetes", "system:serviceaccounts:openshift"}
-	bootstrap := kubernetes("kas-bootstrap-client", CSRSigner, contract.BootstrapUser)
+	bootstrap := kubernetes("kas-bootstrap-client", contract.CSRSigner, contract.BootstrapUser)
 	bootstrap.Orgs = []string{"system:serviceaccounts:openshift-machine-config-operator", "system:serviceaccounts"}
 	bootstrap.Brief = true
 	return []Leaf{
 		etcdClient, etcdMetrics, metrics, admin, hcco, bootstrap,
-		kubernetes("kas-kubelet-client-crt", KubeletClientSigner, "system:kube-apiserver"),
-		kubernetes("kas-aggregator-crt", AggregatorSigner, "system:openshift-aggregator"),
-		kubernetes("kube-scheduler-client", ControlPlaneSigner, "system:kube-scheduler"),
-		kubernetes("kube-controller-manager", ControlPlaneSigner, "system:kube-controller-manager"),
-		kubernetes("konnectivity-client", KonnectivitySigner, "konnectivity-client"),
-		kubernetes(contract.KonnectivityAgent, KonnectivitySigner, "konnectivity-agent"),
+		kubernetes(contract.APIKubeletCertificate, KubeletClientSigner, "system:kube-apiserver"),
+		kubernetes(contract.APIAggregatorCertificate, AggregatorSigner, "system:openshift-aggregator"),
+		kubernetes("kube-scheduler-client", contract.ControlPlaneSigner, "system:kube-scheduler"),
+		kubernetes(contract.ControllerManager, contract.ControlPlaneSigner, "system:kube-controller-manager"),
+		kubernetes(contract.KonnectivityClient, KonnectivitySigner, contract.KonnectivityClient),
+		kubernetes(contract.KonnectivityAgent, KonnectivitySigner, contract.KonnectivityAgent),
 	}
 }
 
@@ -91,17 +91,17 @@ func internalLeaves(p Params) []Leaf {
 	discovery := []string{"*.etcd-discovery." + p.Namespace + ".svc", "*.etcd-discovery." + p.Namespace + ".svc.cluster.local"}
 	etcdHosts := append(service(p, contract.EtcdClientService), "localhost")
 	return []Leaf{
-		{Secret: "kas-server-private-crt", Signer: RootCA, CN: "kubernetes-private", Orgs: []string{"kubernetes"}, Usages: server,
+		{Secret: contract.APIPrivateCertificate, Signer: contract.RootCA, CN: "kubernetes-private", Orgs: []string{"kubernetes"}, Usages: server,
 			Hosts: service(p, contract.APIServer)},
-		{Secret: "etcd-server-tls", Signer: EtcdSigner, CN: "etcd-server", Orgs: []string{"kubernetes"}, Usages: both,
+		{Secret: contract.EtcdServerCertificate, Signer: EtcdSigner, CN: "etcd-server", Orgs: []string{"kubernetes"}, Usages: both,
 			Hosts: append(etcdHosts, discovery...), CertKey: "server.crt", KeyKey: "server.key"},
-		{Secret: "etcd-peer-tls", Signer: EtcdSigner, CN: "etcd-discovery", Orgs: []string{"kubernetes"}, Usages: both,
+		{Secret: contract.EtcdPeerCertificate, Signer: EtcdSigner, CN: contract.EtcdDiscoveryService, Orgs: []string{"kubernetes"}, Usages: both,
 			Hosts: append([]string{"127.0.0.1", "::1"}, discovery...), CertKey: "peer.crt", KeyKey: "peer.key"},
-		{Secret: "konnectivity-server", Signer: KonnectivitySigner, CN: "konnectivity-server-local", Orgs: []string{"kubernetes"}, Usages: server,
-			Hosts: append(service(p, "konnectivity-server-local"), "localhost", "127.0.0.1")},
-		{Secret: "kcm-server", Signer: RootCA, CN: "kube-controller-manager", Orgs: []string{"openshift"}, Usages: both,
+		{Secret: contract.KonnectivityServer, Signer: KonnectivitySigner, CN: contract.KonnectivityLocal, Orgs: []string{"kubernetes"}, Usages: server,
+			Hosts: append(service(p, contract.KonnectivityLocal), "localhost", "127.0.0.1")},
+		{Secret: contract.ControllerManagerCertificate, Signer: contract.RootCA, CN: contract.ControllerManager, Orgs: []string{"openshift"}, Usages: both,
 			Hosts: append(service(p, contract.ControllerManager), "localhost")},
-		{Secret: "scheduler-server", Signer: RootCA, CN: "kube-scheduler", Orgs: []string{"openshift"}, Usages: both,
+		{Secret: contract.SchedulerCertificate, Signer: contract.RootCA, CN: contract.Scheduler, Orgs: []string{"openshift"}, Usages: both,
 			Hosts: append(service(p, contract.Scheduler), "localhost")},
 	}
 }

@@ -27,7 +27,7 @@ type PrerequisitesOptions struct {
 
 // Validate names the field that is wrong, before any call.
 func (o PrerequisitesOptions) Validate() error {
-	// What one part takes from another is known once that is there.
+	// The outputs of one part are inputs of another and are not known yet.
 	if o.IAM.IssuerURL == "" {
 		o.IAM.IssuerURL = "https://" + o.Issuer.Name
 	}

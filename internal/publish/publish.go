@@ -12,21 +12,22 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Names of Services and Routes, and their ports.
 const (
-	APIServerService         = "kube-apiserver"
+	APIServerService         = contract.APIServer
 	APIServerLoadBalancer    = "kube-apiserverlb"
 	APIServerPrivate         = "kube-apiserver-private"
 	APIServerInternal        = "kube-apiserver-internal"
-	KonnectivityService      = "konnectivity-server"
-	KonnectivityLocalService = "konnectivity-server-local"
-	IgnitionService          = "ignition-server"
+	KonnectivityService      = contract.KonnectivityServer
+	KonnectivityLocalService = contract.KonnectivityLocal
+	IgnitionService          = contract.IgnitionServer
 	IgnitionProxyService     = "ignition-server-proxy"
 	RouterService            = "router"
-	PrivateRouterService     = "private-router"
-	OAuthService             = "oauth-openshift"
+	PrivateRouterService     = contract.PrivateRouter
+	OAuthService             = contract.OAuthServer
 	OAuthRoute               = "oauth"
 
 	APIServerPort         = 6443
@@ -39,7 +40,7 @@ const (
 	IgnitionProxyPort = 8443
 
 	// RouterApp is the label of the router's pods, public or not: the network policy that lets clients in names it.
-	RouterApp = "private-router"
+	RouterApp = contract.PrivateRouter
 
 	// loadBalancerPort differs from 6443: that rule would clash with the management cluster's own API load balancer.
 	loadBalancerPort = 7443
@@ -97,10 +98,10 @@ var services = []published{
 func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Object {
 	plan := PlanOf(hcp)
 	objects := []client.Object{
-		service(hcp, APIServerService, "kube-apiserver", APIServerPort, APIServerPort, hyperv1.APIServer),
+		service(hcp, APIServerService, contract.APIServer, APIServerPort, APIServerPort, hyperv1.APIServer),
 		tunnel(hcp),
-		service(hcp, KonnectivityLocalService, "kube-apiserver", KonnectivityLocalPort, KonnectivityLocalPort, ""),
-		service(hcp, IgnitionService, "ignition-server", httpsPort, IgnitionPort, ""),
+		service(hcp, KonnectivityLocalService, contract.APIServer, KonnectivityLocalPort, KonnectivityLocalPort, ""),
+		service(hcp, IgnitionService, contract.IgnitionServer, httpsPort, IgnitionPort, ""),
 		service(hcp, IgnitionProxyService, IgnitionProxyService, httpsPort, IgnitionProxyPort, hyperv1.Ignition),
 	}
 	objects = append(objects, loadBalancers(hcp, plan)...)
@@ -115,7 +116,7 @@ func Objects(hcp *hyperv1.HostedControlPlane, ingressDomain string) []client.Obj
 
 // tunnel is where agents dial in. They find a server before the API server beside it is ready, which waits for them.
 func tunnel(hcp *hyperv1.HostedControlPlane) *corev1.Service {
-	s := service(hcp, KonnectivityService, "kube-apiserver", KonnectivityPort, KonnectivityPort, hyperv1.Konnectivity)
+	s := service(hcp, KonnectivityService, contract.APIServer, KonnectivityPort, KonnectivityPort, hyperv1.Konnectivity)
 	s.Spec.PublishNotReadyAddresses = true
 	return s
 }
@@ -158,12 +159,12 @@ func loadBalancers(hcp *hyperv1.HostedControlPlane, plan Plan) []client.Object {
 	var objects []client.Object
 	if api := plan.Strategy(hyperv1.APIServer); api.Type == hyperv1.LoadBalancer {
 		if plan.Public() {
-			s := balanced(APIServerLoadBalancer, "kube-apiserver", loadBalancerPort, APIServerPort)
+			s := balanced(APIServerLoadBalancer, contract.APIServer, loadBalancerPort, APIServerPort)
 			annotateHostname(s, api)
 			objects = append(objects, restricted(hcp, s))
 		}
 		if plan.Private() {
-			objects = append(objects, internal(balanced(APIServerPrivate, "kube-apiserver", loadBalancerPort, APIServerPort)))
+			objects = append(objects, internal(balanced(APIServerPrivate, contract.APIServer, loadBalancerPort, APIServerPort)))
 		}
 	}
 	if plan.Public() && plan.LabelsRoutes() {

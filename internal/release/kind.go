@@ -2,6 +2,8 @@ package release
 
 import (
 	"slices"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Kind says what a payload is made of. It follows from the payload's component keys alone, and KindOf is the only place that decides it.
@@ -15,7 +17,7 @@ const (
 )
 
 // keysOfOpenShift are the operators without which no OpenShift payload exists: one makes its objects, the other describes its nodes.
-var keysOfOpenShift = []string{"cluster-version-operator", "machine-config-operator"}
+var keysOfOpenShift = []string{contract.VersionOperator, contract.ImageMachineConfig}
 
 // KindOf is the kind of the payload that has these component images, by key.
 func KindOf(images map[string]string) Kind {

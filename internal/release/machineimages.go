@@ -30,7 +30,7 @@ func (r *Release) MachineImage(arch string, gen1 bool) *MarketplaceImage {
 	return flatcar[arch].gen2
 }
 
-// rhel9 is the stream of operating systems that machines have while nobody can choose another one.
+// rhel9 is the operating system stream of all machines; no API chooses another one yet.
 const rhel9 = "rhel-9"
 
 // OSStream is the stream of operating systems from which machines of the payload are: payloads of OpenShift have several from 5.0 on, and

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Architectures of a payload as `status.payloadArch` shows them.
@@ -25,15 +26,15 @@ const (
 	KeyHypershift    = "hypershift"
 	KeyClusterAPI    = "cluster-capi-controllers"
 	KeyAzureProvider = "azure-cluster-api-controllers"
-	KeyKonnectivity  = "apiserver-network-proxy"
+	KeyKonnectivity  = contract.ImageKonnectivity
 )
 
 // Required are the component images without which no hosted cluster can run on the platform, sorted. Everything else a payload may
 // lack: OpenShift's own components exist only on OpenShift payloads, and the operator stands in for a missing `hypershift`.
 func Required(platform hyperv1.PlatformType) []string {
-	keys := []string{KeyKonnectivity, "coredns", "etcd", "haproxy-router", "hyperkube", "pod"}
+	keys := []string{KeyKonnectivity, "coredns", "etcd", contract.ImageRouter, "hyperkube", "pod"}
 	if platform == hyperv1.AzurePlatform {
-		keys = append(keys, "azure-cloud-controller-manager", "azure-cloud-node-manager", KeyAzureProvider, KeyClusterAPI)
+		keys = append(keys, contract.AzureControllerManager, contract.AzureNodeManager, KeyAzureProvider, KeyClusterAPI)
 	}
 	slices.Sort(keys)
 	return keys

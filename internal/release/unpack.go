@@ -92,7 +92,7 @@ func UnpackerFromEnvironment(getenv func(string) string) (Unpacker, error) {
 	return MirroredUnpacker{Source: Reader{}, Mirrors: mirrors}, nil
 }
 
-// writeError is one of the disk, which says nothing about the image.
+// writeError is a failed write to the local disk; the image is not at fault.
 type writeError struct{ cause error }
 
 func (e *writeError) Error() string { return e.cause.Error() }

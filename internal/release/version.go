@@ -56,6 +56,8 @@ func SupportedMinors() []string {
 type Policy struct {
 	// Current is the version it runs; nil before the first is complete.
 	Current *version.Version
+	// Begun is the version of an upgrade to which etcd or the API server has moved already, as Begun tells; nil without one.
+	Begun *version.Version
 	// Network is the plugin of the cluster; empty means any.
 	Network hyperv1.NetworkType
 	// AnyVersion drops the limits of what this build supports, as the annotation skip-release-image-validation asks for.
@@ -71,9 +73,11 @@ func (p Policy) Check(v string) (*version.Version, error) {
 	if err := p.inRange(target); err != nil {
 		return nil, err
 	}
-	if p.Current != nil && Minor(target) < Minor(p.Current) {
-		return nil, fmt.Errorf("release %s is older than %s, which runs: a minor version cannot be taken back; "+
-			"choose a release of the same or a newer minor version", target, p.Current)
+	for _, runs := range []*version.Version{p.Begun, p.Current} {
+		if runs != nil && Minor(target) < Minor(runs) {
+			return nil, fmt.Errorf("release %s is older than %s, which runs: a minor version cannot be taken back; "+
+				"choose a release of the same or a newer minor version", target, runs)
+		}
 	}
 	return target, p.fitsNetwork(target)
 }

@@ -1,56 +1,10 @@
 package router
 
 import (
-	"bytes"
-	"context"
-	"crypto/tls"
 	"encoding/json"
-	"io"
-	"net"
 	"strings"
 	"testing"
 )
-
-// spoken is a connection whose client has said all.
-type spoken struct {
-	net.Conn
-	said io.Reader
-}
-
-func (s spoken) Read(p []byte) (int, error) { return s.said.Read(p) }
-
-// listening keeps what a client says, and answers nothing.
-type listening struct {
-	net.Conn
-	heard bytes.Buffer
-}
-
-func (l *listening) Read([]byte) (int, error)    { return 0, io.EOF }
-func (l *listening) Write(p []byte) (int, error) { return l.heard.Write(p) }
-
-// FuzzServerName: whatever a client says first, what is passed on is what it said.
-func FuzzServerName(f *testing.F) {
-	for _, name := range []string{"a.example.com", "A.Example.COM", strings.Repeat("a", 200) + ".test"} {
-		client := &listening{}
-		// There is no answer; the hello is all that matters.
-		_ = tls.Client(client, &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}).Handshake()
-		f.Add(client.heard.Bytes())
-	}
-	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
-	f.Add([]byte{22, 3, 1, 255, 255, 1, 0, 255, 251})
-	f.Fuzz(func(t *testing.T, said []byte) {
-		name, hello, err := serverName(context.Background(), spoken{said: bytes.NewReader(said)})
-		if err != nil {
-			if name != "" || hello != nil {
-				t.Errorf("%q with error %v", name, err)
-			}
-			return
-		}
-		if name == "" || !bytes.HasPrefix(said, hello) {
-			t.Errorf("%q, after %d of %d bytes", name, len(hello), len(said))
-		}
-	})
-}
 
 // FuzzRoute: whatever a Route's author writes, only names in lower case are claimed, and the Service is one of his own namespace.
 func FuzzRoute(f *testing.F) {

@@ -1,9 +1,7 @@
 package router
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/sni"
 )
 
 const (
@@ -84,7 +84,7 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	host, hello, err := serverName(ctx, conn)
+	host, hello, err := sni.Read(ctx, conn)
 	if err != nil {
 		return
 	}
@@ -175,30 +175,3 @@ func splice(a, b net.Conn) {
 	wg.Go(func() { oneWay(b, a) })
 	wg.Wait()
 }
-
-var errHelloRead = errors.New("client hello is read")
-
-// serverName reads the name that a TLS client asks for, and returns what it read.
-func serverName(ctx context.Context, conn net.Conn) (string, []byte, error) {
-	var read bytes.Buffer
-	name := ""
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		name = hello.ServerName
-		return nil, errHelloRead
-	}}
-	err := tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &read)}, config).HandshakeContext(ctx)
-	if !errors.Is(err, errHelloRead) || name == "" {
-		return "", nil, fmt.Errorf("no TLS server name: %w", err)
-	}
-	return name, read.Bytes(), nil
-}
-
-// mute is a connection to a client that must not get an answer: whoever is behind the Route gives it.
-type mute struct {
-	net.Conn
-	reader io.Reader
-}
-
-func (m mute) Read(p []byte) (int, error)  { return m.reader.Read(p) }
-func (m mute) Write(p []byte) (int, error) { return len(p), nil }
-func (m mute) Close() error                { return nil }

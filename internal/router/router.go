@@ -23,6 +23,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
 // Kind of what is served.
@@ -32,8 +36,8 @@ const (
 	// name of this router in the status of Routes.
 	name = "default"
 	// hostedLabel marks Routes that a router of a hosted cluster serves.
-	hostedLabel  = "hypershift.openshift.io/hosted-control-plane"
-	fieldManager = "hypershift-router"
+	hostedLabel  = hyperv1.HostedControlPlaneLabel
+	fieldManager = contract.OperatorRouter
 )
 
 // Admitter keeps the table of host names, and the status of Routes.
@@ -222,7 +226,7 @@ func hostOf(route *unstructured.Unstructured, domain string) string {
 	}
 	label := route.GetName() + "-" + route.GetNamespace()
 	if len(label) > 63 {
-		// DNS takes no more; the sum keeps it one of a kind.
+		// A DNS label has at most 63 characters; the checksum keeps it unique.
 		sum := sha256.Sum256([]byte(label))
 		label = label[:54] + "-" + hex.EncodeToString(sum[:4])
 	}

@@ -10,6 +10,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // What is said more than once.
@@ -24,20 +25,17 @@ const (
 	otherBlock   = "the block of another platform is not read"
 )
 
-// LoginServer is the payload's image of the OAuth server.
-const LoginServer = "oauth-server"
-
 // The payload's images whose programs read what a payload without them has nobody for.
 const (
-	catalogReader   = "operator-lifecycle-manager"
-	gateReader      = "cluster-config-api"
-	imageReader     = "openshift-apiserver"
-	ingressOperator = "cluster-ingress-operator"
-	machineConfig   = "machine-config-operator"
-	monitoring      = "cluster-monitoring-operator"
-	networkOperator = "cluster-network-operator"
-	nodeTuning      = "cluster-node-tuning-operator"
-	versionOperator = "cluster-version-operator"
+	catalogReader   = contract.ImageLifecycleManager
+	gateReader      = contract.ImageConfigAPI
+	imageReader     = contract.OpenShiftAPIServer
+	ingressOperator = contract.ImageIngressOperator
+	machineConfig   = contract.ImageMachineConfig
+	monitoring      = contract.ImageMonitoring
+	networkOperator = contract.NetworkOperator
+	nodeTuning      = contract.TuningOperator
+	versionOperator = contract.VersionOperator
 )
 
 // clusterRules in the order of the API's reference.
@@ -86,8 +84,8 @@ var configurationRules = []rule{
 	{path: "configuration.apiServer.tlsSecurityProfile", tells: unservedTLS, verdict: Refused},
 	{path: "configuration.apiServer.tlsSecurityProfile", tells: otherwiseServedTLS, verdict: Inert},
 	{path: "configuration.authentication.type", is: oneOf("None"), verdict: Refused, why: "authentication cannot be left to nobody; leave it out, or use type OIDC"},
-	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: LoginServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
-	{path: "configuration.authentication.oauthMetadata", unless: LoginServer, verdict: Refused, why: noOAuth},
+	{path: "configuration.authentication.type", is: oneOf("IntegratedOAuth"), unless: contract.ImageOAuthServer, verdict: Inert, why: "no OAuth server runs; users are those of the kubeconfig"},
+	{path: "configuration.authentication.oauthMetadata", unless: contract.ImageOAuthServer, verdict: Refused, why: noOAuth},
 	{path: "configuration.authentication.webhookTokenAuthenticator", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
 	{path: "configuration.authentication.webhookTokenAuthenticators", verdict: Refused, why: "the API server asks no webhook for tokens; use type OIDC"},
 	{path: "configuration.authentication.serviceAccountIssuer", verdict: Inert, why: "spec.issuerURL is the issuer"},
@@ -107,7 +105,7 @@ var configurationRules = []rule{
 	{path: "configuration.network.externalIP", unless: imageReader, verdict: Refused, why: "nothing holds Services to the policy; leave it out"},
 	{path: "configuration.network.networkDiagnostics", unless: networkOperator, verdict: Inert, why: noOperator},
 	{path: "configuration.network.serviceNodePortRange", is: noneOf("30000-32767"), verdict: Refused, why: "node ports are 30000-32767; leave it out"},
-	{path: "configuration.oauth", unless: LoginServer, verdict: Refused, why: noOAuth},
+	{path: "configuration.oauth", unless: contract.ImageOAuthServer, verdict: Refused, why: noOAuth},
 	{path: "configuration.operatorhub", verdict: Inert, unless: catalogReader, why: noCatalogs + ", as if all default sources were disabled"},
 	{path: "configuration.proxy.readinessEndpoints", unless: networkOperator, verdict: Inert, why: "it is written to Proxy/cluster, but nobody probes the proxy with them"},
 	{path: "configuration.scheduler.defaultNodeSelector", verdict: Refused, why: "no admission of this payload adds it to pods; leave it out"},
@@ -123,8 +121,8 @@ var inertAnnotations = map[string]inertAnnotation{
 	hyperv1.TopologyAnnotation:                    {why: "request-serving components are not put on nodes of their own"},
 	hyperv1.ClusterScheduledAnnotation:            {why: "request-serving components are not put on nodes of their own"},
 	hyperv1.RequestServingNodeSelectorAnnotation:  {why: "request-serving components are not put on nodes of their own"},
-	hyperv1.IDPOverridePrefix:                     {why: noLogin, unless: LoginServer},
-	hyperv1.LoginURLOverrideAnnotation:            {why: noLogin, unless: LoginServer},
+	hyperv1.IDPOverridePrefix:                     {why: noLogin, unless: contract.ImageOAuthServer},
+	hyperv1.LoginURLOverrideAnnotation:            {why: noLogin, unless: contract.ImageOAuthServer},
 	hyperv1.MachineApproverImageAnnotation:        {why: "the machine approver is a program of the control-plane operator's image"},
 	hyperv1.CertifiedOperatorsCatalogAnnotation:   {why: noCatalogs, unless: catalogReader},
 	hyperv1.CommunityOperatorsCatalogAnnotation:   {why: noCatalogs, unless: catalogReader},

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	capiv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
@@ -116,6 +118,15 @@ func (w *world) of(np *hyperv1.NodePool) ([]Machine, error) {
 	}
 	slices.SortFunc(machines, func(a, b Machine) int { return strings.Compare(a.Name, b.Name) })
 	return machines, nil
+}
+
+// MachinesOf are the machines of a pool, sorted by name; nil where they may not be read.
+func MachinesOf(ctx context.Context, c client.Reader, np *hyperv1.NodePool) ([]Machine, error) {
+	w := &world{}
+	if err := w.read(ctx, c, clusterapi.Machine, Scope{Namespace: np.Namespace, Cluster: np.Spec.ClusterName}); err != nil {
+		return nil, err
+	}
+	return w.of(np)
 }
 
 func machineOf(m *capiv1.Machine, azure map[string]any, np *hyperv1.NodePool) Machine {

@@ -1,15 +1,18 @@
 // Package version knows the build's version and the images it uses unless told otherwise. The values are set at link
-// time: -ldflags "-X github.com/hypershift-on-azure/hypershift/internal/version.Version=...".
+// time: -ldflags "-X github.com/hypershift-on-azure/hypershift/internal/version.Version=...". It imports next to nothing, since internal/cli/quick
+// answers with it before other packages begin.
 package version
 
 import (
+	"fmt"
 	"runtime"
-	"runtime/debug"
 )
 
 var (
 	// Version of this build.
 	Version = "v0.1.0-dev"
+	// Commit that this program was built from, empty in a build by hand: internal/buildinfo finds it then.
+	Commit = ""
 	// OperatorRepository holds the operator's images, one tag a version.
 	OperatorRepository = "quay.io/hypershift/hypershift-operator"
 	// ExternalDNSImage is what `install` uses unless told otherwise: the vendor's, whose pull needs the vendor's pull secret, or
@@ -33,28 +36,10 @@ func ExternalDNSImageIn(registry string) string {
 	return registry + "/external-dns:" + ExternalDNSVersion
 }
 
-// Info describes the build.
-type Info struct {
-	Version   string `json:"version"`
-	Commit    string `json:"commit"`
-	GoVersion string `json:"goVersion"`
-	Platform  string `json:"platform"`
+// Client is the line that `hypershift version` begins with, for the commit that the program was built from.
+func Client(commit string) string {
+	return fmt.Sprintf("Client Version: %s (commit %s, %s, %s)", Version, commit, runtime.Version(), Platform)
 }
 
-// Get returns the description of this build.
-func Get() Info {
-	return Info{Version: Version, Commit: commit(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-}
-
-func commit() string {
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range build.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return "unknown"
-}
+// Platform is the operating system and the processor that this program was built for.
+const Platform = runtime.GOOS + "/" + runtime.GOARCH

@@ -42,9 +42,15 @@ type lockedPackages struct {
 var lockedDebian = sync.OnceValues(func() (*lockedPackages, error) { return parseLock(debianLock) })
 
 var (
-	moment     = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z$`)
-	lockedHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	lockedPath = regexp.MustCompile(`^debian(-security)?/pool/[A-Za-z0-9.+_~/-]+\.deb$`)
+	moment = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z$`)
+	})
+	lockedHash = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9a-f]{64}$`)
+	})
+	lockedPath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^debian(-security)?/pool/[A-Za-z0-9.+_~/-]+\.deb$`)
+	})
 )
 
 // parseLock reads lines of set, architecture, name, version, hash and path;
@@ -56,9 +62,9 @@ func parseLock(text string) (*lockedPackages, error) {
 		fields := strings.Fields(lines.Text())
 		switch {
 		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):
-		case len(fields) == 2 && fields[0] == "snapshot" && moment.MatchString(fields[1]):
+		case len(fields) == 2 && fields[0] == "snapshot" && moment().MatchString(fields[1]):
 			all.snapshot = fields[1]
-		case len(fields) == 6 && lockedHash.MatchString(fields[4]) && lockedPath.MatchString(fields[5]) && path.Clean(fields[5]) == fields[5]:
+		case len(fields) == 6 && lockedHash().MatchString(fields[4]) && lockedPath().MatchString(fields[5]) && path.Clean(fields[5]) == fields[5]:
 			all.packages = append(all.packages, lockedPackage{fields[0], fields[1], fields[2], fields[3], fields[4], fields[5]})
 		default:
 			return nil, fmt.Errorf("debian.lock, line %d is neither a package nor the snapshot: make it again with: make debian-lock", n)

@@ -103,7 +103,7 @@ func lockSet(ctx context.Context, options []string, set packageSet, alone bool) 
 		}
 		archive, below, found := strings.Cut(strings.TrimPrefix(parsed.Path, "/"), "/pool/")
 		file := archive[strings.LastIndex(archive, "/")+1:] + "/pool/" + below
-		if !found || !lockedPath.MatchString(file) {
+		if !found || !lockedPath().MatchString(file) {
 			return nil, fmt.Errorf("%s is not on a mirror of Debian: leave other sources out of /etc/apt", quoted)
 		}
 		files = append(files, file)

@@ -47,6 +47,12 @@ type hostState struct {
 // outsideDirs are written to by programs that cannot be told otherwise.
 var outsideDirs = []string{"/var/lib/cni", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/run/containerd", "/run/netns", "/etc/cni", "/run/xtables.lock"}
 
+// insideDirs are what those programs make in outsideDirs; they go also where the directory around them was there before.
+var insideDirs = []string{"/var/lib/cni/results", "/var/lib/kubelet/device-plugins", "/run/containerd/runc/k8s.io", "/run/containerd/runc", "/run/containerd/s"}
+
+// sharedDirs are those of them that other programs of the machine use in the same way, also some that begin later.
+var sharedDirs = []string{"/run/netns", "/var/lib/cni/results", "/run/containerd/runc/k8s.io", "/run/containerd/runc", "/run/containerd/s"}
+
 // PrepareHost sets up the network and the kernel. It may be repeated.
 func (c Config) PrepareHost(ctx context.Context) error {
 	if err := c.rememberHost(ctx); err != nil {
@@ -83,7 +89,7 @@ func (c Config) rememberHost(ctx context.Context) error {
 			state.Sysctls[name] = strings.TrimSpace(string(value))
 		}
 	}
-	for _, dir := range outsideDirs {
+	for _, dir := range slices.Concat(insideDirs, outsideDirs) {
 		if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 			state.Created = append(state.Created, dir)
 		}
@@ -127,9 +133,8 @@ func (c Config) restoreHost(ctx context.Context) error {
 	}
 	mounts.Unshare(state.Mounts)
 	for _, path := range state.Created {
-		// /run/netns is a mount that "ip netns" made; a namespace in it is
-		// somebody's, and then the directory stays.
-		if entries, err := os.ReadDir(path); path == "/run/netns" && err == nil && len(entries) > 0 {
+		// What of the sandbox's was in a shared one is gone; the rest is somebody's, and then the directory stays.
+		if entries, err := os.ReadDir(path); slices.Contains(sharedDirs, path) && err == nil && len(entries) > 0 {
 			continue
 		}
 		_ = unix.Unmount(path, unix.MNT_DETACH)

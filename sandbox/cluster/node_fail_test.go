@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -101,7 +102,11 @@ func TestNodeFailsAsAWhole(t *testing.T) {
 	machine := exec.Command(os.Args[0], "-test.run=^TestNodeFailsAsAWhole$", "-test.v")
 	machine.Env = append(os.Environ(), nodeHost+"=1")
 	machine.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS}
+	missing := missingOf(insideDirs, outsideDirs)
 	output, err := machine.CombinedOutput()
+	if left := missingOf(missing); !slices.Equal(left, missing) {
+		t.Errorf("of %v only %v are missing on the machine after the test", missing, left)
+	}
 	if bytes.Contains(output, []byte("operation not permitted")) {
 		t.Skip("needs the right to make namespaces")
 	}
@@ -110,13 +115,35 @@ func TestNodeFailsAsAWhole(t *testing.T) {
 	}
 }
 
+// missingOf are the paths that do not exist.
+func missingOf(lists ...[]string) []string {
+	return slices.DeleteFunc(slices.Concat(lists...), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err == nil
+	})
+}
+
 func failNode(t *testing.T) {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		t.Fatal(err)
 	}
+	// A sandbox that runs on the machine has mounts there, which nobody could unmount below those that follow.
+	if err := unmountBelow(Config{}.runDir(), "/run/netns", "/run/containerd", "/var/lib/kubelet"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/run", "/var/lib", "/var/log"} { // a node makes directories there, and the real ones stay as they are
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c := testConfig(t)
 	c.Nodes, c.Bin, c.Debian, c.Self = 2, filepath.Join(c.Dir, "bin"), filepath.Join(c.Dir, "debian"), os.Args[0]
 	playMachine(t, c)
+	t.Cleanup(func() {
+		if err := errors.Join(c.thawDisks(), c.detachDisks(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
 	ctx, stop := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
 	go func() { kept <- RunNode(ctx, c, "management-1") }()
@@ -126,19 +153,26 @@ func failNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answers := func(want string) {
+	asked := 0 // a request that is not answered in time counts, too
+	answers := func() {
 		t.Helper()
 		deadline := time.Now().Add(30 * time.Second)
-		for got := ""; got != want; got = ask() {
+		for {
+			got := ask()
+			counted := strings.Count(got, "x")
+			if counted > asked && got == "management-1 "+strings.Repeat("x", counted)+" true false" {
+				asked = counted
+				return
+			}
 			if time.Now().After(deadline) {
-				t.Fatalf("the node says %q, want %q", got, want)
+				t.Fatalf("the node says %q after %d requests", got, asked)
 			}
 		}
 	}
 	if err := c.waitState(ctx, node{1}, NodeUp); err != nil {
 		t.Fatal(err)
 	}
-	answers("management-1 x true false")
+	answers()
 	if orphans(c) == 0 {
 		t.Fatal("no process lives on without its parent")
 	}
@@ -147,22 +181,71 @@ func failNode(t *testing.T) {
 		t.Errorf("without its cable it says %q, and %d of its processes are left", got, orphans(c))
 	}
 	is(NodeUp)
-	answers("management-1 xx true false")
+	answers()
 	is(NodeDown)
 	if got := ask(); got != "" || orphans(c) != 0 {
 		t.Errorf("without power it says %q, and %d of its processes are left", got, orphans(c))
 	}
 	is(NodeUp)
-	answers("management-1 xxx true false")
+	answers()
+	failDisk(t, c, is)
 	stop()
 	if err := <-kept; err != nil || orphans(c) != 0 {
 		t.Errorf("it ends with %v, and %d of its processes are left", err, orphans(c))
 	}
-	if err := c.removeNodes(); err != nil {
+	if err := errors.Join(c.thawDisks(), c.detachDisks(t.Context()), c.removeNodes()); err != nil {
 		t.Error(err)
+	}
+	if c.volumesDisk(node{1}).Attached() {
+		t.Error("its disk is still mounted")
 	}
 	if _, err := netlink.LinkByName("hsn1"); err == nil {
 		t.Error("its link is left")
+	}
+}
+
+// failDisk fails the disk that has the node's volumes, and leaves the node up.
+func failDisk(t *testing.T, c Config, is func(NodeState)) {
+	t.Helper()
+	if !c.volumesDisk(node{1}).Attached() {
+		if err := c.mayFail(node{1}, NodeDiskFull); err == nil || !strings.Contains(err.Error(), "cannot fail alone") {
+			t.Errorf("the disk of a node without one may fail: %v", err)
+		}
+		return
+	}
+	write := func() (time.Duration, error) {
+		t.Helper()
+		began := time.Now()
+		file, err := os.Create(filepath.Join(c.volumes(node{1}), "block"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.Write(make([]byte, 4096))
+		err = errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
+		return time.Since(began), err
+	}
+	if _, err := os.Stat(filepath.Join(c.volumes(node{1}), "boots")); err != nil {
+		t.Error("the node's volumes are not on its disk:", err)
+	}
+	is(NodeDiskFull)
+	if _, err := write(); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("a write to the full disk: %v", err)
+	}
+	is(NodeDiskSlow)
+	var slow time.Duration
+	for range 3 {
+		took, err := write()
+		if slow = max(slow, took); err != nil {
+			t.Errorf("a write to the slow disk, which was full before: %v", err)
+		}
+	}
+	if slow < 100*time.Millisecond {
+		t.Errorf("writes to the slow disk take at most %s", slow)
+	}
+	is(NodeDown)
+	is(NodeUp)
+	if _, err := write(); err != nil {
+		t.Errorf("a write after the disk has failed: %v", err)
 	}
 }
 

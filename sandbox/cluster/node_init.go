@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/mounts"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 	"github.com/hypershift-on-azure/hypershift/sandbox/supervise"
 )
@@ -66,7 +67,8 @@ func (c Config) mountNode(n node) error {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	// A copy of a mount of node 0 would keep its pod's network and its volume from going.
-	if err := errors.Join(c.unmountAll(), unmountBelow("/run/netns", "/run/containerd", "/var/lib/kubelet")); err != nil {
+	others := func(target string) bool { return c.owns(target) && target != c.volumes(n) }
+	if err := errors.Join(mounts.UnmountIf(others), unmountBelow("/run/netns", "/run/containerd", "/var/lib/kubelet")); err != nil {
 		return err
 	}
 	for _, dir := range []string{c.runDir(), "/run/netns", "/run/containerd"} {

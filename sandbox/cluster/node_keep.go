@@ -31,6 +31,8 @@ const (
 	NodeUp          NodeState = "up"
 	NodeDown        NodeState = "down"        // without power: all that ran on it has ended at once
 	NodePartitioned NodeState = "partitioned" // everything on it runs, and nothing reaches it or is reached by it
+	NodeDiskFull    NodeState = "disk-full"   // no room is left on the disk of its volumes
+	NodeDiskSlow    NodeState = "disk-slow"   // every write to the disk of its volumes waits
 )
 
 const (
@@ -45,6 +47,8 @@ type keeper struct {
 	groups []cgroup.Hierarchy
 	first  *exec.Cmd     // pid 1 of the node, nil without power
 	ended  chan struct{} // closed when first has ended
+	// relieve ends what makes the disk slow, nil when nothing does.
+	relieve func()
 }
 
 // RunNode keeps a further node in the state that SetNode asks for. It ends with the context, and the node with it.
@@ -61,11 +65,15 @@ func RunNode(ctx context.Context, c Config, name string) error {
 	}
 	k := &keeper{c: c, n: n, groups: groups}
 	defer k.cut()
+	// A process that kept the node before, and was killed, may have left the disk as it is while it is slow.
+	if err := c.volumesDisk(n).Thaw(); err != nil {
+		return err
+	}
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	for {
 		var retry <-chan time.Time
-		if err := k.settle(); err != nil {
+		if err := k.settle(ctx); err != nil {
 			slog.Error("node", "name", name, "error", err)
 			retry = time.After(nodeRestart)
 		}
@@ -82,28 +90,37 @@ func RunNode(ctx context.Context, c Config, name string) error {
 }
 
 // settle makes the node be what it is asked to be, and says so.
-func (k *keeper) settle() error {
+func (k *keeper) settle(ctx context.Context) error {
 	wanted, err := k.c.wantedState(k.n)
 	if err != nil {
 		return err
 	}
+	if wanted != NodeDiskSlow {
+		k.speedDisk()
+	}
 	if wanted == NodeDown {
 		k.cut()
 	} else {
-		if err := k.power(); err != nil {
+		if err := k.power(ctx); err != nil {
 			return err
 		}
 		if err := k.plug(wanted != NodePartitioned); err != nil {
 			return err
 		}
 	}
+	if err := k.spoilDisk(ctx, wanted); err != nil {
+		return err
+	}
 	return wholefile.WriteIfChanged(k.c.disk(k.n, "is"), []byte(wanted), 0o644)
 }
 
 // power starts the node unless it runs.
-func (k *keeper) power() error {
+func (k *keeper) power(ctx context.Context) error {
 	if k.first != nil {
 		return nil
+	}
+	if err := k.attachDisk(ctx); err != nil {
+		return err
 	}
 	if err := errors.Join(deleteLink(k.n.link()), cgroup.Remove(k.groups, k.n.group()), cgroup.Make(k.groups, k.n.group(), 0)); err != nil {
 		return fmt.Errorf("what is left of the node's last run: %w", err)
@@ -167,6 +184,7 @@ func (k *keeper) plug(in bool) error {
 
 // cut takes the power away: the kernel ends everything below the node's first process.
 func (k *keeper) cut() {
+	k.speedDisk()
 	if k.first == nil {
 		return
 	}
@@ -188,6 +206,9 @@ func (c Config) wantedState(n node) (NodeState, error) {
 func (c Config) SetNode(ctx context.Context, name string, state NodeState) error {
 	n, err := c.findNode(name)
 	if err != nil {
+		return err
+	}
+	if err := c.mayFail(n, state); err != nil {
 		return err
 	}
 	running, err := supervise.Query(ctx, c.Dir)

@@ -35,9 +35,9 @@ func (c Config) Teardown(ctx context.Context) error {
 		return errors.Join(deleteLink(names.EdgeBridge), firewall.LetStrangersIn(ctx), os.RemoveAll(c.runDir()))
 	}
 	var problems []error
-	problems = append(problems, c.killPods(ctx))
+	problems = append(problems, c.thawDisks(), c.killPods(ctx))
 	problems = append(problems, c.removePodNetworks())
-	problems = append(problems, c.unmountAll())
+	problems = append(problems, c.unmountAll(), c.detachDisks(ctx))
 	problems = append(problems, removePorts(names.PodBridge))
 	for _, link := range []string{names.PodBridge, names.EdgeBridge} {
 		problems = append(problems, deleteLink(link))

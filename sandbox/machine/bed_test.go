@@ -291,14 +291,17 @@ func (b *bed) start() {
 	}
 }
 
+// patience is for what happens at once on a machine that has time.
+const patience = time.Minute
+
 func (b *bed) eventually(what string, ok func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	b.Fatalf("not within 20 s: %s", what)
+	b.Fatalf("not within %s: %s", patience, what)
 }
 
 // serveNames is the DNS of the sandbox: every name is an address that tells the asking network.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,17 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/loop"
 )
 
 const (
 	disksDir = ".disks" // below the folder of the machines, none of which has such a name
 	slotsDir = "disk/azure/scsi1"
 	slotName = "lun"
-
-	loopMajor = 7 // of Linux's block devices
-
-	// attempts is how often a free loop device is looked for: between the look and its taking somebody else may have taken it.
-	attempts = 20
 )
 
 // diskStore has the contents of data disks and snapshots: sparse files, which are loop devices while a machine has them. What is
@@ -105,7 +102,7 @@ func (s *diskStore) fill(d feed.Disk) error {
 		return err
 	}
 	if n, ok := s.loops()[path]; ok {
-		return onLoop(n, func(fd int) error { return unix.IoctlSetInt(fd, unix.LOOP_SET_CAPACITY, 0) })
+		return loop.On(n, func(fd int) error { return unix.IoctlSetInt(fd, unix.LOOP_SET_CAPACITY, 0) })
 	}
 	return nil
 }
@@ -162,60 +159,22 @@ func copySparse(out, in *os.File) error {
 
 // loops are the numbers of loop devices by the file that each shows, of this store.
 func (s *diskStore) loops() map[string]int {
-	out := map[string]int{}
-	found, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // the pattern is well-formed
-	for _, name := range found {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			continue // let go of meanwhile
-		}
-		path := strings.TrimSuffix(strings.TrimSpace(string(raw)), " (deleted)")
-		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(filepath.Dir(name))), "loop"))
-		if err == nil && filepath.Dir(path) == s.dir {
-			out[path] = n
-		}
-	}
-	return out
+	shown := loop.Shown()
+	maps.DeleteFunc(shown, func(path string, _ int) bool { return filepath.Dir(path) != s.dir })
+	return shown
 }
 
 // attach is the number of the loop device that shows a disk.
-func (s *diskStore) attach(id string) (int, error) {
+func (s *diskStore) attach(id string) (number int, err error) {
 	path := s.file(id)
 	if n, ok := s.loops()[path]; ok {
 		return n, nil
 	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
-	if err != nil {
-		return 0, fmt.Errorf("this machine has no loop devices to show disks with: %w", err)
-	}
-	defer control.Close()
-	for range attempts {
-		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
-		if err != nil {
-			return 0, fmt.Errorf("a free loop device: %w", err)
-		}
-		err = onLoop(n, func(fd int) error {
-			return unix.IoctlLoopConfigure(fd, &unix.LoopConfig{Fd: uint32(file.Fd())})
-		})
-		if err == nil || !errors.Is(err, unix.EBUSY) {
-			return n, err
-		}
-	}
-	return 0, fmt.Errorf("no loop device stayed free in %d attempts", attempts)
-}
-
-func onLoop(n int, do func(fd int) error) error {
-	device, err := os.OpenFile("/dev/loop"+strconv.Itoa(n), os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer device.Close()
-	return do(int(device.Fd()))
+	err = loop.Attach(path, 0, func(n int) error {
+		number = n
+		return nil
+	})
+	return number, err
 }
 
 // release lets go of the loop devices of disks that nobody has. One that is still mounted goes with its last mount.
@@ -227,7 +186,7 @@ func (s *diskStore) release(attached map[string]bool) error {
 		if attached[filepath.Base(path)] {
 			continue
 		}
-		err := onLoop(n, func(fd int) error { return unix.IoctlSetInt(fd, unix.LOOP_CLR_FD, 0) })
+		err := loop.On(n, func(fd int) error { return unix.IoctlSetInt(fd, unix.LOOP_CLR_FD, 0) })
 		if err != nil && !errors.Is(err, unix.ENXIO) {
 			errs = append(errs, fmt.Errorf("letting go of disk %s: %w", filepath.Base(path), err))
 		}
@@ -272,7 +231,7 @@ func (s *diskStore) plugDisk(dev *os.Root, folder int, slot string, d feed.DataD
 	if err != nil {
 		return err
 	}
-	name, number := deviceName(d.LUN), int(unix.Mkdev(loopMajor, uint32(n)))
+	name, number := deviceName(d.LUN), int(unix.Mkdev(loop.Major, uint32(n)))
 	var have unix.Stat_t
 	if err := unix.Fstatat(folder, name, &have, unix.AT_SYMLINK_NOFOLLOW); err == nil && have.Rdev != uint64(number) {
 		if err := dev.Remove(name); err != nil { // another disk was in this slot

@@ -91,7 +91,7 @@ func (r *router) connect() error {
 // gatewayMAC is what machines see in Azure as the hardware address of every other address.
 const gatewayMAC = "12:34:56:78:9a:bc"
 
-// ensureBridge makes the bridge with an address of its own: else it has that of one of its ports, another one when machines come and go, and
+// ensureBridge gives the bridge a fixed hardware address. Otherwise it takes that of a port, which changes as machines come and go, and
 // machines go on sending to the former.
 func ensureBridge(nl *netlink.Handle) error {
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: routerBridge}}

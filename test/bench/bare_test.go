@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/hypershift-on-azure/hypershift/test/bench/limits"
 )
 
 // TestWrittenIsBare: four programs, one container each, with the images of the hosted cluster's parts; nothing waits and nothing is beside.
@@ -123,15 +125,15 @@ func TestImagesOfMissingPart(t *testing.T) {
 
 // TestLimits: a figure that misses its limit fails the run, which still measures the rest.
 func TestLimits(t *testing.T) {
-	l := &limits{}
-	l.hold("at the limit", 2, 2, "")
-	if err := l.err(); err != nil {
+	l := &limits.Limits{}
+	l.Hold("at the limit", 2, 2, "")
+	if err := l.Err(); err != nil {
 		t.Error(err)
 	}
-	l.hold("seconds", 15.5, 15, "")
-	l.hold("ratio", 1.1, 1.4, "")
-	l.hold("cores", 3, 1, "")
-	if err := l.err(); err == nil || err.Error() != "seconds: 15.50, and may be 15\ncores: 3.00, and may be 1" {
+	l.Hold("seconds", 15.5, 15, "")
+	l.Hold("ratio", 1.1, 1.4, "")
+	l.Hold("cores", 3, 1, "")
+	if err := l.Err(); err == nil || err.Error() != "seconds: 15.50, and may be 15\ncores: 3.00, and may be 1" {
 		t.Error(err)
 	}
 }

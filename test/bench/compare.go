@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/test/bench/limits"
 )
 
 // compare interleaves hosted clusters, the control plane that a person would write, and the hosted cluster's own parts applied without an
 // operator.
-func compare(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
+func compare(ctx context.Context, c client.Client, l *limits.Limits, rounds int, work string) error {
 	b := &bench{Client: c, work: work, name: "bench"}
 	if err := b.render(ctx); err != nil {
 		return fmt.Errorf("render the hosted cluster: %w", err)
@@ -50,7 +52,7 @@ func compare(ctx context.Context, c client.Client, l *limits, rounds int, work s
 }
 
 // smallPools measures node pools of the demo.
-func smallPools(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
+func smallPools(ctx context.Context, c client.Client, l *limits.Limits, rounds int, work string) error {
 	b := &bench{Client: c, work: work, name: "bench"}
 	pools, single := make([]poolTimes, rounds), make([]poolTimes, rounds)
 	for i := range pools {
@@ -63,14 +65,14 @@ func smallPools(ctx context.Context, c client.Client, l *limits, rounds int, wor
 		}
 	}
 	ofMachine := func(t poolTimes) float64 { return t.machine }
-	l.hold("NodePool applied -> 2 Machines Running, s", median(pools, func(t poolTimes) float64 { return t.all }), mostPool, "")
-	l.hold("virtual machine created -> Machine Running, s", median(single, ofMachine), mostMachine,
+	l.Hold("NodePool applied -> 2 Machines Running, s", median(pools, func(t poolTimes) float64 { return t.all }), mostPool, "")
+	l.Hold("virtual machine created -> Machine Running, s", median(single, ofMachine), mostMachine,
 		fmt.Sprintf(", %.2f with a second one beside it", median(pools, ofMachine)))
 	return nil
 }
 
 // report holds the ratio to the hand-written control plane, and tells the one to the hosted cluster's own parts.
-func report(l *limits, what string, most float64, hosted, bare, copied []times, pick func(times) float64) {
+func report(l *limits.Limits, what string, most float64, hosted, bare, copied []times, pick func(times) float64) {
 	h, w, o := median(hosted, pick), median(bare, pick), median(copied, pick)
-	l.hold(what, h/w, most, fmt.Sprintf(" %.1fs to %.1fs; own parts without the operator %.1fs, ratio %.2f", h, w, o, h/o))
+	l.Hold(what, h/w, most, fmt.Sprintf(" %.1fs to %.1fs; own parts without the operator %.1fs, ratio %.2f", h, w, o, h/o))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/test/bench/limits"
 )
 
 // execRounds is how often each side is asked; the sides take turns.
@@ -15,7 +17,7 @@ const execRounds = 21
 
 // compareExec measures `kubectl exec`, from its start to its first byte, in a pod of the demo's hosted cluster, which goes through the
 // tunnel, and in one of the management cluster. hack/bench.sh makes both pods.
-func compareExec(ctx context.Context, l *limits, work string) error {
+func compareExec(ctx context.Context, l *limits.Limits, work string) error {
 	hosted, management := "--kubeconfig="+work+"/kubeconfig", "--kubeconfig="+os.Getenv("KUBECONFIG")
 	name, err := exec.CommandContext(ctx, "kubectl", hosted, "-n", "default", "get", "pods", "-l", "app=web", "-o", "name").Output()
 	if err != nil {
@@ -37,7 +39,7 @@ func compareExec(ctx context.Context, l *limits, work string) error {
 	slices.Sort(through)
 	slices.Sort(direct)
 	t, d := through[execRounds/2], direct[execRounds/2]
-	l.hold("kubectl exec, first byte, tunnel / management cluster", t.Seconds()/d.Seconds(), mostOfDirectExec,
+	l.Hold("kubectl exec, first byte, tunnel / management cluster", t.Seconds()/d.Seconds(), mostOfDirectExec,
 		fmt.Sprintf(" %d ms to %d ms", t.Milliseconds(), d.Milliseconds()))
 	return nil
 }

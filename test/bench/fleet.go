@@ -16,6 +16,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/test/bench/limits"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 )
 
 // fleet makes that many hosted clusters at once, and prints when all were Available and what they use at rest.
-func fleet(ctx context.Context, c client.Client, l *limits, work string, size int) error {
+func fleet(ctx context.Context, c client.Client, l *limits.Limits, work string, size int) error {
 	members := make([]*bench, size)
 	for i := range members {
 		members[i] = &bench{Client: c, work: work, name: fmt.Sprintf("bench-%d", i)}
@@ -45,8 +46,8 @@ func fleet(ctx context.Context, c client.Client, l *limits, work string, size in
 		var cores, mebibytes float64
 		cores, mebibytes, err = atRest(ctx, c, members)
 		share := float64(size) / fleetOfLimits
-		l.hold(fmt.Sprintf("%d HostedClusters applied -> all Available, s", size), took.Seconds(), mostFleetAvailable*share, "")
-		l.hold("  their pods at rest, together, cores", cores, mostFleetCores*share, fmt.Sprintf(" %.0f MiB anonymous each", mebibytes/float64(size)))
+		l.Hold(fmt.Sprintf("%d HostedClusters applied -> all Available, s", size), took.Seconds(), mostFleetAvailable*share, "")
+		l.Hold("  their pods at rest, together, cores", cores, mostFleetCores*share, fmt.Sprintf(" %.0f MiB anonymous each", mebibytes/float64(size)))
 	}
 	return errors.Join(err, dissolve(ctx, members))
 }
@@ -113,7 +114,7 @@ func podsOf(ctx context.Context, c client.Client, namespace string, pods map[str
 }
 
 // memory holds the anonymous memory of the demo's control plane.
-func memory(ctx context.Context, c client.Client, l *limits) error {
+func memory(ctx context.Context, c client.Client, l *limits.Limits) error {
 	hc := &hyperv1.HostedCluster{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: demo}, hc); err != nil {
 		return err
@@ -122,7 +123,7 @@ func memory(ctx context.Context, c client.Client, l *limits) error {
 	if err != nil {
 		return err
 	}
-	l.hold("memory of the demo's control plane, MiB anonymous", used, mostMebibytes, " "+string(hc.Spec.ControllerAvailabilityPolicy))
+	l.Hold("memory of the demo's control plane, MiB anonymous", used, mostMebibytes, " "+string(hc.Spec.ControllerAvailabilityPolicy))
 	return nil
 }
 

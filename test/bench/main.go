@@ -1,5 +1,5 @@
-// Command bench compares a HostedCluster with its bare parts: the same etcd, API server, controller manager and scheduler, with
-// the same images, storage, probes and back-off, applied without any operator. The two are interleaved in one run.
+// Command bench compares a HostedCluster with a control plane written by hand, and with its own parts applied without any operator.
+// The runs are interleaved.
 //
 // It needs a sandbox with the demo's files; hack/bench.sh calls it.
 package main
@@ -32,6 +32,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/test/bench/limits"
 )
 
 const (
@@ -90,7 +91,7 @@ func run(ctx context.Context, wanted wanted, work string) error {
 	if err != nil {
 		return err
 	}
-	l := &limits{}
+	l := &limits.Limits{}
 	if wanted.planes {
 		if err := controlPlanes(ctx, c, l, wanted.rounds, work); err != nil {
 			return err
@@ -106,10 +107,10 @@ func run(ctx context.Context, wanted wanted, work string) error {
 			return fmt.Errorf("%d hosted clusters at once: %w", wanted.clusters, err)
 		}
 	}
-	return l.err()
+	return l.Err()
 }
 
-func controlPlanes(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
+func controlPlanes(ctx context.Context, c client.Client, l *limits.Limits, rounds int, work string) error {
 	if err := memory(ctx, c, l); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
@@ -119,7 +120,7 @@ func controlPlanes(ctx context.Context, c client.Client, l *limits, rounds int, 
 	return compare(ctx, c, l, rounds, work)
 }
 
-func nodePools(ctx context.Context, c client.Client, l *limits, rounds int, work string) error {
+func nodePools(ctx context.Context, c client.Client, l *limits.Limits, rounds int, work string) error {
 	if err := smallPools(ctx, c, l, rounds, work); err != nil {
 		return err
 	}

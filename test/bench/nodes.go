@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+
+	"github.com/hypershift-on-azure/hypershift/test/bench/limits"
 )
 
 const (
@@ -22,13 +24,13 @@ const (
 
 // nodes measures a pool of the demo's hosted cluster that grows to many hollow nodes, a change of the pool while they are there, and the
 // control plane's memory with them.
-func nodes(ctx context.Context, c client.Client, l *limits) error {
+func nodes(ctx context.Context, c client.Client, l *limits.Limits) error {
 	b := &bench{Client: c, name: "hollow"}
 	return b.withPool(ctx, 0, func() error { return b.grow(ctx, l) }, "--instance-type", "Standard_D2s_v5", "--additional-tags", hollowTag)
 }
 
 // fewMore measures a pool of three machines that becomes one of ten.
-func fewMore(ctx context.Context, c client.Client, l *limits) error {
+func fewMore(ctx context.Context, c client.Client, l *limits.Limits) error {
 	b := &bench{Client: c, name: "more"}
 	ready := func(want int) error {
 		return until(ctx, func(ctx context.Context) (bool, error) {
@@ -47,13 +49,13 @@ func fewMore(ctx context.Context, c client.Client, l *limits) error {
 		if err := ready(10); err != nil {
 			return err
 		}
-		l.hold("3 -> 10 nodes, all Ready, s", time.Since(begin).Seconds(), mostTenNodes, "")
+		l.Hold("3 -> 10 nodes, all Ready, s", time.Since(begin).Seconds(), mostTenNodes, "")
 		return nil
 	})
 }
 
 // grow measures what nodes is about.
-func (b *bench) grow(ctx context.Context, l *limits) error {
+func (b *bench) grow(ctx context.Context, l *limits.Limits) error {
 	if err := until(ctx, func(ctx context.Context) (bool, error) {
 		_, err := b.deployment(ctx)
 		return err == nil, client.IgnoreNotFound(err)
@@ -70,7 +72,7 @@ func (b *bench) grow(ctx context.Context, l *limits) error {
 	}); err != nil {
 		return err
 	}
-	l.hold(fmt.Sprintf("%d hollow nodes in one hosted cluster, all Ready, s", manyNodes), time.Since(begin).Seconds(), mostManyNodes, "")
+	l.Hold(fmt.Sprintf("%d hollow nodes in one hosted cluster, all Ready, s", manyNodes), time.Since(begin).Seconds(), mostManyNodes, "")
 	begin = time.Now()
 	if err := b.change(ctx, `{"spec":{"nodeLabels":{"`+seenLabel+`":"seen"}}}`); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (b *bench) grow(ctx context.Context, l *limits) error {
 	}); err != nil {
 		return err
 	}
-	l.hold("... a change of the NodePool is seen, s", time.Since(begin).Seconds(), mostSeen, "")
+	l.Hold("... a change of the NodePool is seen, s", time.Since(begin).Seconds(), mostSeen, "")
 	mebibytes, err := anonymous(ctx, b.Client)
 	if err != nil {
 		return err

@@ -32,8 +32,9 @@ const (
 
 // clients write, read and watch ConfigMaps of the hosted cluster.
 type clients struct {
-	maps  typedv1.ConfigMapInterface
-	keys  []string
+	maps typedv1.ConfigMapInterface
+	keys []string
+	// began has the reading of the monotonic clock, so that no step of the machine's clock changes a time since then.
 	began time.Time
 	retry bool // a call that fails is made once more
 
@@ -109,7 +110,7 @@ func (c *clients) work(ctx context.Context, client int, write bool, perSecond fl
 	}
 }
 
-// do makes a call and notes it. What a write writes is nobody else's: one that failed may have been done all the same.
+// do makes a call and records it. Every write has its own value, so a failed write can still be recognized when it took effect.
 func (c *clients) do(o history.Operation, value string) bool {
 	if o.Write {
 		o.Value = value

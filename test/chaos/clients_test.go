@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -90,5 +91,46 @@ func TestHarm(t *testing.T) {
 	}}}
 	if _, err := harm(t.Context(), broken, 1, 1, rand.New(rand.NewPCG(1, 1)), time.Now()); err == nil {
 		t.Error("a fault that cannot be made is passed over")
+	}
+}
+
+// TestEveryKindIsMade: each round has every kind of fault once, whatever the seed, and the usual time has room for more than one round.
+func TestEveryKindIsMade(t *testing.T) {
+	kinds := (&world{}).kinds([]string{"management-0", "management-1", "management-2"}, true)
+	for _, name := range []string{"a node dies", "a disk is full", "a disk is slow", "the clock steps"} {
+		if !slices.ContainsFunc(kinds, func(f fault) bool { return f.name == name }) {
+			t.Errorf("there is no fault %q", name)
+		}
+	}
+	if round := time.Duration(len(kinds)) * (usualPause + usualHold); round > usualDuration*3/4 {
+		t.Errorf("all kinds of faults take %s without the time to make them, of %s", round, usualDuration)
+	}
+	if got := len((&world{}).kinds([]string{"management-0"}, false)); got != len(kinds)-5 {
+		t.Errorf("of %d kinds %d are left where there is one node and the clock stays", len(kinds), got)
+	}
+	for seed := range uint64(5) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		count := 0
+		for i := range kinds {
+			kinds[i].begin = func(context.Context, *rand.Rand) (string, func(context.Context) error, error) {
+				if count++; count == 3*len(kinds) {
+					stop()
+				}
+				return "", nil, nil
+			}
+		}
+		list, err := harm(ctx, kinds, 0, time.Millisecond, rand.New(rand.NewPCG(seed, 0)), time.Now())
+		if err != nil || len(list) != 3*len(kinds) {
+			t.Fatalf("%d faults: %v", len(list), err)
+		}
+		for round := range slices.Chunk(list, len(kinds)) {
+			if left := notMade(kinds, round); len(left) > 0 {
+				t.Errorf("with seed %d a round is without %v", seed, left)
+			}
+		}
+		if left := notMade(kinds, list[:len(kinds)-1]); len(left) != 1 {
+			t.Errorf("before the first round is over, %v are left", left)
+		}
 	}
 }

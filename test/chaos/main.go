@@ -2,7 +2,7 @@
 // whether what they were told is true, and prints a page about it. It fails when something is not.
 //
 // With -while it makes no faults and works as long as a file is there, at most for -duration, for who upgrades the hosted cluster meanwhile: every call that fails is
-// made once more, and one that fails again fails the run.
+// made once more, and one that fails again fails the run. With -may-fail, too, calls may fail, for who also takes nodes away.
 package main
 
 import (
@@ -13,20 +13,16 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/test/chaos/history"
 )
 
@@ -38,6 +34,8 @@ const (
 	recovery = 5 * time.Minute
 	// mostGap is how many seconds nobody may be answered while a file is there; see docs/benchmarks.md.
 	mostGap = 2
+	// The time of a run, of a fault, and between two: in the first, every kind of fault is made.
+	usualDuration, usualHold, usualPause = 10 * time.Minute, 20 * time.Second, 10 * time.Second
 )
 
 // errFailed is how a run ends whose page tells of a failure.
@@ -47,6 +45,7 @@ type options struct {
 	guest, management, cluster, report, hypershift, while string
 	duration, hold, pause                                 time.Duration
 	seed                                                  uint64
+	clock, mayFail                                        bool
 }
 
 func main() {
@@ -57,12 +56,22 @@ func main() {
 	flag.StringVar(&o.report, "report", "", "file of the page; standard output when empty")
 	flag.StringVar(&o.hypershift, "hypershift", "hypershift", "the program, which makes faults in the sandbox")
 	flag.StringVar(&o.while, "while", "", "make no faults, and work as long as this file is there, at most for -duration")
-	flag.DurationVar(&o.duration, "duration", 10*time.Minute, "how long things go wrong")
-	flag.DurationVar(&o.hold, "hold", 20*time.Second, "how long a fault lasts")
-	flag.DurationVar(&o.pause, "pause", 10*time.Second, "time between two faults")
+	flag.BoolVar(&o.mayFail, "may-fail", false, "with -while, calls may fail, and are not made once more")
+	flag.DurationVar(&o.duration, "duration", usualDuration, "how long things go wrong")
+	flag.DurationVar(&o.hold, "hold", usualHold, "how long a fault lasts")
+	flag.DurationVar(&o.pause, "pause", usualPause, "time between two faults")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all choices; the same seed makes the same choices")
+	flag.BoolVar(&o.clock, "clock", false, fmt.Sprintf("step this machine's clock by %s, too, and back; left out where this process may not", clockStep))
+	ahead := flag.Duration(stepFlag, 0, "do nothing but step this machine's clock, and put it back when the input ends")
 	flag.Parse()
-	if err := run(context.Background(), o); err != nil {
+	// A run that is interrupted undoes its fault before it ends.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	do := func() error { return run(ctx, o) }
+	if *ahead != 0 {
+		do = func() error { return stepClock(*ahead, os.Stdin, os.Stdout) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -84,7 +93,13 @@ func run(ctx context.Context, o options) error {
 	place := &world{management: management, plane: namespace + "-" + strings.ReplaceAll(name, ".", "-"), hypershift: o.hypershift}
 	var all []fault
 	if o.while == "" {
-		if all, err = place.faults(ctx); err != nil {
+		if o.clock {
+			if err := step(0); err != nil {
+				fmt.Fprintln(os.Stderr, "the clock is left alone:", err)
+				o.clock = false
+			}
+		}
+		if all, err = place.faults(ctx, o.clock); err != nil {
 			return err
 		}
 	}
@@ -92,13 +107,13 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	c.retry = o.while != ""
-	found := result{Cluster: o.cluster, Seed: o.seed, Calm: o.while != ""}
+	c.retry = o.while != "" && !o.mayFail
+	found := result{Cluster: o.cluster, Seed: o.seed, Calm: o.while != "", MayFail: o.mayFail}
 	if err := found.live(ctx, c, all, o); err != nil {
 		return err
 	}
 	over := time.Now()
-	if err := awaitWhole(ctx, o, guest, client.ObjectKey{Namespace: namespace, Name: name}); err != nil {
+	if found.Findings, err = whole(ctx, o, client.ObjectKey{Namespace: namespace, Name: name}, place.plane); err != nil {
 		found.Broken = err.Error()
 	}
 	found.Recovered = time.Since(over)
@@ -132,7 +147,7 @@ func (r *result) live(ctx context.Context, c *clients, all []fault, o options) e
 	}
 	stop()
 	busy.Wait()
-	r.Lasted = time.Since(c.began)
+	r.Lasted, r.NotMade = time.Since(c.began), notMade(all, r.Faults)
 	final, err := c.end(ending)
 	if err != nil {
 		return err
@@ -186,54 +201,4 @@ func clientOf(kubeconfig string) (*kubernetes.Clientset, error) {
 	}
 	config.QPS, config.Burst = 200, 200
 	return kubernetes.NewForConfig(config)
-}
-
-// awaitWhole returns when the hosted cluster says that it is available and every node says that it is ready, or why one does not.
-func awaitWhole(ctx context.Context, o options, guest kubernetes.Interface, key client.ObjectKey) error {
-	config, err := clientcmd.BuildConfigFromFlags("", o.management)
-	if err != nil {
-		return fmt.Errorf("kubeconfig %s: %w", o.management, err)
-	}
-	hosted, err := hostedClient(config)
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, recovery)
-	defer cancel()
-	return retried(limited, func(ctx context.Context) error {
-		hc := &hyperv1.HostedCluster{}
-		if err := hosted.Get(ctx, key, hc); err != nil {
-			return fmt.Errorf("read HostedCluster %s: %w", key, err)
-		}
-		if !meta.IsStatusConditionTrue(hc.Status.Conditions, hyperv1.HostedClusterAvailable) {
-			return fmt.Errorf("HostedCluster %s is not available", key)
-		}
-		nodes, err := guest.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return fmt.Errorf("list the nodes: %w", err)
-		}
-		for i := range nodes.Items {
-			if !ready(&nodes.Items[i]) {
-				return fmt.Errorf("node %s is not Ready", nodes.Items[i].Name)
-			}
-		}
-		return nil
-	})
-}
-
-func ready(node *corev1.Node) bool {
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-func hostedClient(config *rest.Config) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := hyperv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register kinds: %w", err)
-	}
-	return client.New(config, client.Options{Scheme: scheme})
 }

@@ -18,13 +18,18 @@ type result struct {
 	Operations []history.Operation
 	Watches    []history.Watch
 	// Calm is a run without faults, in which a call that fails is made once more. FailedTwice counts those that then failed again.
-	Calm        bool
-	FailedTwice int
-	Faults      []made
-	Violations  []history.Violation
-	// Recovered is how long after the last fault the hosted cluster was available with all its nodes; Broken says why it is not.
+	// Where calls MayFail, none is made once more, and no figure is told.
+	Calm, MayFail bool
+	FailedTwice   int
+	Faults        []made
+	// NotMade are the kinds of faults for which there was no time.
+	NotMade    []string
+	Violations []history.Violation
+	// Recovered is how long after the last fault every status was that of a cluster without faults, and true; Broken says which one is not.
 	Recovered time.Duration
 	Broken    string
+	// Findings are what every status said in the end, beside what was there.
+	Findings []finding
 }
 
 func (r result) failed() bool { return len(r.Violations) > 0 || r.Broken != "" || r.FailedTwice > 0 }
@@ -48,7 +53,7 @@ func (r result) write(w io.Writer) error {
 		fmt.Fprintf(&b, "| %s | %d | %d times |\n", one.Name, len(one.Events), len(one.Gaps))
 	}
 	if r.Broken == "" && !r.Calm {
-		fmt.Fprintf(&b, "\nThe hosted cluster was available with all its nodes %s after the last fault.\n", round(r.Recovered))
+		fmt.Fprintf(&b, "\nEvery status was that of a cluster without faults, and true, %s after the last fault.\n", round(r.Recovered))
 	}
 	if len(r.Violations) > 0 {
 		b.WriteString("\n## Violations\n\n")
@@ -56,12 +61,14 @@ func (r result) write(w io.Writer) error {
 			fmt.Fprintf(&b, "- %s: %s\n", v.Key, v.What)
 		}
 	}
-	if r.Calm {
+	switch {
+	case !r.Calm:
+		r.writeFaults(&b)
+	case !r.MayFail:
 		_, _, gap, _ := r.sums(false)
 		fmt.Fprintf(&b, "\nfigure: longest time in which no reader was answered: %.1f s, may take %d s\n", gap.Seconds(), mostGap)
-	} else {
-		r.writeFaults(&b)
 	}
+	r.writeFindings(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -70,6 +77,24 @@ func (r result) writeFaults(b *strings.Builder) {
 	b.WriteString("\n## What was done\n\n| After | For | Fault | Hit |\n|---|---|---|---|\n")
 	for _, f := range r.Faults {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", f.At.Round(time.Second), round(f.For), f.Name, f.Hit)
+	}
+	if len(r.NotMade) > 0 {
+		fmt.Fprintf(b, "\nNot made, since the time was over: %s.\n", strings.Join(r.NotMade, "; "))
+	}
+}
+
+// writeFindings prints what every status said in the end.
+func (r result) writeFindings(b *strings.Builder) {
+	if len(r.Findings) == 0 {
+		return
+	}
+	b.WriteString("\n## What was told in the end\n\n| What | Status | There is | |\n|---|---|---|---|\n")
+	for _, f := range r.Findings {
+		verdict := "true"
+		if f.Wrong {
+			verdict = "WRONG"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", f.What, strings.ReplaceAll(f.Says, "|", "/"), f.Is, verdict)
 	}
 }
 

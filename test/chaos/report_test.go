@@ -14,7 +14,7 @@ func TestReport(t *testing.T) {
 		{Write: true, Acknowledged: true, Call: time.Second, Return: 2 * time.Second}, {Write: true, Call: 3 * time.Second, Return: 4 * time.Second},
 		{Write: true, Acknowledged: true, Call: 9 * time.Second, Return: 9500 * time.Millisecond}, {Acknowledged: true, Call: 1, Return: 2},
 	}, Watches: []history.Watch{{Name: "first", Events: make([]history.Event, 2), Gaps: make([]history.Gap, 1)}},
-		Faults: []made{{5 * time.Second, time.Second, "a node dies", "management-1"}}}
+		Faults: []made{{5 * time.Second, time.Second, "a node dies", "management-1"}}, NotMade: []string{"a disk is full", "a disk is slow"}}
 	page := func() string {
 		var b strings.Builder
 		if err := r.write(&b); err != nil {
@@ -23,7 +23,7 @@ func TestReport(t *testing.T) {
 		return b.String()
 	}
 	for _, part := range []string{"# Clients of clusters/demo", "nothing that was acknowledged was lost", "seed 7", "| writers | 3 | 2 | 1 | 7.5s | 1s |", "| readers | 1 | 1 | 0 |",
-		"| first | 2 | 1 times |", "3s after the last fault", "| 5s | 1s | a node dies | management-1 |"} {
+		"| first | 2 | 1 times |", "true, 3s after the last fault", "| 5s | 1s | a node dies | management-1 |", "Not made, since the time was over: a disk is full; a disk is slow."} {
 		if !strings.Contains(page(), part) {
 			t.Errorf("the page lacks %q:\n%s", part, page())
 		}
@@ -39,5 +39,9 @@ func TestReport(t *testing.T) {
 	r.Broken, r.Calm, r.FailedTwice = "", true, 2
 	if text := page(); !r.failed() || !strings.Contains(text, "2 calls failed twice") || !strings.Contains(text, "figure: longest time in which no reader was answered: 0.0 s, may take 2 s") {
 		t.Errorf("calls that failed twice are not told:\n%s", text)
+	}
+	r.FailedTwice, r.MayFail = 0, true
+	if text := page(); r.failed() || strings.Contains(text, "figure: ") || strings.Contains(text, "What was done") {
+		t.Errorf("where calls may fail, the page tells a figure or faults:\n%s", text)
 	}
 }

@@ -23,17 +23,18 @@ import (
 //	stays DURATION REGEXP COMMAND    repeats the command; it succeeds and its output matches each time
 //	steady DURATION COMMAND          repeats the command until it prints the same for that long; stdout is what it printed
 //	condition DURATION NAMESPACE RESOURCE TYPE REGEXP  waits until "STATUS REASON MESSAGE" of the condition matches
+//	explained cluster|nodepool NAME CASE...  hypershift explain finds all these cases of its table within a minute
 //	anew DURATION SELECTOR KUBECTL   deletes the pods of the selector and waits until as many others are Ready
 //	clock                            begins to measure
 //	figure SECONDS TEXT              prints how long it is since clock, as a figure that may take so many seconds; hack/bench.sh reads it
 //	finally COMMAND                  runs the command when the script is over, whatever came of it; the last one first
-//	setenv NAME COMMAND              sets a variable to what the command prints on stdout
+//	setenv NAME COMMAND              sets a variable to what the command prints on stdout, which may be nothing only with -empty before NAME
 //	fills FILE NAME=VALUE...         replaces ${NAME} in the file
 //	prober NAMESPACE                 a pod of the management cluster with a shell, nc and wget
 //	guestapi, tunnelled              see guestapi_test.go
 //	calls, forge                     see forge_test.go
 //	crash, parts                     see crash_test.go
-//	quiet DURATION                   nobody writes to the management cluster, see quiet_test.go
+//	quiet DURATION                   the management cluster comes to rest, and nobody writes to it, see quiet_test.go
 //	reads GUIDE LIST                 opens a guide whose commands are typed into one shell, but for those in the list
 //	types SECTION [TEXT]             types the next commands: all of the section, or through the first that has the text
 //	typed                            fails unless all of the guide is typed
@@ -52,6 +53,7 @@ func commands(repo string) map[string]func(*testscript.TestScript, bool, []strin
 		"stays":     stays,
 		"steady":    steady,
 		"condition": condition,
+		"explained": explained,
 		"anew":      anew,
 		"clock":     clock,
 		"figure":    figure,
@@ -186,9 +188,14 @@ func set(ts *testscript.TestScript, name, value string) {
 	ts.Setenv(name, value)
 }
 
+// setenv is the script command: setenv [-empty] NAME COMMAND. A script that goes on with an empty value tests something else than it says.
 func setenv(ts *testscript.TestScript, neg bool, args []string) {
+	mayBeEmpty := len(args) > 0 && args[0] == "-empty"
+	if mayBeEmpty {
+		args = args[1:]
+	}
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: setenv NAME COMMAND [ARGUMENTS]")
+		ts.Fatalf("usage: setenv [-empty] NAME COMMAND [ARGUMENTS]")
 	}
 	out, err := output(ts, args[1], args[2:]...)
 	var failed *exec.ExitError
@@ -196,7 +203,19 @@ func setenv(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: %v\n%s%s", strings.Join(args[1:], " "), err, out, failed.Stderr)
 	}
 	ts.Check(err)
-	set(ts, args[0], strings.TrimSpace(out))
+	value, err := valueOf(out, mayBeEmpty)
+	if err != nil {
+		ts.Fatalf("%s of %s: %v", args[0], strings.Join(args[1:], " "), err)
+	}
+	set(ts, args[0], value)
+}
+
+func valueOf(out string, mayBeEmpty bool) (string, error) {
+	value := strings.TrimSpace(out)
+	if value == "" && !mayBeEmpty {
+		return "", errors.New("the command printed nothing; setenv -empty accepts that")
+	}
+	return value, nil
 }
 
 func fills(ts *testscript.TestScript, neg bool, args []string) {

@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REPO", repo)
 			env.Setenv("AZURE_PROFILE", cmp.Or(os.Getenv("AZURE_PROFILE"), "fast")) // scripts type what waits for nothing; test/phase1 and hack/rehearse.sh run with the realistic profile
 			env.Setenv("CHAOS_DURATION", cmp.Or(os.Getenv("CHAOS_DURATION"), "10m"))
+			env.Setenv("CHAOS_CLOCK", os.Getenv("CHAOS_CLOCK"))
 			env.Setenv("AZURE_CONFIG_DIR", filepath.Join(env.WorkDir, "azure")) // nobody's session but the script's
 			names := map[string]bool{}
 			for _, variable := range env.Vars {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,6 +16,9 @@ import (
 // settleLimit is how long a cluster may take to come to rest.
 const settleLimit = 3 * time.Minute
 
+// restLength is how long nobody writes once a cluster has come to rest.
+const restLength = time.Minute
+
 var (
 	request    = regexp.MustCompile(`^apiserver_request_total\{(.*)\} ([0-9.e+]+)$`)
 	label      = regexp.MustCompile(`(\w+)="([^"]*)"`)
@@ -22,25 +26,41 @@ var (
 	heartbeats = []string{"leases", "nodes", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews"}
 )
 
-// quiet is the script command: quiet DURATION waits until nobody has written to the management cluster for that long. Heartbeats
-// (leases, the node's status) and questions that are asked by POST (token and access reviews, tokens of service accounts) are no writes.
+// quiet is the script command: quiet DURATION waits until nobody has written to the management cluster for that long, and sees that nobody
+// does for restLength more: who writes every 20 s is between two writes now and then. Heartbeats (leases, the node's status) and questions
+// that are asked by POST (token and access reviews, tokens of service accounts) are no writes.
 func quiet(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: quiet DURATION")
 	}
 	length, err := time.ParseDuration(args[0])
 	ts.Check(err)
-	for began := time.Now(); ; {
-		before := writes(ts)
-		time.Sleep(length)
-		differ := difference(before, writes(ts))
+	ts.Check(rests(length, func() map[string]float64 { return writes(ts) }, time.Sleep))
+}
+
+// rests is an error unless nothing is counted in some time of that length within settleLimit, nor in restLength right after it.
+func rests(length time.Duration, count func() map[string]float64, sleep func(time.Duration)) error {
+	before := count()
+	during := func(length time.Duration) []string {
+		sleep(length)
+		now := count()
+		differ := difference(before, now)
+		before = now
+		return differ
+	}
+	for waited := length; ; waited += length {
+		differ := during(length)
 		if len(differ) == 0 {
-			return
+			break
 		}
-		if time.Since(began) > settleLimit {
-			ts.Fatalf("somebody writes at rest, in %s: %s", length, strings.Join(differ, ", "))
+		if waited > settleLimit {
+			return fmt.Errorf("somebody writes at rest, after %s still in %s: %s", waited, length, strings.Join(differ, ", "))
 		}
 	}
+	if differ := during(restLength); len(differ) > 0 {
+		return fmt.Errorf("somebody writes at rest, after %s without a write: in the next %s %s", length, restLength, strings.Join(differ, ", "))
+	}
+	return nil
 }
 
 // writes counts the requests that change something, by verb and resource.
@@ -79,4 +99,31 @@ func difference(before, after map[string]float64) []string {
 		}
 	}
 	return all
+}
+
+func TestRests(t *testing.T) {
+	for name, test := range map[string]struct {
+		last, every time.Duration // writes until last, and then every so long, if at all
+		want        string
+	}{
+		"silent from the start":        {},
+		"settles":                      {last: 100 * time.Second},
+		"settles late":                 {last: 170 * time.Second},
+		"never settles":                {last: time.Hour, want: "after 3m15s still in 15s: PATCH pods 15"},
+		"writes every 20 s":            {every: 20 * time.Second, want: "in the next 1m0s PATCH pods 3"},
+		"writes 50 s after it settles": {last: 10 * time.Second, every: 75 * time.Second, want: "in the next 1m0s PATCH pods 1"},
+	} {
+		var now time.Duration
+		count := func() map[string]float64 {
+			writes := min(now, test.last).Seconds()
+			if test.every > 0 {
+				writes += float64(now / test.every)
+			}
+			return map[string]float64{"PATCH pods": writes}
+		}
+		err := rests(15*time.Second, count, func(length time.Duration) { now += length })
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
 }

@@ -1,13 +1,15 @@
 package e2e
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/hypershift-on-azure/hypershift/internal/explain"
+	"github.com/hypershift-on-azure/hypershift/test/e2e/causes"
 )
 
 // builtins are testscript's own commands.
@@ -21,13 +23,9 @@ var (
 // TestScriptsAreSound reads every script: each command exists, each file of shell that is run lies in the script, and none lies there
 // that nobody runs.
 func TestScriptsAreSound(t *testing.T) {
-	var scripts []string
-	for _, pattern := range []string{"testdata/*.txtar", "testdata/long/*.txtar"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatal(pattern, err)
-		}
-		scripts = append(scripts, found...)
+	scripts, err := causes.Scripts("testdata")
+	if err != nil {
+		t.Fatal(err)
 	}
 	own := commands("")
 	for _, path := range scripts {
@@ -45,6 +43,23 @@ func TestScriptsAreSound(t *testing.T) {
 		for _, problem := range shellOf(archive) {
 			t.Errorf("%s: %s", path, problem)
 		}
+	}
+}
+
+// TestEveryCaseHasAScript: each case of the table of troubles is made for real in a script, and found.
+func TestEveryCaseHasAScript(t *testing.T) {
+	made, err := causes.Made("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range explain.Cases() {
+		if len(made[row.ID]) == 0 {
+			t.Errorf("no script has %q explained: %s", row.ID, row.Symptom)
+		}
+		delete(made, row.ID)
+	}
+	for name, scripts := range made {
+		t.Errorf("%v has %q explained, which is no case", scripts, name)
 	}
 }
 
@@ -102,5 +117,20 @@ func TestMatches(t *testing.T) {
 func TestReadyOthers(t *testing.T) {
 	if got := readyOthers("a True\nb True\nc False\nd True\n", []string{"a"}); got != 2 {
 		t.Errorf("%d others are ready, want b and d", got)
+	}
+}
+
+func TestValueOf(t *testing.T) {
+	for _, test := range []struct {
+		out        string
+		mayBeEmpty bool
+		want       string
+		fails      bool
+	}{
+		{out: " 10.0.0.4\n", want: "10.0.0.4"}, {out: "", fails: true}, {out: " \n", fails: true}, {out: "\n", mayBeEmpty: true}, {out: "a", mayBeEmpty: true, want: "a"},
+	} {
+		if got, err := valueOf(test.out, test.mayBeEmpty); got != test.want || (err != nil) != test.fails {
+			t.Errorf("%+v: %q, %v", test, got, err)
+		}
 	}
 }

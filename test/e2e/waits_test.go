@@ -104,6 +104,22 @@ func stays(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// findingLimit is how long after its cause `hypershift explain` may take to find a case.
+const findingLimit = time.Minute
+
+// explained is the script command: explained cluster|nodepool NAME CASE... All cases together have findingLimit, from their cause, or from its first
+// effect where Azure or a machine takes longer to show one.
+func explained(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: explained cluster|nodepool NAME CASE...")
+	}
+	for began, cases := time.Now(), args[2:]; len(cases) > 0; cases = cases[1:] {
+		want, err := pattern(`\[` + regexp.QuoteMeta(cases[0]) + `\]`)
+		ts.Check(err)
+		attempt{findingLimit - time.Since(began), want, []string{"hypershift", "explain", args[0], args[1]}}.repeat(ts, true)
+	}
+}
+
 // steadyLimit is how long something may take to come to rest.
 const steadyLimit = 3 * time.Minute
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/config"
 	"github.com/hypershift-on-azure/hypershift/internal/metrics"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 // dashboard is the part of Grafana's schema that the file may use.
@@ -205,14 +206,14 @@ func TestDashboardShowsEveryMetric(t *testing.T) {
 
 // TestSmallestSetSufficesForRules: an alert fires whatever set of metrics is kept.
 func TestSmallestSetSufficesForRules(t *testing.T) {
-	kept := regexp.MustCompile("^(?:" + metrics.Keep(metrics.Telemetry) + ")$")
+	kept := regexp.MustCompile("^(?:" + series.Keep(series.Telemetry) + ")$")
 	for _, r := range rules(t) {
 		if strings.HasPrefix(r.Record, "hypershift:apiserver_") || strings.HasPrefix(r.Record, "hypershift:controlplane:") {
 			continue // Not from the operator.
 		}
 		for _, name := range namesIn(r.Expr) {
 			if !kept.MatchString(name) {
-				t.Errorf("%s%s needs %s, which set %s drops", r.Alert, r.Record, name, metrics.Telemetry)
+				t.Errorf("%s%s needs %s, which set %s drops", r.Alert, r.Record, name, series.Telemetry)
 			}
 		}
 	}

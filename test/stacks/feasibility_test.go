@@ -160,6 +160,20 @@ func TestFeasibility(t *testing.T) {
 		{title: "routes into nothing", change: theirs(vnet), before: w.network(s, "", `{"addressPrefix":"0.0.0.0/0","nextHopType":"None"}`), check: "route table rules", status: preflight.Fail, word: "leads all that leaves to None"},
 		{title: "routes by a firewall", change: theirs(vnet), before: w.network(s, "", `{"addressPrefix":"0.0.0.0/0","nextHopType":"VirtualAppliance","nextHopIpAddress":"10.0.0.9"}`), check: "route table rules", status: preflight.Warn, word: "VirtualAppliance 10.0.0.9"},
 		{title: "other routes", change: theirs(vnet), before: w.network(s, "", `{"addressPrefix":"10.1.0.0/16","nextHopType":"None"}`), check: "route table rules", status: preflight.Pass, word: "nothing astray"},
+		{title: "two halves into nothing", change: theirs(vnet), before: w.network(s, "", `{"addressPrefix":"0.0.0.0/1","nextHopType":"None"}},{"name":"more","properties":{"addressPrefix":"128.0.0.0/1","nextHopType":"None"}`), check: "route table rules", status: preflight.Fail, word: "routes all, more lead all that leaves to None"},
+		{title: "rules against a service tag", change: theirs(vnet), before: w.network(s, ruled, "", deny("Outbound", "443", "AzureActiveDirectory", 200)), check: "network security group rules: out to 443", status: preflight.Warn, word: "rule r200 denies it to AzureActiveDirectory"},
+		{title: "the subnet of infrastructure that is there", change: built(vnet, "facts"), before: w.network(s, ruled, "", deny("Outbound", "443", "*", 200)), check: "network security group rules: out to 443", status: preflight.Fail, word: "rule r200 denies it"},
+		{title: "a subnet of the infrastructure that is gone", change: built(vnet, "none"), check: "subnet", status: preflight.Fail, word: "there is no"},
+		{title: "a security group without a subnet", change: func(o *feasibility.Options) {
+			o.Infra.NSGID = w.group("theirs") + "/providers/Microsoft.Network/networkSecurityGroups/rules"
+		}, before: w.network(s, ruled, "", deny("Outbound", "443", "*", 200)), check: "network security group rules: out to 443", status: preflight.Fail, word: "rule r200 denies it"},
+		{title: "a security group that is not there", change: func(o *feasibility.Options) {
+			o.Infra.NSGID = w.group("theirs") + "/providers/Microsoft.Network/networkSecurityGroups/absent"
+		}, check: "network security group absent", status: preflight.Fail, word: "there is no"},
+		{title: "pools in a subnet that is not there", change: pools(vnet, "none"), check: "subnet of the node pools", status: preflight.Fail, word: "there is no"},
+		{title: "pools in a subnet without a security group", change: pools(vnet, "facts"), before: w.network(s, "", ""), check: "network security group of the subnet of the node pools", status: preflight.Warn, word: "has none"},
+		{title: "pools in a small subnet", change: pools(vnet, "facts"), before: w.network(s, `,"addressPrefix":"10.9.9.0/29"`, ""), check: "room in the subnet of the node pools", status: preflight.Fail, word: "3 addresses are free, 4 are needed"},
+		{title: "pools in a subnet for something else", change: pools(vnet, "facts"), before: w.network(s, `,"delegations":[{"name":"d","properties":{"serviceName":"Microsoft.Sql/managedInstances"}}]`, ""), check: "delegation of the subnet of the node pools", status: preflight.Fail, word: "Microsoft.Sql/managedInstances"},
 		{title: "rules that keep the API server away", change: theirs(vnet), before: w.network(s, ruled, "", deny("Outbound", "6000-7000", "Internet", 200)), check: "network security group rules: out to 6443", status: preflight.Fail, word: "rule r200 denies it, and machines need it for: API server"},
 		{title: "rules that keep konnectivity away", change: theirs(vnet), before: w.network(s, ruled, "", deny("Outbound", "8091", "*", 200)), check: "network security group rules: out to 8091", status: preflight.Fail, word: "konnectivity"},
 		{title: "rules that keep ignition away", change: theirs(vnet), before: w.network(s, ruled, "", deny("Outbound", "443", "*", 200)), check: "network security group rules: out to 443", status: preflight.Fail, word: "ignition"},
@@ -331,6 +345,17 @@ func (w *world) denies(t *testing.T, s *azure.Session, condition string) (undo f
 // theirs has the cluster take the user's subnet "facts".
 func theirs(vnet string) func(*feasibility.Options) {
 	return func(o *feasibility.Options) { o.Infra.VNetID, o.Infra.SubnetID = vnet, vnet+"/subnets/facts" }
+}
+
+// built has the cluster take a subnet that infrastructure which is there names, and pools has its node pools take one.
+func built(vnet, subnet string) func(*feasibility.Options) {
+	return func(o *feasibility.Options) {
+		o.Output = &infra.Output{InfraID: infraID, Region: location, BaseDomain: domain, ResourceGroupName: "theirs", VNetID: vnet, SubnetID: vnet + "/subnets/" + subnet, WorkloadIdentities: o.Identities}
+	}
+}
+
+func pools(vnet, subnet string) func(*feasibility.Options) {
+	return func(o *feasibility.Options) { o.Machines.Subnet = vnet + "/subnets/" + subnet }
 }
 
 func deny(direction, ports, far string, priority int) string {

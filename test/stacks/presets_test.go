@@ -15,6 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/fault"
 )
 
@@ -72,6 +73,27 @@ func TestNameTaken(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "StorageAccountAlreadyTaken") || !strings.Contains(err.Error(), "--storage-account-name") {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestNameOfAnother: the name of a storage account that is there is refused before anything is made.
+func TestNameOfAnother(t *testing.T) {
+	w := newWorld(t)
+	s := w.session(w.transport)
+	options := issuer.Options{Name: cluster, ResourceGroup: "fresh", Location: location, PrivateKey: signer(t), StorageAccount: "ofanother"}
+	theirs := options
+	theirs.ResourceGroup = "theirs"
+	_, err := issuer.Create(t.Context(), s, theirs, nil)
+	must(t, err)
+	_, err = issuer.Create(t.Context(), s, options, nil)
+	if err == nil || !strings.Contains(err.Error(), "AlreadyExists: The storage account named ofanother is already taken") || !strings.Contains(err.Error(), "--storage-account-name") {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Get(t.Context(), s.GroupID("fresh"), node.APIGroups); !failure.IsNotFound(err) {
+		t.Errorf("the resource group is made before: %v", err)
+	}
+	// One's own name is none of another's.
+	_, err = issuer.Create(t.Context(), s, theirs, nil)
+	must(t, err)
 }
 
 // TestSlowOperations: what Azure takes its time for is waited for.

@@ -3,8 +3,11 @@ package clouds
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+
+	"github.com/hypershift-on-azure/hypershift/internal/field"
 )
 
 // Endpoints are what the SDK does not know of a cloud.
@@ -12,6 +15,9 @@ type Endpoints struct {
 	Blob  string // suffix of storage accounts
 	Graph string // address of Microsoft Graph
 }
+
+// Names are those of the clouds that there are.
+var Names = []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud", "AzureGermanCloud", "AzureBleuCloud"}
 
 // Named finds a cloud; no name is AzurePublicCloud.
 func Named(name string) (cloud.Configuration, Endpoints, error) {
@@ -37,5 +43,7 @@ func Named(name string) (cloud.Configuration, Endpoints, error) {
 		return sovereign("https://login.sovcloud-identity.fr/", "https://management.sovcloud-api.fr", "https://management.sovcloud-api.fr/"),
 			Endpoints{Blob: "blob.storage.sovcloud-api.fr", Graph: "https://graph.svc.sovcloud.fr"}, nil
 	}
-	return cloud.Configuration{}, Endpoints{}, fmt.Errorf("--cloud %q is unknown; use AzurePublicCloud, AzureUSGovernmentCloud, AzureChinaCloud, AzureGermanCloud or AzureBleuCloud", name)
+	last := len(Names) - 1
+	return cloud.Configuration{}, Endpoints{}, fmt.Errorf("--cloud %q is unknown; use %s or %s%s", name,
+		strings.Join(Names[:last], ", "), Names[last], field.Suggest(name, Names))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // shown says which part of Azure's sentence tells what it expected and what it found in a field.
@@ -13,11 +14,12 @@ type shown struct {
 	text    string // with $1, $2 ... of the pattern
 }
 
-var (
-	assertion = func(claim string) shown {
+// values are compiled when an answer of Azure is to be explained first.
+var values = sync.OnceValue(func() map[string]shown {
+	assertion := func(claim string) shown {
 		return shown{regexp.MustCompile(`presented assertion ` + claim + ` '([^']+)'`), "found '$1' in the token"}
 	}
-	values = map[string]shown{
+	return map[string]shown{
 		"AADSTS700016":  {regexp.MustCompile(`identifier '([^']+)'.* directory '([^']+)'`), "found client id '$1', expected one of the directory '$2'"},
 		"AADSTS90002":   {regexp.MustCompile(`Tenant '([^']+)'`), "found '$1'"},
 		"AADSTS7000215": {regexp.MustCompile(`app '([^']+)'`), "found a value that is no secret of app '$1'"},
@@ -38,7 +40,7 @@ var (
 		"SkuNotAvailable": {regexp.MustCompile(`: (\S+)' is currently not available in location '([^']+)'`), "found '$1' in '$2'"},
 		"InvalidTemplate": {regexp.MustCompile(`parameter '([^']+)'`), "it is '$1'"},
 	}
-)
+})
 
 // fieldOf completes the name of a field with the values that Azure's answer shows.
 func fieldOf(code, field string, body []byte) string {
@@ -46,7 +48,7 @@ func fieldOf(code, field string, body []byte) string {
 		return ""
 	}
 	var found []string
-	if s, ok := values[familyOf(code)]; ok {
+	if s, ok := values()[familyOf(code)]; ok {
 		sentence := sentence(body)
 		if at := s.pattern.FindStringSubmatchIndex(sentence); at != nil {
 			found = append(found, string(s.pattern.ExpandString(nil, s.text, sentence, at)))

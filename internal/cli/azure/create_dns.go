@@ -16,6 +16,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/dns"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -65,7 +66,7 @@ credentials file is missing, a new secret takes the place of the one before.`,
 	addDNSFlags(cmd, &o)
 	f := cmd.Flags()
 	f.StringVar(&o.ManagementURL, "management-issuer-url", "", "issuer of the management cluster's tokens: ExternalDNS by workload identity")
-	f.StringVar(&o.CredentialsPath, "external-dns-credentials", "", "file to write for `hypershift install --external-dns-credentials` (mode 0600)")
+	f.StringVar(&o.CredentialsPath, "external-dns-credentials", "", "file to write for hypershift install --external-dns-credentials (mode 0600)")
 	addResolver(f, &o.Resolver)
 	f.DurationVar(&o.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
 	f.StringToStringVar(&o.Tags, "tags", nil, "tags of the zone and of the identity")
@@ -74,7 +75,7 @@ credentials file is missing, a new secret takes the place of the one before.`,
 }
 
 // resolverVariable names the DNS server where the system's sees another world, as on a machine with a sandbox.
-const resolverVariable = "HYPERSHIFT_DNS_RESOLVER"
+const resolverVariable = contract.DNSResolverEnv
 
 func addResolver(f *pflag.FlagSet, into *string) {
 	f.StringVar(into, "dns-resolver", os.Getenv(resolverVariable), "HOST:PORT of the DNS server to ask; the system's when empty; $"+resolverVariable+" is the default")

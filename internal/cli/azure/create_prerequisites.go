@@ -86,7 +86,7 @@ func addPrerequisitesFlags(cmd *cobra.Command, o *provision.PrerequisitesOptions
 	f.BoolVar(&o.DNS.SkipDelegation, "skip-delegation", false, "the NS records are made elsewhere; they are in the result")
 	f.StringVar(&o.DNS.ManagementURL, "management-issuer-url", "", "issuer of the management cluster's tokens: ExternalDNS by workload identity")
 	f.StringVar(&o.DNS.ServicePrincipal, "service-principal-name", "", "application to make: ExternalDNS by service principal")
-	f.StringVar(&o.DNS.CredentialsPath, "external-dns-credentials", "", "file to write for `hypershift install --external-dns-credentials` (mode 0600)")
+	f.StringVar(&o.DNS.CredentialsPath, "external-dns-credentials", "", "file to write for hypershift install --external-dns-credentials (mode 0600)")
 	addResolver(f, &o.DNS.Resolver)
 	f.DurationVar(&o.DNS.DelegationWait, "delegation-wait", 2*time.Minute, "how long to wait until DNS answers with the delegation")
 	f.StringVar(&o.Infra.BaseDomain, "base-domain", "", "name of an existing public DNS zone of the subscription")

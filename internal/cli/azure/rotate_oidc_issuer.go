@@ -61,7 +61,7 @@ it has read for some time: while it refuses, the cluster goes on signing with th
 	flags.BoolVar(&f.updateCluster, "update-cluster", false, "put the keys into the signing key Secret of HostedCluster --name on the management cluster")
 	flags.BoolVar(&f.Updated, "secret-updated", false, "without --update-cluster: you have put the keys into the Secret")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
-	flags.StringVar(&f.namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	flags.StringVarP(&f.namespace, "namespace", "n", "clusters", "namespace of the hosted cluster")
 	f.handoff.AddRead(cmd)
 	return cmd
 }

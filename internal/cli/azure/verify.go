@@ -57,7 +57,7 @@ With the signing key it mints a token for each service account and has Azure exc
 	flags.StringVar(&f.issuerURL, "oidc-issuer-url", "", "issuer of the hosted cluster's tokens")
 	flags.StringVar(&f.key, "sa-token-issuer-private-key-path", "", "private key of the issuer")
 	flags.StringVar(&f.identities, "workload-identities-file", "", "client ids of the workload identities")
-	flags.StringVar(&f.infraJSON, "infra-json", "", "output of `create infra azure`")
+	flags.StringVar(&f.infraJSON, "infra-json", "", "output of create infra azure")
 	flags.StringVar(&f.zone, "dns-zone-name", "", "DNS zone of the hosted clusters' endpoints")
 	flags.StringVar(&f.zoneGroup, "dns-zone-rg-name", "", "resource group of --dns-zone-name")
 	addResolver(flags, &f.Resolver)

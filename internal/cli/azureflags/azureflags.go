@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/clouds"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
@@ -22,6 +23,15 @@ type Flags struct {
 	Location    string
 	DryRun      bool
 	Output      string
+}
+
+// Clouds are the values of --cloud.
+var Clouds = clouds.Names
+
+// CheckCloud refuses a value of --cloud that is none of them.
+func CheckCloud(name string) error {
+	_, _, err := clouds.Named(name)
+	return err
 }
 
 // Add defines the flags that every command takes.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // completionLimit is how long a person waits for the tab key.
@@ -18,7 +19,7 @@ const completionLimit = 4 * time.Second
 // asked signs in for the tab key: with the credentials that are typed, else with those of $AZURE_CREDS.
 func asked(cmd *cobra.Command, list func(context.Context, *azure.Session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
-	file := os.Getenv("AZURE_CREDS")
+	file := os.Getenv(contract.AzureCredsEnv)
 	if f := cmd.Flag("azure-creds"); f != nil && f.Value.String() != "" {
 		file = f.Value.String()
 	}

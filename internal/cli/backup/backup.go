@@ -25,7 +25,7 @@ import (
 
 // NewCommand is backup.
 func NewCommand() *cobra.Command {
-	return command.Parent("backup", "Save the etcd of hosted clusters, and begin others with it", newCreateCommand(), newListCommand(), newRestoreCommand())
+	return command.Parent("backup", "Save the etcd of hosted clusters, and begin others with it", newCreateCommand(), newListCommand(), newScheduleCommand(), newRestoreCommand())
 }
 
 // target is the hosted cluster whose etcd it is about.

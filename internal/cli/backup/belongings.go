@@ -21,6 +21,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
@@ -47,7 +48,7 @@ var machineKinds = []schema.GroupVersionKind{
 }
 
 // passing are Secrets of a control plane that belong to one start of etcd.
-var passing = []string{"etcd-snapshot", contract.EtcdRestore}
+var passing = []string{contract.EtcdSnapshot, contract.EtcdRestore}
 
 // collect reads what belongs to the hosted cluster.
 func (t *target) collect(ctx context.Context, hc *hyperv1.HostedCluster) ([]unstructured.Unstructured, error) {
@@ -156,7 +157,7 @@ func strip(o *unstructured.Unstructured) {
 	annotations := map[string]any{}
 	for key, value := range o.GetAnnotations() {
 		// With the note of what a controller wrote last, it would not write it here.
-		if !strings.HasPrefix(key, "desired-hash.hypershift.openshift.io/") && key != corev1.LastAppliedConfigAnnotation {
+		if !strings.HasPrefix(key, kube.DesiredHashPrefix) && key != corev1.LastAppliedConfigAnnotation {
 			annotations[key] = value
 		}
 	}

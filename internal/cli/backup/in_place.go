@@ -63,7 +63,7 @@ func (r *restoration) agreed(what string) error {
 	}
 	switch yes, asked := r.ask(); {
 	case !asked:
-		return fmt.Errorf("nobody is there to be asked whether to %s: give --yes", what)
+		return fmt.Errorf("the input is not a terminal, so whether to %s cannot be confirmed; give --yes", what)
 	case !yes:
 		return errors.New("nothing is restored: the answer was not yes")
 	}

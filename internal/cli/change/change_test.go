@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
 )
@@ -130,27 +132,15 @@ func TestDryRunAndConflict(t *testing.T) {
 	refuses(t, "conflict", to.patch(t.Context(), read, map[string]any{"replicas": 9}), "changed by somebody else")
 }
 
-func TestScale(t *testing.T) {
-	c := surveytest.Client(append(objects(), surveytest.Pool("demo", "scaling", 2, func(np *hyperv1.NodePool) { np.Spec.AutoScaling = &hyperv1.NodePoolAutoScaling{Min: 1, Max: 5} }))...).Build()
-	to := of(t, c, true, "demo")
-	var out bytes.Buffer
-	refuses(t, "scale", to.scale(t.Context(), 4, &out), "")
-	refuses(t, "again", to.scale(t.Context(), 4, &out), "")
-	if *pool(t, c, "demo").Spec.Replicas != 4 || out.String() != "NodePool clusters/demo: 2 nodes become 4\nNodePool clusters/demo: 4 nodes stay 4\n" {
-		t.Errorf("%d, %s", *pool(t, c, "demo").Spec.Replicas, out.String())
-	}
-	refuses(t, "negative", to.scale(t.Context(), -1, &out), "--replicas -1")
-	refuses(t, "scaling", of(t, c, true, "scaling").scale(t.Context(), 4, &out), "scales itself, from 1 to 5")
-	to.wait = true
-	to.timeout = time.Millisecond
-	refuses(t, "--wait --timeout", to.scale(t.Context(), 7, &out), "7 nodes has not come after 1ms (2 of 7 nodes are available)")
-	np := pool(t, c, "demo")
-	np.Status.Replicas = 7
-	if err := c.Update(t.Context(), np); err != nil {
-		t.Fatal(err)
-	}
-	to.timeout = time.Minute
-	refuses(t, "--wait", to.scale(t.Context(), 7, &out), "")
+// moving is a hosted cluster on its way to 4.22.1; moved is its API server, which is there.
+func moving(hc *hyperv1.HostedCluster) {
+	hc.Status.Version.History = append([]hyperv1.UpdateHistory{{State: hyperv1.PartialUpdate, Version: "4.22.1", Image: "new"}}, hc.Status.Version.History...)
+}
+
+func moved() *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: contract.APIServer}}
+	d.Spec.Template.Annotations = map[string]string{hyperv1.ReleaseImageAnnotation: "new"}
+	return d
 }
 
 // TestUpgrade: where it may go and where not, and what is written.
@@ -160,6 +150,7 @@ func TestUpgrade(t *testing.T) {
 		title, name, to, image string
 		pool                   bool
 		change                 func(hc *hyperv1.HostedCluster)
+		beside                 []client.Object
 		refusal, made          string
 	}{
 		{title: "to a version", to: "4.22.1", made: repository + "4.22.1"},
@@ -168,8 +159,12 @@ func TestUpgrade(t *testing.T) {
 		{title: "to what is not readable from here", image: "quay.io/other:none", made: "quay.io/other:none"},
 		{title: "the same", to: "4.21.0", made: repository + "4.21.0"},
 		{title: "no version", to: "newest", refusal: `--to "newest" is not a version`},
+		{title: "half a version", to: "4.22", refusal: `is not a version such as 4.22.1; did you mean 4.22.0?`},
+		{title: "a version by another name", to: "v4.22.1", refusal: `is not a version such as 4.22.1; did you mean 4.22.1?`},
 		{title: "nothing there", to: "none", refusal: "is not a version"},
 		{title: "back over a minor version", to: "4.20.3", refusal: "a minor version cannot be taken back"},
+		{title: "back, before the API server has moved", to: "4.21.0", change: moving, made: repository + "4.21.0"},
+		{title: "back, after the API server has moved", to: "4.21.0", change: moving, beside: []client.Object{moved()}, refusal: "4.21.0 is older than 4.22.1, which runs"},
 		{title: "out of range", to: "5.9.0", refusal: "is not supported"},
 		{title: "nodes too old", to: "4.23.0", refusal: "NodePool old runs 4.19.0, which would be 4 minor versions behind"},
 		{title: "not upgradeable", to: "4.22.1", change: notUpgradeable, refusal: "says that it is not upgradeable to another minor version: an operator says no"},
@@ -185,7 +180,7 @@ func TestUpgrade(t *testing.T) {
 		{title: "no image", image: "a b", refusal: "--release-image"},
 	} {
 		t.Run(tc.title, func(t *testing.T) {
-			all := objects()
+			all := append(objects(), tc.beside...)
 			if tc.change != nil {
 				tc.change(all[0].(*hyperv1.HostedCluster))
 			}
@@ -282,7 +277,7 @@ func TestWaitFor(t *testing.T) {
 		{false, "demo", "condition=Available", "", "is Available\n"},
 		{false, "demo", "condition=ReconciliationActive=False", "", "is ReconciliationActive=False\n"},
 		{false, "demo", "condition=ReconciliationActive", "has not come after 5ms (ReconciliationActive is False: Paused)", ""},
-		{false, "demo", "condition=Nobody", "(Nobody is Unknown: nobody tells it yet)", ""},
+		{false, "demo", "condition=EtcdRestoredInPlace", "(EtcdRestoredInPlace is Unknown: nobody tells it yet)", ""},
 		{false, "demo", "deleted", "nobody has asked to delete it yet", ""},
 		{false, "gone", "deleted", "", "is deleted"},
 		{false, "demo", "availabel", "did you mean available?", ""},
@@ -315,7 +310,7 @@ func TestUntilTellsChanges(t *testing.T) {
 	to.say = func(format string, args ...any) { said = append(said, args[0].(string)) }
 	states := []string{"one", "one", "two"}
 	turn := 0
-	err := to.until(t.Context(), "x", false, func(client.Object) (string, bool, error) {
+	err := to.until(t.Context(), "x", false, func(context.Context, client.Object) (string, bool, error) {
 		turn++
 		return states[turn-1], turn == len(states), nil
 	})

@@ -27,14 +27,14 @@ func newPauseCommand(use, short string, pool bool) *cobra.Command {
 	cmd := t.changes(t.verb(use, short, "  hypershift pause "+use+" demo\n  hypershift pause "+use+" demo --until 2030-01-02T03:04:05Z", func(cmd *cobra.Command) error {
 		return t.pause(cmd.Context(), until, time.Now(), cmd.OutOrStdout())
 	}))
-	cmd.Flags().StringVar(&until, "until", "true", "time at which it goes on by itself, as 2030-01-02T03:04:05Z; true is until `hypershift resume`")
+	cmd.Flags().StringVar(&until, "until", "true", "time at which it goes on by itself, as 2030-01-02T03:04:05Z; true is until hypershift resume")
 	return cmd
 }
 
 func (t *target) pause(ctx context.Context, until string, now time.Time, out io.Writer) error {
 	paused, _, err := pause.Read(&until, now)
 	if err != nil || !paused {
-		return fmt.Errorf("--until %q is no time to come; give one as 2030-01-02T03:04:05Z, or leave it out", until)
+		return fmt.Errorf("--until %q is not a time in the future; use the form 2030-01-02T03:04:05Z, or leave it out", until)
 	}
 	words := "until `hypershift resume`"
 	if until != "true" {

@@ -73,7 +73,7 @@ func (t *target) rotateCertificates(ctx context.Context, now time.Time, out io.W
 func (t *target) awaitCertificates(ctx context.Context, before time.Time, out io.Writer) error {
 	words := "%s: all authorities made before %s are being replaced; `hypershift rotate certificates --wait` tells when it has ended\n"
 	if t.wait && !t.dryRun {
-		err := t.until(ctx, "the new certificates", false, func(obj client.Object) (string, bool, error) {
+		err := t.until(ctx, "the new certificates", false, func(ctx context.Context, obj client.Object) (string, bool, error) {
 			return t.certificatesAreSince(ctx, obj.(*hyperv1.HostedCluster), before)
 		})
 		if err != nil {

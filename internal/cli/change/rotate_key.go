@@ -122,7 +122,7 @@ func (t *target) awaitKey(ctx context.Context, key string, out io.Writer) error 
 	case t.dryRun:
 		words = "%s: Secrets would be encrypted with %s\n"
 	case t.wait:
-		err := t.until(ctx, key, false, func(obj client.Object) (string, bool, error) {
+		err := t.until(ctx, key, false, func(_ context.Context, obj client.Object) (string, bool, error) {
 			state, ended := keyIsInUse(obj.(*hyperv1.HostedCluster))
 			return state, ended, nil
 		})

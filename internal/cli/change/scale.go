@@ -13,6 +13,8 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
+	"github.com/hypershift-on-azure/hypershift/internal/survey"
 )
 
 // NewScaleCommand is scale.
@@ -54,7 +56,10 @@ func (t *target) scale(ctx context.Context, replicas int32, out io.Writer) error
 		}
 	}
 	if t.wait && !t.dryRun {
-		if err := t.until(ctx, fmt.Sprintf("%d nodes", replicas), false, func(obj client.Object) (string, bool, error) { return nodesAre(obj.(*hyperv1.NodePool), replicas) }); err != nil {
+		err := t.until(ctx, fmt.Sprintf("%d nodes", replicas), false, func(ctx context.Context, obj client.Object) (string, bool, error) {
+			return t.nodesAre(ctx, obj.(*hyperv1.NodePool), replicas)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -66,14 +71,27 @@ func (t *target) scale(ctx context.Context, replicas int32, out io.Writer) error
 	return err
 }
 
-// nodesAre tells whether the pool has as many nodes as wanted, and no machine besides.
-func nodesAre(np *hyperv1.NodePool, wanted int32) (string, bool, error) {
-	state := fmt.Sprintf("%d of %d nodes are available", np.Status.Replicas, wanted)
-	if np.Status.Replicas == wanted {
-		return state, true, nil
+// nodesAre tells whether the pool has as many nodes as wanted, each on a machine that is there to stay, and no machine besides. Who may not
+// read machines is told what the pool says of itself.
+func (t *target) nodesAre(ctx context.Context, np *hyperv1.NodePool, wanted int32) (string, bool, error) {
+	found, err := survey.MachinesOf(ctx, t.client, np)
+	if err != nil {
+		return "", false, err
 	}
-	if problem := machines.Problem(np); problem != "" {
+	reached := np.Status.Replicas == wanted
+	state := fmt.Sprintf("%d of %d nodes are available", np.Status.Replicas, wanted)
+	if found != nil && len(found) != int(wanted) {
+		reached = false
+		state += map[bool]string{false: fmt.Sprintf("; there are %d machines", len(found)), true: "; there is 1 machine"}[len(found) == 1]
+	}
+	for _, machine := range found {
+		if machine.Stage != survey.Ready {
+			reached = false
+			state += "; machine " + machine.Name + ": " + machine.Stage
+		}
+	}
+	if problem := machines.Problem(np); problem != "" && !reached {
 		state += "; " + problem
 	}
-	return state, false, nil
+	return printing.Shorten(printing.Visible(state)), reached, nil
 }

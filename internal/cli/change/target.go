@@ -32,9 +32,11 @@ const (
 type target struct {
 	namespace, name, kubeconfig string
 	// pool: it is a NodePool, else a HostedCluster.
-	pool    bool
-	dryRun  bool
-	wait    bool
+	pool   bool
+	dryRun bool
+	wait   bool
+	// judge refuses what is typed wrong before the management cluster is asked; nil refuses nothing.
+	judge   func() error
 	timeout time.Duration
 	client  client.Client
 	say     func(format string, args ...any)
@@ -49,6 +51,11 @@ func (t *target) verb(use, short, example string, run func(*cobra.Command) error
 	cmd := &cobra.Command{
 		Use: use + " NAME", Short: short, Example: example, Args: command.OneName, ValidArgsFunction: complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if t.judge != nil {
+				if err := t.judge(); err != nil {
+					return err
+				}
+			}
 			c, err := management.NewClient(t.kubeconfig)
 			if err != nil {
 				return err
@@ -139,7 +146,7 @@ func (t *target) merge(ctx context.Context, read client.Object, metadata, spec m
 }
 
 // done tells whether what is waited for has come, and what the state is, for people.
-type done func(obj client.Object) (state string, reached bool, err error)
+type done func(ctx context.Context, obj client.Object) (state string, reached bool, err error)
 
 // until tells each change of the state, until it is reached. gone is what it means that the object is not there any more.
 func (t *target) until(ctx context.Context, what string, gone bool, reached done) error {
@@ -155,7 +162,10 @@ func (t *target) until(ctx context.Context, what string, gone bool, reached done
 		case err != nil:
 			return false, t.read(ctx, obj)
 		}
-		state, ok, err := reached(obj)
+		state, ok, err := reached(ctx, obj)
+		if management.IsTransient(err) {
+			return false, nil
+		}
 		watch.Saw(state)
 		return ok, err
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +38,7 @@ func NewUpgradeCommand() *cobra.Command {
 
 func newUpgradeCommand(use, short string, pool bool) *cobra.Command {
 	u := &upgrade{target: target{pool: pool}}
+	u.judge = u.checkWish
 	cmd := u.waits(u.changes(u.verb(use, short, "  hypershift upgrade "+use+" demo --to 4.22.1 --dry-run\n  hypershift upgrade "+use+" demo --release-image quay.io/org/release:4.22.1 --wait", func(cmd *cobra.Command) error {
 		return u.run(cmd.Context(), cmd.OutOrStdout())
 	})), "the release is rolled out")
@@ -54,10 +56,8 @@ or before it.`
 }
 
 func (u *upgrade) run(ctx context.Context, out io.Writer) error {
-	if u.image != "" {
-		if err := machines.CheckImage("--release-image", u.image); err != nil {
-			return err
-		}
+	if err := u.checkWish(); err != nil {
+		return err
 	}
 	obj := u.object()
 	if err := u.read(ctx, obj); err != nil {
@@ -85,7 +85,26 @@ func (u *upgrade) run(ctx context.Context, out io.Writer) error {
 	if !u.wait || u.dryRun {
 		return nil
 	}
-	return u.until(ctx, "the release", false, func(obj client.Object) (string, bool, error) { return upgraded(obj, image) })
+	return u.until(ctx, "the release", false, func(_ context.Context, obj client.Object) (string, bool, error) { return upgraded(obj, image) })
+}
+
+// checkWish refuses what is no release, and says which version was meant where that is plain.
+func (u *upgrade) checkWish() error {
+	if u.to == "" {
+		return machines.CheckImage("--release-image", u.image)
+	}
+	exact, err := utilversion.ParseSemantic(u.to)
+	if err == nil && exact.String() == u.to {
+		return nil
+	}
+	meant := ""
+	switch loose, looseErr := utilversion.ParseGeneric(u.to); {
+	case err == nil:
+		meant = "; did you mean " + exact.String() + "?"
+	case looseErr == nil && len(loose.Components()) == 2:
+		meant = "; did you mean " + loose.String() + ".0?"
+	}
+	return fmt.Errorf("--to %q is not a version such as 4.22.1%s", u.to, meant)
 }
 
 // clusterOf is the hosted cluster, and the release image that the target has now.
@@ -111,9 +130,6 @@ func (u *upgrade) find(ctx context.Context, hc *hyperv1.HostedCluster, present s
 	if u.image != "" {
 		found, err := payload.Check(ctx, u.say)
 		return found, u.image, err
-	}
-	if _, err := utilversion.ParseSemantic(u.to); err != nil {
-		return nil, "", fmt.Errorf("--to %q is not a version such as 4.22.1", u.to)
 	}
 	payload.Flag = "--to"
 	var tried []string
@@ -152,7 +168,7 @@ func (u *upgrade) allowed(ctx context.Context, obj client.Object, hc *hyperv1.Ho
 	if wanted == nil {
 		return nil
 	}
-	policy, err := u.policy(obj, hc)
+	policy, err := u.policy(ctx, obj, hc)
 	if err != nil {
 		return err
 	}
@@ -167,7 +183,7 @@ func (u *upgrade) allowed(ctx context.Context, obj client.Object, hc *hyperv1.Ho
 }
 
 // policy is what the operator allows of the versions that the target may move to.
-func (u *upgrade) policy(obj client.Object, hc *hyperv1.HostedCluster) (release.Policy, error) {
+func (u *upgrade) policy(ctx context.Context, obj client.Object, hc *hyperv1.HostedCluster) (release.Policy, error) {
 	_, any := hc.Annotations[hyperv1.SkipReleaseImageValidation]
 	policy := release.Policy{AnyVersion: any}
 	if running := runningVersion(obj); running != "" {
@@ -177,10 +193,15 @@ func (u *upgrade) policy(obj client.Object, hc *hyperv1.HostedCluster) (release.
 		}
 		policy.Current = current
 	}
-	if !u.pool {
-		policy.Network = hc.Spec.Networking.NetworkType
+	if u.pool {
+		return policy, nil
 	}
-	return policy, nil
+	policy.Network = hc.Spec.Networking.NetworkType
+	var err error
+	if policy.Begun, err = release.Begun(ctx, u.client, hc); apierrors.IsForbidden(err) { // the operator may, and refuses it
+		err = nil
+	}
+	return policy, err
 }
 
 // runningVersion is empty while no version is complete.

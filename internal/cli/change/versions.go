@@ -56,7 +56,7 @@ func (u *upgrade) versions(ctx context.Context, in release.Reader) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	policy, err := u.policy(obj, hc)
+	policy, err := u.policy(ctx, obj, hc)
 	if err != nil {
 		return nil, err
 	}

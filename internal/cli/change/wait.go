@@ -43,6 +43,10 @@ func NewWaitCommand() *cobra.Command {
 
 func newWaitCommand(use, short, usual string, goals []string, pool bool) *cobra.Command {
 	t, goal := &target{pool: pool}, ""
+	t.judge = func() error {
+		_, err := t.reaches(goal, goals)
+		return err
+	}
 	cmd := t.verb(use, short, "  hypershift wait "+use+" demo --for "+usual+"\n  hypershift wait "+use+" demo --for condition=ReconciliationActive=False --timeout 1m\n  hypershift wait "+use+" demo --for deleted",
 		func(cmd *cobra.Command) error { return t.waitFor(cmd.Context(), goal, goals, cmd.OutOrStdout()) })
 	cmd.Flags().StringVar(&goal, "for", usual, strings.Join(goals, ", ")+", or condition=TYPE[=STATUS]")
@@ -52,7 +56,7 @@ func newWaitCommand(use, short, usual string, goals []string, pool bool) *cobra.
 }
 
 func (t *target) waitFor(ctx context.Context, goal string, goals []string, out io.Writer) error {
-	reached, err := reaches(goal, goals)
+	reached, err := t.reaches(goal, goals)
 	if err != nil {
 		return err
 	}
@@ -64,13 +68,16 @@ func (t *target) waitFor(ctx context.Context, goal string, goals []string, out i
 }
 
 // reaches is how a goal is told from what is not there yet.
-func reaches(goal string, goals []string) (done, error) {
+func (t *target) reaches(goal string, goals []string) (done, error) {
 	if condition, ok := strings.CutPrefix(goal, forCondition); ok && condition != "" {
 		name, status, given := strings.Cut(condition, "=")
 		if !given {
-			status = "True"
+			status = string(corev1.ConditionTrue)
 		}
-		return func(obj client.Object) (string, bool, error) {
+		if err := t.checkCondition(name, status); err != nil {
+			return nil, err
+		}
+		return func(_ context.Context, obj client.Object) (string, bool, error) {
 			is, message := statusOf(obj, name)
 			return fmt.Sprintf("%s is %s: %s", name, is, message), strings.EqualFold(is, status), nil
 		}, nil
@@ -80,21 +87,21 @@ func reaches(goal string, goals []string) (done, error) {
 	}
 	switch goal {
 	case forDeleted:
-		return func(obj client.Object) (string, bool, error) {
+		return func(_ context.Context, obj client.Object) (string, bool, error) {
 			if obj.GetDeletionTimestamp() == nil {
 				return "nobody has asked to delete it yet", false, nil
 			}
 			return "it is being deleted: " + stateOf(obj), false, nil
 		}, nil
 	case forUpgraded:
-		return func(obj client.Object) (string, bool, error) { return upgraded(obj, "") }, nil
+		return func(_ context.Context, obj client.Object) (string, bool, error) { return upgraded(obj, "") }, nil
 	case forReady:
-		return func(obj client.Object) (string, bool, error) {
+		return func(_ context.Context, obj client.Object) (string, bool, error) {
 			is, _ := statusOf(obj, hyperv1.NodePoolReady)
 			return stateOf(obj), is == "True" && enough(obj.(*hyperv1.NodePool)), nil
 		}, nil
 	}
-	return func(obj client.Object) (string, bool, error) {
+	return func(_ context.Context, obj client.Object) (string, bool, error) {
 		is, _ := statusOf(obj, hyperv1.HostedClusterAvailable)
 		return stateOf(obj), is == "True", nil
 	}, nil

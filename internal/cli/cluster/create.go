@@ -65,6 +65,12 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
 			return c.run(cmd.Context(), *t)
 		},
 	}
+	t.define(cmd, record)
+	return cmd
+}
+
+// define defines all flags of create cluster azure.
+func (t *typed) define(cmd *cobra.Command, record *azureflags.HandoffFile) {
 	t.Flags.Add(cmd)
 	// The checks ask for it in its place: the name and the pull secret come first.
 	delete(cmd.Flag("azure-creds").Annotations, cobra.BashCompOneRequiredFlag)
@@ -75,7 +81,6 @@ changes it; defaults ask for nothing. --dry-run tells the same. Exit status:
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-into")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "render-sensitive")
-	return cmd
 }
 
 // addCluster defines all that says how the cluster is to be: what preflight cluster takes, too.
@@ -104,7 +109,7 @@ type creation struct {
 	streams     *releasestream.Streams
 	record      *azureflags.HandoffFile
 	who         *interview.Person // who is asked, with --interactive
-	filled      []string          // the flags that the file of --file has set
+	origins     map[string]string // of flags that nobody has typed, and that are set all the same
 }
 
 func (c *creation) run(ctx context.Context, t typed) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli/interview"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/node"
 )
 
@@ -21,7 +22,7 @@ func (c *creation) ask(t *typed) error {
 		interview.Question
 	}{
 		{known.cluster.Name == "", interview.Question{Flag: "name", Text: "Name of the hosted cluster"}},
-		{known.Credentials == "", interview.Question{Flag: "azure-creds", Text: "Azure credentials file", Variable: "AZURE_CREDS", Files: []string{"azure-credentials.json"}}},
+		{known.Credentials == "", interview.Question{Flag: "azure-creds", Text: "Azure credentials file", Variable: contract.AzureCredsEnv, Files: []string{"azure-credentials.json"}}},
 		{known.pullSecret == "", interview.Question{Flag: "pull-secret", Text: "Pull secret, a dockerconfigjson file", Variable: "PULL_SECRET", Files: []string{"pull-secret.json"}}},
 		{known.cluster.ReleaseImage == "" && known.releaseStream == "", interview.Question{Flag: "release-image", Text: "Release payload", Variable: "RELEASE_IMAGE"}},
 		{!c.cmd.Flag("location").Changed && !has && c.record.Path == "", interview.Question{Flag: "location", Text: "Azure region", Variable: "LOCATION", Choices: func(ctx context.Context) ([]string, error) { return c.locations(ctx, t) }}},
@@ -34,7 +35,11 @@ func (c *creation) ask(t *typed) error {
 			questions = append(questions, q.Question)
 		}
 	}
-	return interview.Conduct(c.cmd, c.who, questions)
+	answers, err := interview.Conduct(c.cmd, c.who, questions)
+	for flag, from := range answers {
+		c.cameFrom(flag, from)
+	}
+	return err
 }
 
 func (c *creation) locations(ctx context.Context, t *typed) ([]string, error) {

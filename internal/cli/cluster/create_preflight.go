@@ -3,16 +3,11 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/feasibility"
-	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
-	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Looker looks whether Azure can have what is asked for; nil looks at nothing.
@@ -33,19 +28,7 @@ func (c *creation) lookAhead(ctx context.Context, r resolved) error {
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for _, check := range checks {
-		switch check.Status {
-		case preflight.Fail:
-			failed = append(failed, fmt.Errorf("%s: %s; %s", check.Name, check.Detail, check.Remedy))
-		case preflight.Warn:
-			c.say("warning: %s: %s; %s", check.Name, check.Detail, check.Remedy)
-		}
-	}
-	if len(failed) == 0 {
-		return nil
-	}
-	return errors.Join(append(failed, errors.New("nothing is made; `hypershift preflight cluster` with the same flags looks at more, and --skip-preflight leaves this look out"))...)
+	return feasibility.Refused(checks, c.say, "`hypershift preflight cluster` with the same flags looks at more, and --skip-preflight leaves this look out")
 }
 
 // feasibility is what the cluster will ask of Azure.
@@ -71,32 +54,13 @@ func (r resolved) feasibility() (feasibility.Options, error) {
 
 // machines are those of the node pools that are made with the cluster.
 func (r resolved) machines() feasibility.Machines {
-	pool := r.typed.machines.Pool()
-	m := feasibility.Machines{
-		Size: cmp.Or(pool.InstanceType, manifest.DefaultInstanceType(pool.Arch)), Arch: pool.Arch, Zones: r.cluster.Zones, Pools: max(len(r.cluster.Zones), 1),
-		PremiumDisks: strings.HasPrefix(pool.DiskStorageType, "Premium"), EphemeralDisk: pool.EphemeralDisk, EncryptionAtHost: pool.EncryptionAtHost == "Enabled",
-		Image: func(context.Context) feasibility.Image { return r.image(r.release) },
-	}
-	if pool.AvailabilityZone != "" && len(m.Zones) == 0 {
-		m.Zones = []string{pool.AvailabilityZone}
-	}
+	pools := max(len(r.cluster.Zones), 1)
 	if r.typed.machines.Replicas < 0 {
-		m.Pools = 0
+		pools = 0
 	}
-	m.Count = m.Pools * int(max(r.typed.machines.Replicas, 0))
-	if m.Generation = "V2"; pool.Image.Generation == "Gen1" {
-		m.Generation = "V1"
+	m := feasibility.OfPool(r.typed.machines.Pool(), pools, r.cluster.Zones)
+	m.Image = func(context.Context) feasibility.Image {
+		return feasibility.ImageOf(r.typed.machines.NodePool, r.release)
 	}
 	return m
-}
-
-// image is the one that the flags name, or the payload's for the machines.
-func (r resolved) image(of *release.Release) feasibility.Image {
-	i, arch := r.typed.machines.Image, r.typed.machines.Arch
-	if i.Publisher == "" && of != nil {
-		if named := of.MachineImage(arch, i.Generation == "Gen1"); named != nil {
-			return feasibility.Image{Publisher: named.Publisher, Offer: named.Offer, SKU: named.SKU, Version: named.Version}
-		}
-	}
-	return feasibility.Image{Publisher: i.Publisher, Offer: i.Offer, SKU: i.SKU, Version: i.Version, Plan: i.Plan}
 }

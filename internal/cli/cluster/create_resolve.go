@@ -22,6 +22,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/infraid"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
@@ -171,7 +172,7 @@ func (c *creation) warnUnpublished(ctx context.Context, in client.Client, cluste
 	const arg = "--domain-filter="
 	why := "the management cluster runs no ExternalDNS (`hypershift install --external-dns-provider=azure ...`)"
 	for _, d := range list.Items {
-		if d.Name != "external-dns" || len(d.Spec.Template.Spec.Containers) == 0 {
+		if d.Name != contract.ExternalDNS || len(d.Spec.Template.Spec.Containers) == 0 {
 			continue
 		}
 		for _, a := range d.Spec.Template.Spec.Containers[0].Args {

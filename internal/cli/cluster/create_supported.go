@@ -7,6 +7,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/support"
@@ -35,7 +36,7 @@ func (c *creation) checkPayload(t typed, cluster manifest.Cluster, payload *rele
 		}
 		return nil
 	}
-	if t.given("oauth-publishing-strategy") && payload.Images[support.LoginServer] == "" {
+	if t.given("oauth-publishing-strategy") && payload.Images[contract.ImageOAuthServer] == "" {
 		c.say("warning: --oauth-publishing-strategy: no OAuth server runs, so nothing is published")
 	}
 	byPayload := slices.DeleteFunc(problemsOf(t, cluster, payload.Images), func(p support.Problem) bool { return p.Unless == "" })

@@ -50,6 +50,7 @@ type typed struct {
 type handed struct {
 	infra                    *infra.Output // complete infrastructure, which then stands for --infra-json
 	subscriptionID, tenantID string
+	values                   map[string]string // of flags that are silent, by their names
 }
 
 // addAllPlacement defines what Azure is asked for: what preflight azure takes, too.
@@ -114,7 +115,7 @@ func (t *typed) addRun(flags *pflag.FlagSet) {
 
 func (t *typed) addGeneral(flags *pflag.FlagSet) {
 	c := &t.cluster
-	flags.StringVar(&c.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	flags.StringVarP(&c.Namespace, "namespace", "n", "clusters", "namespace of the hosted cluster")
 	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
 	flags.StringVar(&t.pullSecret, "pull-secret", "", "dockerconfigjson file for the release's images")
 	flags.StringVar(&c.ReleaseImage, "release-image", version.ReleaseImage, "release payload")
@@ -126,7 +127,7 @@ func (t *typed) addGeneral(flags *pflag.FlagSet) {
 	flags.StringVar(&t.imageSources, "image-content-sources", "", "YAML file with image mirrors")
 	flags.StringArrayVar(&t.annotations, "annotations", nil, "annotation of the HostedCluster, key=value (repeatable)")
 	flags.StringArrayVar(&t.labels, "labels", nil, "label of the HostedCluster, key=value (repeatable)")
-	flags.StringVar(&t.infraJSON, "infra-json", "", "output of `create infra azure` to use instead of creating infrastructure")
+	flags.StringVar(&t.infraJSON, "infra-json", "", "output of create infra azure to use instead of creating infrastructure")
 	flags.DurationVar(&t.timeout, "timeout", 0, "bound for the whole command; none when 0")
 }
 
@@ -189,7 +190,13 @@ func (c *creation) complete(t typed) (typed, error) {
 	if err := c.record.MustOpen(); err != nil {
 		return t, err
 	}
-	h := c.record.File
+	t, err := c.completeFrom(c.record.File, t)
+	t.handed.values = t.saidBy(c.record.File)
+	return t, err
+}
+
+func (c *creation) completeFrom(h *handoff.File, t typed) (typed, error) {
+	t.handed.subscriptionID, t.handed.tenantID = h.SubscriptionID, h.TenantID
 	c.record.Complete(c.cmd, &t.Flags, &t.cluster.Name, &t.infra.InfraID)
 	if t.cluster.Name != h.Name && h.Name != "" {
 		return t, fmt.Errorf("--name %s differs from name %s of --from; give every hosted cluster its own hand-off file", t.cluster.Name, h.Name)
@@ -220,7 +227,7 @@ func (c *creation) complete(t typed) (typed, error) {
 // infrastructure; run again, it makes nothing twice.
 func (t typed) withInfra(h *handoff.File, path string) typed {
 	if from := h.Infra; from != nil && !t.infra.AssignRoles {
-		t.handed = handed{infra: from, subscriptionID: h.SubscriptionID, tenantID: h.TenantID}
+		t.handed.infra = from
 		t.infraJSON = path
 		t.infra.BaseDomain = cmp.Or(t.infra.BaseDomain, from.BaseDomain)
 		return t

@@ -32,11 +32,7 @@ type validated struct {
 // that nothing that may fail is left after the first cloud resource. The first failure is reported; scripts rely on the order up to the
 // machines.
 func validate(t typed) (validated, error) {
-	for _, check := range []func() error{
-		t.validateBasics, t.machines.ValidateArch, t.validateFeatureSet, t.validateCapabilities, t.validateAPIServerName, t.validateNetworking,
-		t.validateRoles, t.validateFlavour, t.validatePublishing, t.validateDomain, t.validateZones, t.machines.Validate,
-		t.validateInputs, t.validateNames, t.validateRanges, t.validateSpec,
-	} {
+	for _, check := range t.checks() {
 		if err := check(); err != nil {
 			return validated{}, err
 		}
@@ -50,6 +46,15 @@ func validate(t typed) (validated, error) {
 		}
 	}
 	return v, nil
+}
+
+// checks are those of the flags alone, in their order.
+func (t typed) checks() []func() error {
+	return []func() error{
+		t.validateBasics, t.machines.ValidateArch, t.validateFeatureSet, t.validateCapabilities, t.validateAPIServerName, t.validateNetworking,
+		t.validateRoles, t.validateFlavour, t.validatePublishing, t.validateDomain, t.validateZones, t.machines.Validate,
+		t.validateInputs, t.validateNames, t.validateRanges, t.validateSpec,
+	}
 }
 
 func (t typed) validateBasics() error {

@@ -14,7 +14,6 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
-	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/export"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
@@ -77,9 +76,13 @@ func TestExportMakesTheSameAgain(t *testing.T) {
 		if strings.Contains(line, "--namespace other") {
 			namespace = "other"
 		}
-		text, err := export.Text(t.Context(), clitest.Client(objects...), client.ObjectKey{Namespace: namespace, Name: "demo"}, FileFlags())
+		found, err := export.Of(t.Context(), clitest.Client(objects...), client.ObjectKey{Namespace: namespace, Name: "demo"}, ForExport())
 		if err != nil {
 			t.Fatal(err)
+		}
+		text := found.File
+		if len(found.Unsaid) > 0 {
+			t.Errorf("%s: the file does not say %q", line, found.Unsaid)
 		}
 		path := filepath.Join(t.TempDir(), "demo.yaml")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -133,48 +136,19 @@ func TestFileIsAsIfTyped(t *testing.T) {
 	}
 }
 
-// tellOrigins says for each value whether a flag, the file, the hand-off or a default decides it.
-func TestOrigins(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "demo.yaml")
-	if err := os.WriteFile(path, []byte("apiVersion: cli.hypershift.openshift.io/v1\nkind: AzureCluster\nspec: {name: demo, node-pool-replicas: 2}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := NewCreateAzureCommand(nil, nil, nil)
-	var out bytes.Buffer
-	cmd.SetOut(&out)
-	if err := cmd.ParseFlags([]string{"--location", "westus"}); err != nil {
-		t.Fatal(err)
-	}
-	c := &creation{cmd: cmd, record: &azureflags.HandoffFile{}}
-	if err := c.fill(path); err != nil {
-		t.Fatal(err)
-	}
-	c.record.Path = "handoff.yaml"
-	r := resolved{typed: typed{file: path}}
-	r.typed.cluster.Identity.IssuerURL, r.infra.InfraID = "https://issuer.example.com", "demo-abc"
-	if err := c.tellOrigins(r); err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range [][]string{{"name", "demo", path}, {"node-pool-replicas", "2", path}, {"location", "westus", "flag"}, {"root-disk-size", "120", "default"}, {"oidc-issuer-url", "https://issuer.example.com", "handoff.yaml"}, {"infra-id", "demo-abc", "made up"}} {
-		if !regexp.MustCompile(`(?m)^` + row[0] + ` +` + regexp.QuoteMeta(row[1]) + ` +` + regexp.QuoteMeta(row[2]) + `$`).MatchString(out.String()) {
-			t.Errorf("%v is missing in\n%s", row, out.String())
-		}
-	}
-}
-
 // --namespace and --output-file of export cluster; --kubeconfig is that of every command.
 func TestExportFlags(t *testing.T) {
-	cmd := export.NewCommand(FileFlags)
+	cmd := export.NewCommand(ForExport())
 	for _, line := range []string{"demo --namespace other --output-file absent/demo.yaml", "demo --output-file " + t.TempDir()} {
 		if _, _, err := typedAt(t, cmd, strings.Fields(line)...); err == nil || !strings.Contains(err.Error(), "--output-file") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	if _, err := export.Text(t.Context(), clitest.Client(), client.ObjectKey{Namespace: "other", Name: "demo"}, FileFlags()); err == nil || !strings.Contains(err.Error(), "other") {
+	if _, err := export.Of(t.Context(), clitest.Client(), client.ObjectKey{Namespace: "other", Name: "demo"}, ForExport()); err == nil || !strings.Contains(err.Error(), "other") {
 		t.Errorf("%v", err)
 	}
-	text, err := export.Text(t.Context(), clitest.Client(clitest.HostedCluster("demo", false)), client.ObjectKey{Namespace: "clusters", Name: "demo"}, FileFlags())
-	if err != nil || !strings.Contains(string(text), "#   pull-secret: a file with what Secret") {
-		t.Errorf("%v\n%s", err, text)
+	found, err := export.Of(t.Context(), clitest.Client(clitest.HostedCluster("demo", false)), client.ObjectKey{Namespace: "clusters", Name: "demo"}, ForExport())
+	if err != nil || !strings.Contains(string(found.File), "#   azure-creds: the file with the credentials") {
+		t.Errorf("%v\n%+v", err, found)
 	}
 }

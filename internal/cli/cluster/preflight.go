@@ -20,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/infraid"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -34,7 +35,7 @@ type look struct {
 }
 
 // resolverVariable names the DNS server where the system's sees another world.
-const resolverVariable = "HYPERSHIFT_DNS_RESOLVER"
+const resolverVariable = contract.DNSResolverEnv
 
 func (l *look) add(cmd *cobra.Command) {
 	l.cmd, l.streams, l.record = cmd, releasestream.New(), &azureflags.HandoffFile{}
@@ -169,7 +170,7 @@ func (l *look) everywhere(ctx context.Context, r resolved) ([]preflight.Check, e
 	o.Machines.Image = func(ctx context.Context) feasibility.Image {
 		select {
 		case found := <-read:
-			return r.image(found)
+			return feasibility.ImageOf(r.typed.machines.NodePool, found)
 		case <-ctx.Done():
 			return feasibility.Image{}
 		}

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/releasestream"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight/preflighttest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
-	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 // TestPreflightClusterRows: what preflight cluster alone looks at, each row provoked once.
@@ -34,7 +34,7 @@ func TestPreflightClusterRows(t *testing.T) {
 	there := surveytest.Cluster("demo")
 	there.Spec.InfraID = "demo-x"
 	operator := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "supported-versions", Labels: map[string]string{hyperv1.SupportedVersionsLabel: "true"}},
-		Data: map[string]string{"supported-versions": `{"versions":["4.21"]}`, "server-version": version.Get().Commit}}
+		Data: map[string]string{"supported-versions": `{"versions":["4.21"]}`, "server-version": buildinfo.Get().Commit}}
 	other := operator.DeepCopy()
 	other.Data["server-version"] = "another"
 	for _, tc := range []struct {

@@ -46,7 +46,7 @@ func TestPreflightAzureFlags(t *testing.T) {
 	var asked feasibility.Options
 	out, _, err := typedAt(t, NewPreflightAzureCommand(finds(&asked)), append(inputs[:2], strings.Fields("--name demo --infra-id demo-x --base-domain example.com --base-domain-prefix own --external-dns-domain ext.example.org "+
 		"--location westus --cloud AzurePublicCloud --node-pool-replicas 2 --availability-zones 1,3 --instance-type Standard_D8s_v3 --enable-ephemeral-disk --encryption-at-host Enabled --image-generation Gen1 "+
-		"--marketplace-publisher pub --marketplace-offer off --marketplace-sku sku --marketplace-version 1.2.3 --cluster-cidr 10.200.0.0/16 --service-cidr 10.201.0.0/16 "+
+		"--marketplace-publisher pub --marketplace-offer off --marketplace-sku sku --marketplace-version 1.2.3 --nodepool-subnet-id /subscriptions/s/subnet --cluster-cidr 10.200.0.0/16 --service-cidr 10.201.0.0/16 "+
 		"--oidc-issuer-url https://issuer.example.com/x --sa-token-issuer-private-key-path key --workload-identities-file "+inputs[5]+" --dns-zone-rg-name zones --assign-service-principal-roles --dns-resolver 192.0.2.1:53")...)...)
 	if err != nil || !strings.Contains(out, "image sku") {
 		t.Fatalf("%v\n%s", err, out)
@@ -59,7 +59,7 @@ func TestPreflightAzureFlags(t *testing.T) {
 	for what, ok := range map[string]bool{
 		"infra":      i.Name == "demo" && i.InfraID == "demo-x" && i.BaseDomain == "example.com" && *i.BaseDomainPrefix == "own" && i.Location == "westus" && i.DNSZoneGroup == "zones" && i.AssignRoles,
 		"ranges":     len(i.Ranges) == 2,
-		"machines":   m.Size == "Standard_D8s_v3" && m.Arch == "amd64" && m.Count == 4 && m.Pools == 2 && strings.Join(m.Zones, "") == "13" && m.Generation == "V1" && m.EphemeralDisk && m.PremiumDisks && m.EncryptionAtHost,
+		"machines":   m.Size == "Standard_D8s_v3" && m.Arch == "amd64" && m.Count == 4 && m.Pools == 2 && strings.Join(m.Zones, "") == "13" && m.Generation == "V1" && m.Subnet == "/subscriptions/s/subnet" && m.EphemeralDisk && m.PremiumDisks && m.EncryptionAtHost,
 		"identities": asked.IssuerURL == "https://issuer.example.com/x" && asked.SigningKeyPath == "key" && asked.Identities != nil,
 		"DNS":        asked.ExternalDNSDomain == "ext.example.org" && asked.Resolver == "192.0.2.1:53",
 	} {

@@ -33,7 +33,7 @@ type File struct {
 }
 
 // ofARun are the flags that say how a command runs, or what it prints, and not how the cluster is to be.
-var ofARun = []string{"file", "from", "help", "dry-run", "output", "wait", "timeout", "render", "render-sensitive", "render-into", "skip-preflight", "kubeconfig", "version-check", "strict", "dns-resolver"}
+var ofARun = []string{"file", "from", "help", "dry-run", "output", "wait", "timeout", "render", "render-sensitive", "render-into", "skip-preflight", "kubeconfig", "version-check", "strict", "dns-resolver", "interactive"}
 
 // Paths are the members that name files; one that is relative begins at the folder of the file that names it.
 var Paths = []string{
@@ -50,37 +50,46 @@ func Fill(flags *pflag.FlagSet, path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the file of --file: %w", err)
 	}
-	spec, err := parse(raw)
+	spec, err := Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("--file %s: %w", path, err)
 	}
 	var filled []string
 	for _, name := range slices.Sorted(maps.Keys(spec)) {
-		flag := flags.Lookup(name)
-		if flag == nil || !IsMember(flag) {
-			return nil, fmt.Errorf("--file %s: there is no member spec.%s%s", path, name, suggestion(flags, name))
-		}
-		if flag.Changed {
+		if flag := flags.Lookup(name); flag != nil && IsMember(flag) && flag.Changed {
 			continue
 		}
-		texts, err := textsOf(flag, spec[name])
-		if err != nil {
-			return nil, fmt.Errorf("--file %s: spec.%s %w", path, name, err)
-		}
-		for _, text := range texts {
-			if slices.Contains(Paths, name) && text != "" && !filepath.IsAbs(text) {
-				text = filepath.Join(filepath.Dir(path), text)
-			}
-			if err := flags.Set(name, text); err != nil {
-				return nil, fmt.Errorf("--file %s: spec.%s: %w", path, name, err)
-			}
+		if err := Set(flags, name, spec[name], filepath.Dir(path)); err != nil {
+			return nil, fmt.Errorf("--file %s: %w", path, err)
 		}
 		filled = append(filled, name)
 	}
 	return filled, nil
 }
 
-func parse(raw []byte) (map[string]any, error) {
+// Set sets the flag of a member to its value; a path that is relative begins at the folder. The error names the member.
+func Set(flags *pflag.FlagSet, name string, value any, folder string) error {
+	flag := flags.Lookup(name)
+	if flag == nil || !IsMember(flag) {
+		return fmt.Errorf("there is no member spec.%s%s", name, suggestion(flags, name))
+	}
+	texts, err := textsOf(flag, value)
+	if err != nil {
+		return fmt.Errorf("spec.%s %w", name, err)
+	}
+	for _, text := range texts {
+		if slices.Contains(Paths, name) && text != "" && !filepath.IsAbs(text) {
+			text = filepath.Join(folder, text)
+		}
+		if err := flags.Set(name, text); err != nil {
+			return fmt.Errorf("spec.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Parse reads the members of a file.
+func Parse(raw []byte) (map[string]any, error) {
 	var file File
 	if err := yaml.UnmarshalStrict(raw, &file); err != nil {
 		return nil, fmt.Errorf("is no file of apiVersion %s, kind %s: %w", APIVersion, Kind, err)
@@ -212,7 +221,8 @@ func Markdown(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The cluster file\n\n`hypershift create cluster azure --file FILE` (and `preflight cluster --file FILE`) reads how a hosted cluster is to be from a file; a flag that is typed wins over it, and\n"+
 		"`--dry-run` prints where each value comes from. Members have the names of the flags; one that there is not, and one of another type, is refused. Those that name files are relative to the\n"+
-		"file's folder. `hypershift export cluster NAME` writes the file from a cluster that is there. [The schema](azurecluster.schema.json) is for editors:\n"+
+		"file's folder. `hypershift export cluster NAME` writes the file from a cluster that is there, and names what of it no\n"+
+		"member says. [The schema](azurecluster.schema.json) is for editors:\n"+
 		"`# yaml-language-server: $schema=azurecluster.schema.json` as the first line.\n\n```yaml\napiVersion: %s\nkind: %s\nspec:\n  name: demo\n  azure-creds: azure-credentials.json\n  pull-secret: pull-secret.json\n  base-domain: example.com\n"+
 		"  location: eastus\n  node-pool-replicas: 2\n  cluster-cidr: [10.132.0.0/14]\n  resource-group-tags: {team: a}\n```\n\n| Member | Type | Is |\n|---|---|---|\n", APIVersion, Kind)
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -25,6 +25,7 @@ func flags() *pflag.FlagSet {
 	f.StringSlice("availability-zones", nil, "a")
 	f.StringToString("node-selector", nil, "a")
 	f.Bool("wait", false, "a")
+	f.Bool("interactive", false, "a")
 	f.String("alias", "", "a")
 	_ = f.MarkHidden("alias")
 	return f
@@ -75,12 +76,23 @@ func TestFill(t *testing.T) {
 	if !slices.Equal(zones, []string{"1", "a,b"}) || !slices.Equal(ranges, []string{"10.1.0.0/16", "10.2.0.0/16"}) || len(selector) != 2 || selector["a"] != "b,c=d" {
 		t.Errorf("%v %v %v", zones, ranges, selector)
 	}
-	from := map[string]string{}
-	for _, o := range clusterfile.Origins(f, path, filled) {
-		from[o.Flag] = o.From
+}
+
+// Every member has an origin, one that is false, 0 or empty by default, too; what says how a command runs has none.
+func TestOrigins(t *testing.T) {
+	f := flags()
+	if err := f.Parse([]string{"--name", "typed", "--pull-secret", "answered", "--wait"}); err != nil {
+		t.Fatal(err)
 	}
-	if from["name"] != "flag" || from["fips"] != path || from["wait"] != "" {
-		t.Errorf("%v", from)
+	got := clusterfile.Origins(f, map[string]string{"pull-secret": "asked", "fips": "nobody"})
+	want := []clusterfile.Origin{
+		{Flag: "availability-zones", Value: "[]", From: "default"}, {Flag: "cluster-cidr", Value: "[10.132.0.0/14]", From: "default"},
+		{Flag: "fips", Value: "false", From: "default"}, {Flag: "name", Value: "typed", From: "flag"},
+		{Flag: "node-drain-timeout", Value: "0s", From: "default"}, {Flag: "node-pool-replicas", Value: "0", From: "default"},
+		{Flag: "node-selector", Value: "[]", From: "default"}, {Flag: "pull-secret", Value: "answered", From: "asked"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -130,7 +142,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := schema.Properties.Spec
-	for name, kind := range map[string]string{"name": "string", "node-drain-timeout": "string", "node-pool-replicas": "integer", "fips": "boolean", "cluster-cidr": "array", "node-selector": "object", "wait": "", "alias": ""} {
+	for name, kind := range map[string]string{"name": "string", "node-drain-timeout": "string", "node-pool-replicas": "integer", "fips": "boolean", "cluster-cidr": "array", "node-selector": "object", "wait": "", "interactive": "", "alias": ""} {
 		if spec.Properties[name].Type != kind {
 			t.Errorf("%s is of type %q", name, spec.Properties[name].Type)
 		}

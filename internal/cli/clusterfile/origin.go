@@ -1,9 +1,15 @@
 package clusterfile
 
 import (
-	"slices"
+	"cmp"
 
 	"github.com/spf13/pflag"
+)
+
+// Where a value comes from of which nobody else knows.
+const (
+	FromFlag    = "flag"
+	FromDefault = "default"
 )
 
 // Origin is where a value comes from.
@@ -11,19 +17,17 @@ type Origin struct {
 	Flag, Value, From string
 }
 
-// Origins of all values that a flag, the file or a default says, in the order of the flags' names; what is empty by default is left out.
-func Origins(flags *pflag.FlagSet, path string, filled []string) []Origin {
+// Origins of the values of all members, in the order of the flags' names. from are those that are known of flags that are set: a file, an
+// answer.
+func Origins(flags *pflag.FlagSet, from map[string]string) []Origin {
 	var out []Origin
 	flags.VisitAll(func(f *pflag.Flag) {
-		value := f.Value.String()
 		switch {
 		case !IsMember(f):
-		case slices.Contains(filled, f.Name):
-			out = append(out, Origin{f.Name, value, path})
 		case f.Changed:
-			out = append(out, Origin{f.Name, value, "flag"})
-		case value != "" && value != "[]" && value != "false" && value != "0" && value != "0s":
-			out = append(out, Origin{f.Name, value, "default"})
+			out = append(out, Origin{f.Name, f.Value.String(), cmp.Or(from[f.Name], FromFlag)})
+		default:
+			out = append(out, Origin{f.Name, f.Value.String(), FromDefault})
 		}
 	})
 	return out

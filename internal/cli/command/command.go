@@ -57,6 +57,14 @@ func NeedSubcommand(cmd *cobra.Command, args []string) error {
 	return ErrHelp
 }
 
+// FlagError says what was meant by a flag that is unknown: where a word before it names no subcommand, that word is what is wrong.
+func FlagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); len(words) > 0 && cmd.HasAvailableSubCommands() {
+		return NeedSubcommand(cmd, words)
+	}
+	return printing.SuggestFlag(cmd, err)
+}
+
 // Given tells whether a flag was typed.
 func Given(cmd *cobra.Command, flag string) bool {
 	f := cmd.Flags().Lookup(flag)

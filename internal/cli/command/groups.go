@@ -29,7 +29,8 @@ func Group(cmd *cobra.Command, heading string, add func(*pflag.FlagSet)) {
 	cmd.SetUsageFunc(grouped)
 }
 
-// grouped prints a command's usage with its flags under headings, in the order of the alphabet; what has none comes last.
+// grouped prints a command's usage with its flags under headings, in the order of the alphabet; what has none comes after them, and what
+// the command inherits comes last.
 func grouped(cmd *cobra.Command) error {
 	headings, flags := []string{}, map[string]*pflag.FlagSet{}
 	put := func(heading string, f *pflag.Flag) {
@@ -55,9 +56,16 @@ func grouped(cmd *cobra.Command) error {
 		return strings.Compare(a, b)
 	})
 	out := cmd.OutOrStderr()
-	fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+	fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(out, "\nAliases:\n  %s\n", cmd.NameAndAliases())
+	}
+	fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
 	for _, heading := range headings {
 		fmt.Fprintf(out, "\n%s:\n%s", heading, flags[heading].FlagUsages())
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		fmt.Fprintf(out, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsages())
 	}
 	return nil
 }

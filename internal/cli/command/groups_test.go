@@ -40,3 +40,24 @@ func TestGroup(t *testing.T) {
 		t.Errorf("%s\n%s", got, out.String())
 	}
 }
+
+// A grouped help tells the flags that the command inherits, and its aliases.
+func TestGroupTellsInherited(t *testing.T) {
+	root := &cobra.Command{Use: "tool"}
+	root.PersistentFlags().BoolP("quiet", "q", false, "tell nothing")
+	cmd := &cobra.Command{Use: "make", Aliases: []string{"build"}, Short: "Make", Example: "  make it", Run: func(*cobra.Command, []string) {}}
+	root.AddCommand(cmd)
+	command.Group(cmd, "Network", func(f *pflag.FlagSet) { f.String("range", "", "of addresses") })
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs([]string{"make", "--help"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Aliases:\n  make, build\n", "Global Flags:\n  -q, --quiet "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the help lacks %q:\n%s", want, out.String())
+		}
+	}
+}

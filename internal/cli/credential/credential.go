@@ -66,7 +66,7 @@ func Asked() (string, error) {
 	}
 	info := &clientauthenticationv1.ExecCredential{}
 	if err := json.Unmarshal([]byte(text), info); err != nil {
-		return "", fmt.Errorf("$%s, by which kubectl says what it wants, cannot be read: %w", execInfo, err)
+		return "", fmt.Errorf("$%s, in which kubectl passes its request, cannot be read: %w", execInfo, err)
 	}
 	if info.APIVersion != ExecVersion {
 		return "", fmt.Errorf("kubectl asks for %s %s and is answered in %s only; fetch the kubeconfig again with `hypershift kubeconfig NAME --credential exec`", info.APIVersion, execKind, ExecVersion)

@@ -3,16 +3,22 @@
 package feasibility
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 	"github.com/hypershift-on-azure/hypershift/internal/preflight"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/infra"
+	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Options are what the hosted cluster will ask of Azure. What is empty is not looked at, and said.
@@ -37,6 +43,8 @@ type Machines struct {
 	Size, Arch string
 	// Zones of the node pools; empty where Azure may choose.
 	Zones []string
+	// Subnet of the node pools; "" is the cluster's.
+	Subnet string
 	// Count of all pools together, Pools that are upgraded at the same time, each by one machine more.
 	Count, Pools int
 	// Generation of the image: V1 or V2.
@@ -52,6 +60,51 @@ type Image struct {
 	Publisher, Offer, SKU, Version string
 	// Plan: the machines will name the purchase plan.
 	Plan bool
+}
+
+// OfPool is what that many node pools of one kind ask of Azure; zones are theirs, none where the pool names its own.
+func OfPool(pool manifest.NodePool, pools int, zones []string) Machines {
+	m := Machines{
+		Size: cmp.Or(pool.InstanceType, manifest.DefaultInstanceType(pool.Arch)), Arch: pool.Arch, Zones: zones, Subnet: pool.SubnetID, Pools: pools,
+		PremiumDisks: strings.HasPrefix(pool.DiskStorageType, "Premium"), EphemeralDisk: pool.EphemeralDisk, EncryptionAtHost: pool.EncryptionAtHost == "Enabled",
+	}
+	if pool.AvailabilityZone != "" && len(m.Zones) == 0 {
+		m.Zones = []string{pool.AvailabilityZone}
+	}
+	m.Count = pools * int(max(pool.Replicas, 0))
+	if m.Generation = "V2"; pool.Image.Generation == "Gen1" {
+		m.Generation = "V1"
+	}
+	return m
+}
+
+// ImageOf is the image of the marketplace that a pool names, else that of its payload; the zero value where neither is known.
+func ImageOf(pool manifest.NodePool, payload *release.Release) Image {
+	i := pool.Image
+	if i.Publisher == "" && i.ID == "" && payload != nil {
+		if named := payload.MachineImage(pool.Arch, i.Generation == "Gen1"); named != nil {
+			return Image{Publisher: named.Publisher, Offer: named.Offer, SKU: named.SKU, Version: named.Version}
+		}
+	}
+	return Image{Publisher: i.Publisher, Offer: i.Offer, SKU: i.SKU, Version: i.Version, Plan: i.Plan}
+}
+
+// Refused tells of every check that warns, and is the error of those that fail, for nothing is made then; hint says what can be done
+// besides the remedies.
+func Refused(checks []preflight.Check, say func(format string, args ...any), hint string) error {
+	var failed []error
+	for _, check := range checks {
+		switch check.Status {
+		case preflight.Fail:
+			failed = append(failed, fmt.Errorf("%s: %s; %s", check.Name, check.Detail, check.Remedy))
+		case preflight.Warn:
+			say("warning: %s: %s; %s", check.Name, check.Detail, check.Remedy)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return errors.Join(append(failed, errors.New("nothing is made; "+hint))...)
 }
 
 // look is one thing to look at; a quick one is decisive and takes few calls.
@@ -83,10 +136,16 @@ func Quick(ctx context.Context, s *azure.Session, o Options) ([]preflight.Check,
 	return atOnce(ctx, slices.DeleteFunc(e.looks(), func(l look) bool { return !l.quick }))
 }
 
+// Pool looks at what a further node pool of a hosted cluster asks of Azure: size, quotas, image and subnet.
+func Pool(ctx context.Context, s *azure.Session, o Options) ([]preflight.Check, error) {
+	e := &examination{Options: o, s: s}
+	return atOnce(ctx, []look{{at: e.machines}, {at: e.image}, {at: e.poolSubnet}})
+}
+
 func (e *examination) looks() []look {
 	return []look{
 		{at: e.subscription}, {at: e.region}, {at: e.providers}, {at: e.rights}, {at: e.policies},
-		{quick: true, at: e.machines}, {quick: true, at: e.image}, {at: e.addresses}, {at: e.subnet},
+		{quick: true, at: e.machines}, {quick: true, at: e.image}, {at: e.addresses}, {at: e.subnet}, {at: e.poolSubnet},
 		{at: e.groups}, {quick: true, at: e.shadows}, {quick: true, at: e.ranges},
 		{at: e.baseZone}, {at: e.externalZone},
 		{at: e.identities},

@@ -47,32 +47,47 @@ func (e *examination) groups(ctx context.Context) []preflight.Check {
 // shadows are private zones that hide the cluster's names from its own network.
 func (e *examination) shadows(ctx context.Context) []preflight.Check {
 	const name = "private DNS zones of the network"
-	if e.Infra.VNetID == "" || e.Infra.BaseDomain == "" || e.Infra.Name == "" || e.Output != nil {
+	vnet := e.network().vnet
+	switch {
+	case vnet == "" && e.Output == nil:
 		return one(preflight.Verdict(name, preflight.Fail, true, "the network is new: no other zone is linked to it", ""))
+	case vnet == "" || e.Infra.BaseDomain == "" || e.Infra.Name == "":
+		return one(preflight.Skipped(name, "the network, the name or the base domain is not named", "give --name and --base-domain, and the whole file of the infrastructure"))
+	}
+	ownID := e.Infra.PrivateZoneID
+	if e.Output != nil {
+		ownID = e.Output.PrivateZoneID
 	}
 	zones, err := e.s.List(ctx, "/subscriptions/"+e.s.SubscriptionID+"/providers/"+node.TypePrivateDNS, node.APIPrivateDNS, "")
 	if err != nil {
 		return unanswered(name, err)
 	}
-	own := e.Infra.ClusterDomain()
 	for i := range zones {
 		zone := &zones[i]
-		hides := zone.Name == own || e.ExternalDNSDomain != "" && isWithin(e.ExternalDNSDomain, zone.Name)
-		if !hides || infra.IsOwned(zone, e.Infra.InfraID) || strings.EqualFold(zone.ID, e.Infra.PrivateZoneID) {
+		if !e.hides(zone.Name) || infra.IsOwned(zone, e.Infra.InfraID) || strings.EqualFold(zone.ID, ownID) {
 			continue
 		}
-		links, err := e.s.List(ctx, zone.ID+"/virtualNetworkLinks", node.APIPrivateDNS, "")
+		linked, err := e.isLinked(ctx, zone.ID, vnet)
 		if err != nil {
 			return unanswered(name, err)
 		}
-		if slices.ContainsFunc(links, func(l azure.Resource) bool {
-			return strings.EqualFold(l.Property("virtualNetwork", "id"), e.Infra.VNetID)
-		}) {
+		if linked {
 			return one(preflight.Verdict(name, preflight.Fail, false, fmt.Sprintf("%s is linked to the virtual network and hides the cluster's names beneath %s", zone.ID, zone.Name),
 				"unlink it, take another --name or domain, or give it by --private-dns-zone-id where it is meant for this cluster"))
 		}
 	}
 	return one(preflight.Verdict(name, preflight.Fail, true, "none hides the cluster's names", ""))
+}
+
+// hides tells whether a zone of this name answers for names of the cluster.
+func (e *examination) hides(zone string) bool {
+	return zone == e.Infra.ClusterDomain() || e.ExternalDNSDomain != "" && isWithin(e.ExternalDNSDomain, zone)
+}
+
+// isLinked tells whether names of a private zone are those of a virtual network.
+func (e *examination) isLinked(ctx context.Context, zone, vnet string) (bool, error) {
+	links, err := e.s.List(ctx, zone+"/virtualNetworkLinks", node.APIPrivateDNS, "")
+	return slices.ContainsFunc(links, func(l azure.Resource) bool { return strings.EqualFold(l.Property("virtualNetwork", "id"), vnet) }), err
 }
 
 // isWithin tells whether a domain is the zone's or lies beneath it.

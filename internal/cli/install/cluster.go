@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -206,7 +207,7 @@ func (i *installer) completeExternalDNS(ctx context.Context) error {
 	if e.TXTOwnerID == "" {
 		// The identity of the cluster, so that a second installation keeps its records.
 		system := &corev1.Namespace{}
-		if err := i.client.Get(ctx, client.ObjectKey{Name: "kube-system"}, system); err != nil {
+		if err := i.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 			return fmt.Errorf("cannot read namespace kube-system of the management cluster: %w", err)
 		}
 		e.TXTOwnerID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(system.UID)).String()

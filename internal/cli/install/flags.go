@@ -32,7 +32,7 @@ type installFlags struct {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	f.set = flags
 	o := &f.Options
-	flags.StringVar(&o.Namespace, "namespace", "hypershift", "namespace of the operator")
+	flags.StringVarP(&o.Namespace, "namespace", "n", "hypershift", "namespace of the operator")
 	flags.StringVar(&o.Image, "hypershift-image", version.OperatorImage(), "image of the operator")
 	flags.StringVar(&f.registry, "image-registry", "", "REGISTRY[/PATH] that has the images of the operator, hypershift-operator:VERSION, and of ExternalDNS")
 	flags.StringVar(&f.record.Path, "handoff", "", "hand-off file: names the registry when --image-registry does not, and else takes it for later commands")

@@ -13,9 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
-	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 func newInstallHelmCommand(flags *installFlags) *cobra.Command {
@@ -90,7 +91,7 @@ aws:
 // chart returns the files by their path.
 func chart(o *install.Options) (map[string][]byte, error) {
 	about, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v2", "name": "hypershift-operator", "type": "application", "version": "0.1.0", "appVersion": version.Get().Commit,
+		"apiVersion": "v2", "name": contract.Operator, "type": "application", "version": "0.1.0", "appVersion": buildinfo.Get().Commit,
 		"description": "The operator of hosted clusters",
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -61,7 +62,7 @@ func (f *installFlags) recorded() map[string]string {
 		return nil
 	}
 	exact := map[string]string{}
-	for given, name := range map[string]string{version.OperatorImageIn(f.registry): "hypershift-operator", version.ExternalDNSImageIn(f.registry): "external-dns"} {
+	for given, name := range map[string]string{version.OperatorImageIn(f.registry): contract.Operator, version.ExternalDNSImageIn(f.registry): contract.ExternalDNS} {
 		if reference := f.record.Images.References[name]; strings.Contains(reference, "@") && install.SameRepository(reference, given) {
 			exact[given] = reference
 		}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/install"
 )
 
@@ -44,8 +45,8 @@ func (i *installer) files() []givenFile {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: i.opts.Namespace, Name: name} }
 	return []givenFile{
 		{"pull-secret", &i.opts.PullSecret, &corev1.Secret{ObjectMeta: named("pull-secret")}, corev1.DockerConfigJsonKey},
-		{"additional-trust-bundle", &i.opts.TrustBundle, &corev1.ConfigMap{ObjectMeta: named("user-ca-bundle")}, hyperv1.TrustBundleKey},
-		{"release-signature-keys", &i.opts.ReleaseSignatureKeys, &corev1.ConfigMap{ObjectMeta: named(install.ReleaseKeysName)}, install.ReleaseKeysKey},
+		{"additional-trust-bundle", &i.opts.TrustBundle, &corev1.ConfigMap{ObjectMeta: named(contract.UserCABundle)}, hyperv1.TrustBundleKey},
+		{"release-signature-keys", &i.opts.ReleaseSignatureKeys, &corev1.ConfigMap{ObjectMeta: named(contract.ReleaseSignatureKeys)}, install.ReleaseKeysKey},
 	}
 }
 

@@ -78,6 +78,22 @@ func TestInstallLifecycle(t *testing.T) {
 	m.uninstall(t)
 }
 
+// TestInstallScope: the two halves of an installation, each of which leaves the other out.
+func TestInstallScope(t *testing.T) {
+	m := newManagement(t)
+	flags := "install --ingress-domain apps.example.com --limit-crd-install Azure --install-scope "
+	if out := m.must(flags + "crds --wait-until-crds-established"); !strings.Contains(out, "applied CustomResourceDefinition "+machinesCRD+"\n") ||
+		m.exists("Namespace", "", "hypershift") || !m.exists("CustomResourceDefinition", "", machinesCRD) {
+		t.Errorf("crds:\n%s", out)
+	}
+	if _, err := m.hypershift(flags + "crds --wait-until-available"); err == nil || !strings.Contains(err.Error(), "which --install-scope crds leaves out") {
+		t.Errorf("waiting for an operator that is left out: %v", err)
+	}
+	if out := m.must(flags + "resources"); strings.Contains(out, "CustomResourceDefinition") || !strings.Contains(out, "applied Deployment hypershift/operator\n") {
+		t.Errorf("resources:\n%s", out)
+	}
+}
+
 // publishedImages: what is not published is refused before anything is written; what is there is written by digest, and the hand-off file
 // says where it came from.
 func (m *managementCluster) publishedImages(t *testing.T, line string, registry *releasetest.Registry) {

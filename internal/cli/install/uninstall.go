@@ -44,7 +44,7 @@ empty. What others made is left alone. Running it again is harmless.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&u.namespace, "namespace", "hypershift", "namespace of the operator")
+	flags.StringVarP(&u.namespace, "namespace", "n", "hypershift", "namespace of the operator")
 	flags.BoolVar(&u.deleteCRDs, "delete-crds", false, "delete the definitions of the kinds, too; no object of them may exist")
 	flags.BoolVar(&u.dryRun, "dry-run", false, "say what would be deleted, and delete nothing")
 	flags.DurationVar(&u.patience, "timeout", installWait, "how long to wait until all is gone")

@@ -14,6 +14,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/progress"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // errStuck ends a wait that time cannot help.
@@ -98,7 +99,7 @@ func (i *installer) reportExternalDNS(ctx context.Context) {
 		return
 	}
 	d := &appsv1.Deployment{}
-	if err := i.client.Get(ctx, client.ObjectKey{Namespace: i.opts.Namespace, Name: "external-dns"}, d); err != nil {
+	if err := i.client.Get(ctx, client.ObjectKey{Namespace: i.opts.Namespace, Name: contract.ExternalDNS}, d); err != nil {
 		i.say("warning: cannot read Deployment external-dns: %v", err)
 	} else if !rolledOut(d) {
 		i.say("%s", strings.TrimSuffix("ExternalDNS is not available yet: "+i.blocker(ctx, d), ": "))

@@ -29,42 +29,49 @@ type Question struct {
 	Choices func(context.Context) ([]string, error)
 }
 
-// Person is who is asked. Terminal says whether somebody is there.
+// Person answers the questions of a command. Terminal says whether the input is a terminal.
 type Person struct {
 	Terminal bool
 	lines    *bufio.Reader
 }
 
-// At is who sits at the command's input.
+// At returns the person at the command's standard input.
 func At(cmd *cobra.Command) *Person {
 	file, ok := cmd.InOrStdin().(*os.File)
 	return &Person{Terminal: ok && term.IsTerminal(int(file.Fd())), lines: bufio.NewReader(cmd.InOrStdin())}
 }
 
-// Answering is one who answers with these lines.
+// Answering returns a person who answers with these lines; for tests.
 func Answering(lines io.Reader) *Person {
 	return &Person{Terminal: true, lines: bufio.NewReader(lines)}
 }
 
-// Conduct sets the flags of the questions, and says on stderr where each value comes from. What is set that way counts as typed.
-func Conduct(cmd *cobra.Command, who *Person, questions []Question) error {
+// Asked is where a value comes from that a person has given.
+const Asked = "asked"
+
+// Conduct sets the flags of the questions, says on stderr where each value that is found comes from, and returns where all come from, by
+// flag. What is set that way counts as typed.
+func Conduct(cmd *cobra.Command, who *Person, questions []Question) (map[string]string, error) {
+	origins := map[string]string{}
 	for _, q := range questions {
 		value, from, err := q.find(cmd.Context())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if value == "" {
 			if err := who.answer(cmd, q); err != nil {
-				return err
+				return nil, err
 			}
+			origins[q.Flag] = Asked
 			continue
 		}
 		if err := cmd.Flags().Set(q.Flag, value); err != nil {
-			return fmt.Errorf("--%s %q of %s: %w", q.Flag, value, from, err)
+			return nil, fmt.Errorf("--%s %q of %s: %w", q.Flag, value, from, err)
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "--%s %s (%s)\n", q.Flag, value, from)
+		origins[q.Flag] = from
 	}
-	return nil
+	return origins, nil
 }
 
 // find looks where nobody has to be asked.

@@ -13,14 +13,20 @@ import (
 
 func conduct(t *testing.T, who *Person, questions ...Question) (*cobra.Command, string, error) {
 	t.Helper()
+	cmd, said, _, err := conductFrom(t, who, questions...)
+	return cmd, said, err
+}
+
+func conductFrom(t *testing.T, who *Person, questions ...Question) (*cobra.Command, string, map[string]string, error) {
+	t.Helper()
 	cmd := &cobra.Command{Use: "make"}
 	cmd.SetContext(t.Context())
 	var said bytes.Buffer
 	cmd.SetErr(&said)
 	cmd.Flags().String("name", "", "")
 	cmd.Flags().Int("count", 0, "")
-	err := Conduct(cmd, who, questions)
-	return cmd, said.String(), err
+	origins, err := Conduct(cmd, who, questions)
+	return cmd, said.String(), origins, err
 }
 
 func choices(all ...string) func(context.Context) ([]string, error) {
@@ -43,6 +49,16 @@ func TestFinds(t *testing.T) {
 		if f := cmd.Flag("name"); err != nil || f.Value.String() != want || !f.Changed || !strings.HasPrefix(said, "--name "+want+" (") {
 			t.Errorf("%s: %v, %q, %q", want, err, f.Value, said)
 		}
+	}
+}
+
+// Where each value comes from is known afterwards.
+func TestOrigins(t *testing.T) {
+	t.Setenv("MY_NAME", "of-environment")
+	questions := []Question{{Flag: "name", Variable: "MY_NAME"}, {Flag: "count", Text: "How many"}}
+	_, _, origins, err := conductFrom(t, Answering(strings.NewReader("3\n")), questions...)
+	if err != nil || len(origins) != 2 || origins["name"] != "$MY_NAME" || origins["count"] != Asked {
+		t.Errorf("%v %v", err, origins)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/version"
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // OperatorMinors reads which minor versions the operator runs, in whichever namespace it lives.
@@ -20,7 +21,7 @@ func OperatorMinors(ctx context.Context, c client.Client) ([]string, error) {
 		return nil, fmt.Errorf("cannot read which releases the operator runs: %w", err)
 	}
 	for i := range list.Items {
-		if cm := &list.Items[i]; cm.Name == SupportedVersions {
+		if cm := &list.Items[i]; cm.Name == contract.SupportedVersions {
 			return ParseMinors(cm)
 		}
 	}
@@ -32,7 +33,7 @@ func ParseMinors(cm *corev1.ConfigMap) ([]string, error) {
 	var list struct {
 		Versions []string `json:"versions"`
 	}
-	if err := json.Unmarshal([]byte(cm.Data[SupportedVersions]), &list); err != nil {
+	if err := json.Unmarshal([]byte(cm.Data[contract.SupportedVersions]), &list); err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s is malformed: %w", cm.Namespace, cm.Name, err)
 	}
 	return list.Versions, nil
@@ -40,7 +41,7 @@ func ParseMinors(cm *corev1.ConfigMap) ([]string, error) {
 
 // ParseKinds reads the kinds of payload that the ConfigMap SupportedVersions lists; an operator of before they were published lists none.
 func ParseKinds(cm *corev1.ConfigMap) ([]string, error) {
-	text, ok := cm.Data["payload-kinds"]
+	text, ok := cm.Data[contract.PayloadKindsKey]
 	if !ok {
 		return nil, nil
 	}
@@ -53,20 +54,17 @@ func ParseKinds(cm *corev1.ConfigMap) ([]string, error) {
 	return list.Kinds, nil
 }
 
-// SupportedVersions is the ConfigMap in which the operator says what it supports.
-const SupportedVersions = "supported-versions"
-
 // OperatorNamespace is where the operator is installed unless told otherwise.
 const OperatorNamespace = "hypershift"
 
 // CheckServerVersion refuses an operator of another build than this program.
 func CheckServerVersion(ctx context.Context, c client.Client) error {
 	cm := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: OperatorNamespace, Name: SupportedVersions}
+	key := client.ObjectKey{Namespace: OperatorNamespace, Name: contract.SupportedVersions}
 	if err := c.Get(ctx, key, cm); err != nil {
 		return fmt.Errorf("--version-check: cannot read ConfigMap %s, in which the operator says what it is: %w", key, err)
 	}
-	if own, theirs := version.Get().Commit, cm.Data["server-version"]; own != theirs {
+	if own, theirs := buildinfo.Get().Commit, cm.Data[contract.ServerVersionKey]; own != theirs {
 		return fmt.Errorf("--version-check: this program is of revision %s, the operator of %s; install the operator with this program, or use the program it was installed with", own, theirs)
 	}
 	return nil

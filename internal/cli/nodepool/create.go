@@ -19,6 +19,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/azureflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/command"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/feasibility"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/fieldflags"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/imagecheck"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/machines"
@@ -32,7 +33,10 @@ type nodePoolFlags struct {
 	machines.Flags
 	credentials string
 	render      bool
+	dryRun      bool
+	look        looker           // nil looks at nothing
 	releases    release.Provider // nil reads registries
+	payload     *release.Release // nil where it could not be read
 	kubeconfig  string
 }
 
@@ -43,11 +47,14 @@ func NewCreateCommand() *cobra.Command {
 }
 
 func newCreateNodePoolAzureCommand() *cobra.Command {
-	f := &nodePoolFlags{}
+	f := &nodePoolFlags{look: feasibility.Pool}
 	cmd := &cobra.Command{
 		Use:   "azure",
 		Short: "Create a node pool on Azure",
+		Long: `Creates a node pool of a hosted cluster; the operator makes its machines. With --azure-creds Azure is asked first whether it can have them: the size
+in region and zone, the quotas, the image and its terms, the subnet. What it cannot have is refused, and nothing is made.`,
 		Example: `  hypershift create nodepool azure --cluster-name demo --name big --replicas 3 --instance-type Standard_D8s_v5
+  hypershift create nodepool azure --cluster-name demo --name big --replicas 3 --azure-creds creds.json --dry-run
   hypershift create nodepool azure --cluster-name demo --name arm --arch arm64 --render`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,6 +72,7 @@ func newCreateNodePoolAzureCommand() *cobra.Command {
 		},
 	}
 	f.addAll(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "render")
 	management.AddKubeconfig(cmd, &f.kubeconfig)
 	_ = cmd.RegisterFlagCompletionFunc("cluster-name", management.CompleteClusters)
 	_ = cmd.RegisterFlagCompletionFunc("instance-type", f.completeSizes)
@@ -90,14 +98,15 @@ func (f *nodePoolFlags) completeSizes(cmd *cobra.Command, _ []string, _ string) 
 func (f *nodePoolFlags) addAll(flags *pflag.FlagSet) {
 	f.Add(flags)
 	flags.StringVar(&f.Name, "name", "", "name of the node pool (required)")
-	flags.StringVar(&f.Namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	flags.StringVarP(&f.Namespace, "namespace", "n", "clusters", "namespace of the hosted cluster")
 	flags.StringVar(&f.ClusterName, "cluster-name", "", "name of the hosted cluster (required)")
 	flags.Int32Var(&f.Replicas, "replicas", 2, "number of nodes")
 	// Not marked as deprecated: the flag library would print its notice on stdout, into what --render prints.
 	flags.Int32Var(&f.Replicas, "node-count", 2, "alias of --replicas")
 	_ = flags.MarkHidden("node-count")
 	flags.StringVar(&f.ReleaseImage, "release-image", "", "release payload of the nodes; the hosted cluster's when empty")
-	flags.StringVar(&f.credentials, "azure-creds", "", "accepted for compatibility; no call to Azure is made")
+	flags.StringVar(&f.credentials, "azure-creds", "", "Azure credentials file: ask Azure first whether it can have the machines; nothing is written with it, and nothing asked for --render")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "have everything checked, by the management cluster too, and make nothing")
 	flags.BoolVar(&f.render, "render", false, "print the NodePool instead of creating it")
 }
 
@@ -149,14 +158,21 @@ func (f *nodePoolFlags) run(ctx context.Context, c client.Client, out, messages 
 		_, err = out.Write(raw)
 		return err
 	}
-	err := c.Create(ctx, np, client.FieldOwner(management.FieldManager))
+	if err := f.lookAhead(ctx, hc, warn); err != nil {
+		return err
+	}
+	options, done := []client.CreateOption{client.FieldOwner(management.FieldManager)}, "NodePool %s created\n"
+	if f.dryRun {
+		options, done = append(options, client.DryRunAll), "NodePool %s would be created\n"
+	}
+	err := c.Create(ctx, np, options...)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("NodePool %s/%s already exists; choose another --name, or change it with `kubectl scale` or `kubectl edit`", f.Namespace, f.Name)
 	case err != nil:
 		return fmt.Errorf("cannot create NodePool %s/%s: %w", f.Namespace, f.Name, err)
 	}
-	_, err = fmt.Fprintf(out, "NodePool %s created\n", f.Name)
+	_, err = fmt.Fprintf(out, done, f.Name)
 	return err
 }
 
@@ -174,13 +190,14 @@ func (f *nodePoolFlags) checkRelease(ctx context.Context, c client.Client, hc *h
 	}
 	payload.Access = access
 	found, err := payload.Check(ctx, warn)
+	f.payload = found
 	if err != nil || found == nil || payload.Image == hc.Spec.Release.Image {
 		return err
 	}
 	return imagecheck.CheckSkew("--release-image", found.Version, hc)
 }
 
-// fit checks the pool against its cluster and takes from it what was not given.
+// fit checks the pool against its cluster and fills flags that were not given with the cluster's values.
 func (f *nodePoolFlags) fit(hc *hyperv1.HostedCluster) error {
 	if hc.Spec.Platform.Type != hyperv1.AzurePlatform {
 		return fmt.Errorf("HostedCluster %s is of platform %s, a node pool of platform %s cannot belong to it", hc.Name, hc.Spec.Platform.Type, hyperv1.AzurePlatform)

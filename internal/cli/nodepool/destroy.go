@@ -53,7 +53,7 @@ func destroyNodePool(use, short, example string) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&d.name, "name", "", "name of the node pool")
 	_ = cmd.RegisterFlagCompletionFunc("name", management.CompleteNodePools)
-	f.StringVar(&d.namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	f.StringVarP(&d.namespace, "namespace", "n", "clusters", "namespace of the hosted cluster")
 	f.StringVar(&d.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
 	f.StringVar(&d.credentials, "azure-creds", "", "accepted for compatibility; no call to Azure is made")
 	f.BoolVar(&d.dryRun, "dry-run", false, "print what would be done and delete nothing")

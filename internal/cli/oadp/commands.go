@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
+	"github.com/hypershift-on-azure/hypershift/internal/cronspec"
 )
 
 const (
@@ -45,8 +45,6 @@ var words = map[string]string{
 	"daily-1am": "0 1 * * *", "daily-2am": "0 2 * * *", "daily-3am": "0 3 * * *", "daily-6am": "0 6 * * *", "daily-noon": "0 12 * * *",
 	"weekly-sunday": "0 0 * * 0", "weekly-monday": "0 0 * * 1", "weekly-friday": "0 0 * * 5", "weekly-saturday": "0 0 * * 6",
 }
-
-var cronField = regexp.MustCompile(`^[0-9A-Za-z*/,-]+$`)
 
 // backup is what a Backup and the template of a Schedule have.
 type backup struct {
@@ -138,21 +136,16 @@ func (s *schedule) object() (*unstructured.Unstructured, error) {
 		"schedule": cron, "template": template, "paused": s.paused, "useOwnerReferencesInBackup": s.ownerReferences, "skipImmediately": s.skipAtFirst}), nil
 }
 
-// cronOf reads a word or the five fields of cron, whose values Velero checks.
+// cronOf reads a word or the five fields of cron.
 func cronOf(text string) (string, error) {
 	if cron, known := words[strings.TrimPrefix(text, "@")]; known {
 		return cron, nil
 	}
-	fields := strings.Fields(text)
-	for _, field := range fields {
-		if len(fields) != 5 || !cronField.MatchString(field) {
-			return "", fmt.Errorf("--schedule %q is neither five fields of cron, such as \"0 2 * * *\", nor a word that is known; see --help", text)
-		}
+	cron := strings.Join(strings.Fields(text), " ")
+	if _, err := cronspec.Parse(cron); err != nil {
+		return "", fmt.Errorf("--schedule: %w; --help has more words", err)
 	}
-	if len(fields) == 0 {
-		return "", errors.New("--schedule is empty; use five fields of cron or a word; see --help")
-	}
-	return strings.Join(fields, " "), nil
+	return cron, nil
 }
 
 // restore is what create oadp-restore was asked for.

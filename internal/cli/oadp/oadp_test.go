@@ -65,14 +65,15 @@ func TestRefused(t *testing.T) {
 		cmd  *cobra.Command
 		says string
 	}{
-		"--use-etcd-snapshot":               {NewBackupCommand(), "hypershift backup create"},
-		"--ttl 0s":                          {NewBackupCommand(), "--ttl"},
-		"--name A_b":                        {NewBackupCommand(), "--name"},
-		"--schedule sometimes":              {NewScheduleCommand(), "--schedule"},
-		"--schedule=":                       {NewScheduleCommand(), "--schedule"},
-		"--schedule 0;*;*;*;*":              {NewScheduleCommand(), "--schedule"},
-		"--existing-resource-policy=":       {NewRestoreCommand(), "either --from-backup or --from-schedule"},
-		"--from-backup b --from-schedule s": {NewRestoreCommand(), "either --from-backup or --from-schedule"},
+		"--use-etcd-snapshot":                            {NewBackupCommand(), "hypershift backup create"},
+		"--ttl 0s":                                       {NewBackupCommand(), "--ttl"},
+		"--name A_b":                                     {NewBackupCommand(), "--name"},
+		"--schedule sometimes":                           {NewScheduleCommand(), "--schedule"},
+		"--schedule=":                                    {NewScheduleCommand(), "--schedule"},
+		"--schedule 0;25;*;*;*":                          {NewScheduleCommand(), "is no schedule"},
+		"--schedule 0;*;*;*;*":                           {NewScheduleCommand(), "--schedule"},
+		"--existing-resource-policy=":                    {NewRestoreCommand(), "either --from-backup or --from-schedule"},
+		"--from-backup b --from-schedule s":              {NewRestoreCommand(), "either --from-backup or --from-schedule"},
 		"--from-backup b --existing-resource-policy all": {NewRestoreCommand(), "--existing-resource-policy"},
 	} {
 		if text, err := typed(t, test.cmd, line); err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(text, "kind:") {

@@ -20,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/cli/flagfile"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/printing"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/registryflags"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/signature"
 	"github.com/hypershift-on-azure/hypershift/payload"
@@ -254,7 +255,7 @@ func (f *verifyFlags) keys() (*signature.Keys, error) {
 }
 
 // nodeKeys are what nodes of plain Kubernetes run beside what every control plane on Azure needs.
-var nodeKeys = []string{"container-networking-plugins", "kube-proxy"}
+var nodeKeys = []string{contract.ImageNetworkPlugins, contract.KubeProxy}
 
 // required are the keys without which a cluster does not start.
 func required(facts *payload.Facts) []string {

@@ -37,7 +37,7 @@ func WithJourney(ctx context.Context, args []string) (context.Context, *Journey)
 	return context.WithValue(ctx, journeyKey{}, j), j
 }
 
-// JourneyOf is the command line's; where there is none, one that nobody looks at.
+// JourneyOf returns the journey of the context, or an unused one when the context has none.
 func JourneyOf(ctx context.Context) *Journey {
 	if j, ok := ctx.Value(journeyKey{}).(*Journey); ok {
 		return j

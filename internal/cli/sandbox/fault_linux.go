@@ -139,11 +139,16 @@ func sandboxFaultNode(dir *string) *cobra.Command {
 		Use:   "node NAME FAULT",
 		Short: "Fail a node of the management cluster, and bring it back",
 		Long: `Fail a node of the management cluster, and bring it back. The sandbox has to have several: hypershift sandbox up --management-nodes 3.
-The first node is this machine, with the management API server, and cannot fail alone.
+The first node is this machine, with the management API server, and cannot fail alone. A node fails in one way at a time: another one takes
+the place of the one before.
+
+The disk of a node's volumes is a file system in a file of 8 GiB, which takes no more room than what is written. It needs loop devices and the
+program mkfs.ext4. A node that was made without them has its volumes in a directory of this machine, and its disk cannot fail.
 
 Faults:
 ` + summaryTable(sandbox.NodeFaults()),
 		Example: `  hypershift sandbox fault node management-1 down
+  hypershift sandbox fault node management-2 disk-full
   hypershift sandbox fault node management-1 up`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

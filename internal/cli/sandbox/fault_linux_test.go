@@ -122,7 +122,7 @@ func TestSandboxFaultErrors(t *testing.T) {
 // A fault of a node that is unknown, or of a sandbox that is not up, is refused before anything is done.
 func TestSandboxFaultNodeErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"management-1 explode": "cordon, down, drain, partition, reboot, uncordon, up",
+		"management-1 explode": "cordon, disk-full, disk-slow, down, drain, partition, reboot, uncordon, up",
 		"management-1 down":    "--management-nodes 3",
 		"management-1":         "accepts 2 arg(s)",
 	} {

@@ -15,7 +15,7 @@ type Aggregated struct {
 	Policy *corev1.ConfigMap
 }
 
-// AggregatedOf is that of the server of this name.
+// AggregatedOf returns the settings of the aggregated API server of this name.
 func AggregatedOf(ctx *component.Context, name string) (Aggregated, error) {
 	settings, err := clusterconfig.APIServerOf(ctx.HCP)
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	auditDir  = "/var/log/kube-apiserver"
 	auditFile = auditDir + "/audit.log"
 
-	egressConfigMap = "kas-egress-selector-config"
-	auditConfigMap  = "kas-audit-config"
+	egressConfigMap = contract.APIServerEgress
+	auditConfigMap  = contract.APIServerAudit
 
 	// The 70 s of the shutdown delay, the requests and watches after it, and some air.
 	terminationGrace = 135
@@ -40,8 +40,8 @@ var traits = component.Traits{
 
 // Certificates are the Secrets with a certificate that the pods mount, or a kubeconfig of theirs carries, besides that of the etcd client.
 var Certificates = []string{
-	pki.APIServing, "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt",
-	"konnectivity-client", "konnectivity-server", "konnectivity-cluster",
+	pki.APIServing, contract.APIPrivateCertificate, contract.APIKubeletCertificate, contract.APIAggregatorCertificate,
+	contract.KonnectivityClient, contract.KonnectivityServer, contract.KonnectivityCluster,
 	pki.WebhookServing, pki.WebhookClient, authenticator, pki.APIBootstrapClient, contract.AdminClient,
 }
 
@@ -49,7 +49,7 @@ var Certificates = []string{
 func Component(endpoints publish.Endpoints) component.Component {
 	return component.Component{
 		Name:      Name,
-		ImageKeys: []string{"hyperkube", "apiserver-network-proxy"},
+		ImageKeys: []string{"hyperkube", contract.ImageKonnectivity},
 		DependsOn: []string{contract.Etcd},
 		Traits:    traits,
 		Reloads:   reloads,
@@ -113,15 +113,15 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 			TerminationGracePeriodSeconds: ptr.To[int64](terminationGrace),
 			Containers:                    []corev1.Container{apiServer(ctx)},
 			Volumes: []corev1.Volume{
-				cert("server", pki.APIServing), cert("server-private", "kas-server-private-crt"),
-				cert("kubelet-client", "kas-kubelet-client-crt"), cert("aggregator", "kas-aggregator-crt"),
-				cert("etcd-client", component.EtcdClientSecret), cert(tunnelClientVolume, "konnectivity-client"),
+				cert("server", pki.APIServing), cert("server-private", contract.APIPrivateCertificate),
+				cert("kubelet-client", contract.APIKubeletCertificate), cert("aggregator", contract.APIAggregatorCertificate),
+				cert("etcd-client", contract.EtcdClientCertificate), cert(tunnelClientVolume, contract.KonnectivityClient),
 				cert("service-account-key", contract.SigningKey),
-				bundle("client-ca", contract.ClientCA), bundle("etcd-ca", component.EtcdCAConfigMap), bundle("kubelet-ca", contract.KubeletCA),
+				bundle("client-ca", contract.ClientCA), bundle("etcd-ca", contract.EtcdCA), bundle("kubelet-ca", contract.KubeletCA),
 				bundle("aggregator-ca", contract.AggregatorClientCA), bundle(tunnelCAVolume, contract.KonnectivityCABundle),
 				bundle("egress", egressConfigMap), bundle("audit-policy", auditConfigMap),
 				component.EmptyDirVolume(auditVolume),
-				cert("konnectivity-server", "konnectivity-server"), cert("konnectivity-cluster", "konnectivity-cluster"),
+				cert("konnectivity-server", contract.KonnectivityServer), cert("konnectivity-cluster", contract.KonnectivityCluster),
 			},
 		}}},
 	}

@@ -8,9 +8,10 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
-const auditWebhookKubeconfig = "webhook-kubeconfig"
+const auditWebhookKubeconfig = contract.AuditWebhookKey
 
 // auditRule is a rule of audit.k8s.io/v1; the first that matches a request decides.
 type auditRule struct {

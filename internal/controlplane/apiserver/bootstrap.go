@@ -4,13 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/featuregates"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
-	authenticationImage = "cluster-authentication-operator"
+	authenticationImage = contract.ImageAuthentication
 	bootstrapVolume     = "bootstrap-manifests"
 	bootstrapDir        = "/work"
 
@@ -65,15 +66,15 @@ func addBootstrap(ctx *component.Context, pod *corev1.PodSpec) error {
 			Env: env, Resources: component.Requests("30m", "50Mi"), VolumeMounts: []corev1.VolumeMount{{Name: bootstrapVolume, MountPath: bootstrapDir}},
 		}
 	}
-	pod.InitContainers = append(pod.InitContainers, render("init-bootstrap-render", featuregates.Image, "/tmp/bootstrap", featuregates.Render+takeRendered+firstRights))
+	pod.InitContainers = append(pod.InitContainers, render("init-bootstrap-render", contract.ImageConfigAPI, "/tmp/bootstrap", featuregates.Render+takeRendered+firstRights))
 	// Before 4.20 the first program has OAuth's definition too, and the other one renders nothing.
 	if ctx.LogsUsersIn() && ctx.AtLeast(4, 20) {
 		pod.InitContainers = append(pod.InitContainers, render("init-auth-bootstrap-render", authenticationImage, "/tmp/auth-bootstrap", renderAuthentication+takeRendered))
 	}
 	own, local := "/var/secrets/"+pki.APIBootstrapKubeconfig, "/var/secrets/"+localKubeconfig
 	pod.Containers = append(pod.Containers, corev1.Container{
-		Name: "bootstrap", Image: ctx.Settings.Image, Command: []string{component.Binary, "kas-bootstrap", "--resources-path", bootstrapDir},
-		Env:       component.Environment("KUBECONFIG", own+"/kubeconfig", "KUBECONFIG_ADMIN", local+"/kubeconfig"),
+		Name: "bootstrap", Image: ctx.Settings.Image, Command: []string{component.Binary, contract.CommandBootstrap, "--resources-path", bootstrapDir},
+		Env:       component.Environment("KUBECONFIG", own+"/kubeconfig", contract.AdminKubeconfigEnv, local+"/kubeconfig"),
 		Resources: component.Requests("10m", "10Mi"),
 		VolumeMounts: []corev1.VolumeMount{component.Mount(bootstrapVolume + ":" + bootstrapDir),
 			component.Mount("bootstrap-kubeconfig:" + own), component.Mount("bootstrap-admin:" + local)},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
@@ -16,11 +17,11 @@ import (
 const AnnotationEncryptionHash = "hypershift.openshift.io/secret-encryption-config-hash"
 
 // KMSAccount is the guest service account that the identity of the key vault is federated with.
-var KMSAccount = component.Token{Namespace: "kube-system", ServiceAccount: "kms-provider"}
+var KMSAccount = component.Token{Namespace: metav1.NamespaceSystem, ServiceAccount: "kms-provider"}
 
 const (
 	encryptionDir    = configDir + "/secret-encryption"
-	localKubeconfig  = "localhost-kubeconfig"
+	localKubeconfig  = contract.LocalhostKubeconfig
 	kmsSocketsVolume = "kms-sockets"
 	kmsTokenVolume   = "cloud-token"
 	kmsHealthPort    = 8787
@@ -100,7 +101,7 @@ func kmsProvider(ctx *component.Context, role string, key *hyperv1.AzureKMSKey, 
 	health, metrics := kmsHealthPort+index, kmsMetricsPort+index
 	c := corev1.Container{
 		Name: "azure-kms-provider-" + role, Image: ctx.Settings.Image,
-		Command: []string{component.Binary, "azure-kms-provider",
+		Command: []string{component.Binary, contract.CommandKMSProvider,
 			"--keyvault-name=" + key.KeyVaultName, "--key-name=" + key.KeyName, "--key-version=" + key.KeyVersion,
 			"--listen-addr=unix://" + socket,
 			fmt.Sprintf("--healthz-port=%d", health), "--healthz-path=/healthz",
@@ -121,9 +122,9 @@ func kmsProvider(ctx *component.Context, role string, key *hyperv1.AzureKMSKey, 
 	}
 	if identity := workloadIdentity(ctx.HCP); identity != nil {
 		c.Env = []corev1.EnvVar{
-			{Name: contract.AzureClientID, Value: string(identity.ClientID)},
-			{Name: contract.AzureTenantID, Value: ctx.HCP.Spec.Platform.Azure.TenantID},
-			{Name: contract.AzureFederatedTokenFile, Value: component.CloudTokenFile}}
+			{Name: contract.AzureClientIDEnv, Value: string(identity.ClientID)},
+			{Name: contract.AzureTenantIDEnv, Value: ctx.HCP.Spec.Platform.Azure.TenantID},
+			{Name: contract.AzureFederatedTokenFileEnv, Value: component.CloudTokenFile}}
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: kmsTokenVolume, MountPath: component.CloudTokenDir, ReadOnly: true})
 	}
 	return c

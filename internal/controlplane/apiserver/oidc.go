@@ -15,10 +15,11 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
-	authConfigMap = "auth-config"
+	authConfigMap = contract.AuthConfig
 	authConfigKey = "auth.json"
 	authDir       = configDir + "/auth"
 )
@@ -175,7 +176,7 @@ func reachIssuers(ctx *component.Context, pod *corev1.PodSpec) {
 	}
 	server := &side.Spec.Containers[0]
 	for i := range server.Env {
-		if server.Env[i].Name == "NO_PROXY" {
+		if server.Env[i].Name == contract.NoProxyEnv {
 			direct := append(strings.Split(server.Env[i].Value, ","), directHosts(ctx.HCP)...)
 			slices.Sort(direct)
 			server.Env[i].Value = strings.Join(slices.Compact(direct), ",")

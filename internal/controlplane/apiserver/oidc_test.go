@@ -15,6 +15,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 )
 
@@ -27,7 +28,7 @@ func oidcContext(t testing.TB, version, authentication string, objects ...client
 	hcp := &hyperv1.HostedControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: "demo"}}
 	hcp.Spec.Etcd.Unmanaged = &hyperv1.UnmanagedEtcdSpec{Endpoint: "https://etcd.example.com:2379"}
 	hcp.Spec.Configuration = &hyperv1.ClusterConfiguration{Authentication: &runtime.RawExtension{Raw: []byte(authentication)}}
-	proxy := proxyenv.Proxy{HTTPSProxy: "http://proxy:8888", NoProxy: ".corp", TrustBundle: proxyenv.TrustBundleName}
+	proxy := proxyenv.Proxy{HTTPSProxy: "http://proxy:8888", NoProxy: ".corp", TrustBundle: contract.TrustedCA}
 	return &component.Context{
 		Context: t.Context(), HCP: hcp, Version: version, Inputs: &component.Inputs{},
 		Client:   fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),

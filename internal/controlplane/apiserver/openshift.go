@@ -24,17 +24,17 @@ import (
 
 // Objects of an API server of OpenShift's payloads.
 const (
-	kasConfigMap = "kas-config"
+	kasConfigMap = contract.APIServerConfig
 	kasConfigKey = "config.json"
 	kasConfigDir = configDir + "/kas"
 
 	// tokenWebhook is a Secret with the kubeconfig by which the server asks whose a token of OAuth is; authenticator has its certificate.
 	tokenWebhook  = "kas-authentication-token-webhook-config"
 	tokenDir      = configDir + "/token-webhook"
-	authenticator = "openshift-authenticator-cert"
+	authenticator = contract.AuthenticatorCertificate
 
 	// loginMetadata is a ConfigMap that tells clients where users log in.
-	loginMetadata = "oauth-metadata"
+	loginMetadata = contract.LoginMetadata
 	metadataKey   = "oauthMetadata.json"
 	metadataDir   = configDir + "/oauth-metadata"
 )
@@ -59,7 +59,7 @@ func configureOpenShift(ctx *component.Context, endpoints publish.Endpoints, pod
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", kasConfigMap, err)
 	}
-	server.Command = []string{"hyperkube", "kube-apiserver", "--openshift-config=" + kasConfigDir + "/" + kasConfigKey, "--v=" + verbosity}
+	server.Command = []string{"hyperkube", contract.APIServer, "--openshift-config=" + kasConfigDir + "/" + kasConfigKey, "--v=" + verbosity}
 	mount(pod, component.ConfigMapVolume("kas-config", kasConfigMap), kasConfigDir)
 	return append(objects, configMap(kasConfigMap, kasConfigKey, string(text))), nil
 }
@@ -219,7 +219,7 @@ func webhookKubeconfig(ctx *component.Context) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	authorities, err := ctx.ConfigMap(component.RootCAConfigMap)
+	authorities, err := ctx.ConfigMap(contract.RootCA)
 	if err != nil {
 		return nil, err
 	}

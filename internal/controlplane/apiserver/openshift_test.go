@@ -17,6 +17,7 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/planetest"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -36,7 +37,7 @@ func openShiftServer(t *testing.T, configuration *hyperv1.ClusterConfiguration, 
 	hcp.Spec.Configuration = configuration
 	ctx := planetest.View(hcp)
 	ctx.Payload, ctx.GuestVersion = release.KindOpenShift, "4.21.0"
-	ctx.Inputs.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: component.FeatureGateConfigMap}, Data: map[string]string{"feature-gate.yaml": gatesOf}},
+	ctx.Inputs.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: contract.FeatureGate}, Data: map[string]string{"feature-gate.yaml": gatesOf}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: authenticator}, Data: map[string][]byte{"tls.crt": []byte("certificate"), "tls.key": []byte("key")}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "root-ca"}, Data: map[string]string{"ca.crt": "authorities"}})
 	objects, err := Component(publish.Endpoints{OAuth: users}).Objects(ctx)

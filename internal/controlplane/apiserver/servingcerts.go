@@ -44,7 +44,7 @@ func namedArgs(ctx *component.Context) []string {
 func mountNamed(certificates []clusterconfig.NamedCertificate, pod *corev1.PodSpec) {
 	for i, c := range certificates {
 		volume := component.SecretVolume(namedVolume(i), c.ServingCertificate.Name)
-		volume.Secret.Items = []corev1.KeyToPath{{Key: corev1.TLSCertKey, Path: "tls.crt"}, {Key: corev1.TLSPrivateKeyKey, Path: "tls.key"}}
+		volume.Secret.Items = []corev1.KeyToPath{{Key: corev1.TLSCertKey, Path: corev1.TLSCertKey}, {Key: corev1.TLSPrivateKeyKey, Path: corev1.TLSPrivateKeyKey}}
 		pod.Volumes = append(pod.Volumes, volume)
 		server := &pod.Containers[0]
 		server.VolumeMounts = append(server.VolumeMounts, component.Mount(namedVolume(i)+":"+certDir+"/"+namedVolume(i)))
@@ -74,7 +74,7 @@ func Reread(ctx context.Context, c client.Client, namespace string, now time.Tim
 // and the API server's way to it use, which either reads once.
 func reloads(ctx *component.Context) []string {
 	names := []string{
-		pki.APIServing, "kas-server-private-crt", "kas-kubelet-client-crt", "kas-aggregator-crt", component.EtcdClientSecret,
+		pki.APIServing, contract.APIPrivateCertificate, contract.APIKubeletCertificate, contract.APIAggregatorCertificate, contract.EtcdClientCertificate,
 		contract.ClientCA, contract.AggregatorClientCA,
 	}
 	for _, c := range serving(ctx) {

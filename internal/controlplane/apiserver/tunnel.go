@@ -9,11 +9,12 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 const (
-	tunnelClientVolume = "konnectivity-client"
+	tunnelClientVolume = contract.KonnectivityClient
 	tunnelCAVolume     = "konnectivity-ca"
 	proberTunnelDir    = "/etc/availability-prober/tunnel"
 	tunnelHealthPort   = 2041
@@ -44,7 +45,7 @@ func tunnelProbe(period, timeout, failures int32) *corev1.Probe {
 func konnectivityServer(ctx *component.Context) corev1.Container {
 	image := ctx.HCP.Annotations[hyperv1.KonnectivityServerImageAnnotation]
 	if image == "" {
-		image = ctx.Image("apiserver-network-proxy")
+		image = ctx.Image(contract.ImageKonnectivity)
 	}
 	return corev1.Container{
 		Name: "konnectivity-server", Image: image,

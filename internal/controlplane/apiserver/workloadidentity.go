@@ -42,7 +42,7 @@ func workloadIdentityWebhook(ctx *component.Context) corev1.Container {
 			"--kubeconfig=/etc/kubernetes/webhook/kubeconfig/kubeconfig",
 			"--webhook-cert-dir=/etc/kubernetes/webhook/server", "--disable-cert-rotation", "--tls-min-version=1.2",
 			"--health-addr=:9440", "--metrics-addr=:9441", "--log-level=info"},
-		Env: []corev1.EnvVar{{Name: contract.AzureTenantID, Value: azure.TenantID}, {Name: "AZURE_ENVIRONMENT", Value: azure.Cloud}},
+		Env: []corev1.EnvVar{{Name: contract.AzureTenantIDEnv, Value: azure.TenantID}, {Name: "AZURE_ENVIRONMENT", Value: azure.Cloud}},
 		Ports: []corev1.ContainerPort{
 			{Name: "webhook-health", ContainerPort: webhookHealthPort, Protocol: corev1.ProtocolTCP},
 			{Name: "webhook-metrics", ContainerPort: webhookMetricsPort, Protocol: corev1.ProtocolTCP},

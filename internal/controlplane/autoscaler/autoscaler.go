@@ -14,6 +14,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -65,10 +66,10 @@ func nothingToScale(hcp *hyperv1.HostedControlPlane) bool {
 func objects(ctx *component.Context) ([]client.Object, error) {
 	access := component.Access(Name, ctx.Namespace(),
 		// It marks the Machine to delete, and resizes what owns it by the scale subresource.
-		component.Rule("cluster.x-k8s.io", "get,list,watch,update", "machinedeployments", "machinesets", "machines"),
-		component.Rule("cluster.x-k8s.io", "get,update", "machinedeployments/scale", "machinesets/scale"),
-		component.Rule("cluster.x-k8s.io", "get,list,watch", "machinepools"),
-		component.Rule("infrastructure.cluster.x-k8s.io", "get,list,watch", "azuremachinetemplates"),
+		rbac.Rule("cluster.x-k8s.io", "get,list,watch,update", "machinedeployments", "machinesets", "machines"),
+		rbac.Rule("cluster.x-k8s.io", "get,update", "machinedeployments/scale", "machinesets/scale"),
+		rbac.Rule("cluster.x-k8s.io", rbac.Read, "machinepools"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", rbac.Read, "azuremachinetemplates"),
 	)
 	return append(access, deployment(ctx)), nil
 }
@@ -87,7 +88,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 				Name: Name, Image: ctx.Image(Name),
 				Command: append([]string{program(ctx)}, Args(ctx.HCP)...),
 				// The namespace where it looks for node groups.
-				Env: []corev1.EnvVar{{Name: "CAPI_GROUP", Value: "cluster.x-k8s.io"}, {Name: contract.PodNamespace, ValueFrom: &corev1.EnvVarSource{
+				Env: []corev1.EnvVar{{Name: "CAPI_GROUP", Value: "cluster.x-k8s.io"}, {Name: contract.NamespaceEnv, ValueFrom: &corev1.EnvVarSource{
 					FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}}},
 				Ports:         []corev1.ContainerPort{{Name: "metrics", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}},
 				Resources:     component.Requests("10m", "60Mi"),

@@ -205,18 +205,29 @@ func lastWords(pods []corev1.Pod) string {
 	return ""
 }
 
-// retain deletes the oldest successful backups beyond those that stay. What failed stays, for people.
+// retain deletes the oldest successful backups beyond those that stay. What failed stays, for people; of those that a schedule made, as
+// many as of the successful.
 func (r *Reconciler) retain(ctx context.Context, namespace string) error {
 	list := &hyperv1.HCPEtcdBackupList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("list the backups: %w", err)
 	}
-	good := slices.DeleteFunc(list.Items, func(b hyperv1.HCPEtcdBackup) bool { return !Succeeded(&b) || !b.DeletionTimestamp.IsZero() })
-	slices.SortFunc(good, newestFirst)
+	slices.SortFunc(list.Items, newestFirst)
 	var errs []error
-	for i := range good {
-		if i >= r.Keep {
-			errs = append(errs, kube.DeleteIfExists(ctx, r.Client, &good[i], client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	good, bad := 0, 0
+	for i := range list.Items {
+		backup := &list.Items[i]
+		var before int
+		switch {
+		case !backup.DeletionTimestamp.IsZero() || !Ended(backup):
+			continue
+		case Succeeded(backup):
+			before, good = good, good+1
+		case scheduled(*backup):
+			before, bad = bad, bad+1
+		}
+		if before >= r.Keep {
+			errs = append(errs, kube.DeleteIfExists(ctx, r.Client, backup, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 		}
 	}
 	return errors.Join(errs...)
@@ -227,8 +238,14 @@ func newestFirst(a, b hyperv1.HCPEtcdBackup) int {
 	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))
 }
 
-// Tell repeats in the control plane's conditions what became of the newest backup that began.
-func Tell(list []hyperv1.HCPEtcdBackup, set kube.ConditionSetter) {
+// Tell repeats in the control plane's conditions what became of the newest backup that began; schedule is what annotation
+// etcd-backup-schedule says, "" where backups are asked for one by one.
+func Tell(list []hyperv1.HCPEtcdBackup, schedule string, set kube.ConditionSetter) {
+	if schedule != "" && len(list) == 0 {
+		set.False(hyperv1.EtcdBackupSucceeded, hyperv1.BackupFailedReason, "annotation "+hyperv1.EtcdBackupScheduleAnnotation+
+			" asks for backups, and there is none yet whose storage they could use: make the first with hypershift backup create")
+		return
+	}
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, newestFirst)
 	for i := range sorted {

@@ -233,15 +233,15 @@ func (f *fixture) checkMirror() {
 		// The clock of the API server counts seconds.
 		list.Items[i].CreationTimestamp = metav1.NewTime(time.Unix(int64(slices.Index([]string{"first", "third", "fourth", "second"}, list.Items[i].Name)), 0))
 	}
-	Tell(list.Items, set)
+	Tell(list.Items, "", set)
 	if told := kube.Find(f.hcp.Status.Conditions, hyperv1.EtcdBackupSucceeded); told == nil || told.Reason != hyperv1.BackupFailedReason || !strings.Contains(told.Message, "HCPEtcdBackup fourth") {
 		f.Errorf("the control plane tells %+v", told)
 	}
-	Tell(slices.DeleteFunc(list.Items, func(b hyperv1.HCPEtcdBackup) bool { return b.Name != "first" }), set)
+	Tell(slices.DeleteFunc(list.Items, func(b hyperv1.HCPEtcdBackup) bool { return b.Name != "first" }), "", set)
 	if told := kube.Find(f.hcp.Status.Conditions, hyperv1.EtcdBackupSucceeded); told.Status != metav1.ConditionTrue || !strings.Contains(told.Message, "/backups/demo/first.db") {
 		f.Errorf("the control plane tells %+v", told)
 	}
-	Tell(nil, set)
+	Tell(nil, "", set)
 	if told := kube.Find(f.hcp.Status.Conditions, hyperv1.EtcdBackupSucceeded); told != nil {
 		f.Errorf("without backups: %+v", told)
 	}

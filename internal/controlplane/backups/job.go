@@ -38,8 +38,8 @@ const (
 	workSize = "9Gi"
 
 	credentialsKey = "cloud"
-	clientIDLine   = "AZURE_CLIENT_ID"
-	tenantIDLine   = "AZURE_TENANT_ID"
+	clientIDLine   = contract.AzureClientIDEnv
+	tenantIDLine   = contract.AzureTenantIDEnv
 
 	clientDir, authorityDir = "/etc/etcd/tls/client", "/etc/etcd/tls/ca"
 	assertionDir            = "/var/run/secrets/backup"
@@ -50,7 +50,7 @@ const (
 )
 
 // account is the guest's account whose tokens the identity is federated with.
-var account = component.Token{Namespace: "kube-system", ServiceAccount: contract.EtcdBackup}
+var account = component.Token{Namespace: metav1.NamespaceSystem, ServiceAccount: contract.EtcdBackup}
 
 // plan is what a Job needs to know.
 type plan struct {
@@ -200,7 +200,7 @@ func (r *Reconciler) job(backup *hyperv1.HCPEtcdBackup, p plan) (*batchv1.Job, e
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers:    []corev1.Container{r.container(backup, p)},
 				Volumes: []corev1.Volume{
-					component.SecretVolume("client-tls", component.EtcdClientSecret), component.ConfigMapVolume("ca", component.EtcdCAConfigMap),
+					component.SecretVolume("client-tls", contract.EtcdClientCertificate), component.ConfigMapVolume("ca", contract.EtcdCA),
 					component.SecretVolume("assertion", jobName(backup)),
 					{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse(workSize))}}},
 				},
@@ -219,7 +219,7 @@ func (r *Reconciler) container(backup *hyperv1.HCPEtcdBackup, p plan) corev1.Con
 	name := strings.Trim(blob.KeyPrefix, "/") + "/" + strconv.FormatInt(r.Now().Unix(), 10) + ".db"
 	return corev1.Container{
 		Name: contract.EtcdBackup, Image: r.Settings.Image,
-		Command: []string{helperBinary, "back-up",
+		Command: []string{helperBinary, contract.CommandBackUp,
 			fmt.Sprintf("--endpoint=https://%s.%s.svc:2379", contract.EtcdClientService, backup.Namespace),
 			"--trusted-ca-file=" + authorityDir + "/ca.crt", "--cert-file=" + clientDir + "/etcd-client.crt", "--key-file=" + clientDir + "/etcd-client.key",
 			"--work-dir=" + workDir, "--assertion-file=" + assertionDir + "/" + assertionKey,

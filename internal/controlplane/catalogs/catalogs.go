@@ -13,7 +13,7 @@ import (
 
 const (
 	// copierImage has the program that takes a catalog out of its image.
-	copierImage = "operator-lifecycle-manager"
+	copierImage = contract.ImageLifecycleManager
 	suffix      = "-catalog"
 	port        = 50051
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Name of the component and its Deployment.
-const Name = "azure-cloud-controller-manager"
+const Name = contract.AzureControllerManager
 
 const (
 	configName = contract.CloudConfig
@@ -23,7 +23,7 @@ const (
 )
 
 // Account is the guest service account that the cloudProvider identity is federated with.
-var Account = component.Token{Namespace: "kube-system", ServiceAccount: access.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
+var Account = component.Token{Namespace: metav1.NamespaceSystem, ServiceAccount: access.CloudProviderAccount, Kubeconfig: pki.CloudControllerManager.Kubeconfig}
 
 // Component is the cloud-controller-manager of platform Azure.
 func Component() component.Component {
@@ -88,7 +88,7 @@ func Args(ctx *component.Context) []string {
 		"--route-reconciliation-period=10s",
 		"--use-service-account-credentials=false",
 		"--leader-elect=true", "--leader-elect-lease-duration=137s", "--leader-elect-renew-deadline=107s", "--leader-elect-retry-period=26s",
-		"--leader-elect-resource-namespace=" + access.CloudControllerNamespace,
+		"--leader-elect-resource-namespace=" + contract.CloudControllerNamespace,
 		"--cluster-name=" + ctx.HCP.Spec.InfraID,
 	}, ctx.TLSProfile()...), "--v=4")
 }

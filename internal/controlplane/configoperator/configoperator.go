@@ -13,6 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
@@ -33,14 +34,13 @@ func Component(endpoints publish.Endpoints) component.Component {
 }
 
 func rights(ctx *component.Context) []client.Object {
-	secrets := component.Rule("", "get,list,watch", "secrets")
-	secrets.ResourceNames = access.ConfigOperatorSecrets(ctx.HCP, ctx.Payload)
+	secrets := rbac.Named(rbac.Rule("", rbac.Read, "secrets"), access.ConfigOperatorSecrets(ctx.HCP, ctx.Payload)...)
 	return component.Access(Name, ctx.Namespace(), append([]rbacv1.PolicyRule{secrets,
-		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
-		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
-		component.Rule("", "list,watch", "services"),
-		component.Rule("", "list,watch,create,patch", "configmaps"),
-		component.Rule("cluster.x-k8s.io", "list,watch,patch", "machines", "machinesets"),
+		rbac.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes", "controlplanecomponents"),
+		rbac.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
+		rbac.Rule("", "list,watch", "services"),
+		rbac.Rule("", "list,watch,create,patch", "configmaps"),
+		rbac.Rule("cluster.x-k8s.io", "list,watch,patch", "machines", "machinesets"),
 	}, access.ConfigOperatorRights(ctx.Payload)...)...)
 }
 
@@ -62,7 +62,7 @@ func deployment(ctx *component.Context, endpoints publish.Endpoints) *appsv1.Dep
 					"--namespace=" + ctx.Namespace(), "--target-kubeconfig=/etc/kubernetes/kubeconfig/kubeconfig",
 					"--konnectivity-address=" + endpoints.Konnectivity.Host,
 					fmt.Sprintf("--konnectivity-port=%d", endpoints.Konnectivity.Port)},
-				Env: append([]corev1.EnvVar{{Name: "OPERATE_ON_RELEASE_IMAGE", Value: ctx.HCP.Spec.ReleaseImage}}, ctx.Settings.ReleaseEnv()...),
+				Env: append([]corev1.EnvVar{{Name: contract.OwnReleaseEnv, Value: ctx.HCP.Spec.ReleaseImage}}, ctx.Settings.ReleaseEnv()...),
 				Ports: []corev1.ContainerPort{
 					{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {Name: "health", ContainerPort: 6060, Protocol: corev1.ProtocolTCP},
 				},

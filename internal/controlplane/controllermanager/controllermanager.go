@@ -32,7 +32,7 @@ func Component() component.Component {
 		ImageKeys: []string{"hyperkube"},
 		DependsOn: []string{contract.APIServer},
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
-		Reloads:   component.Names("kcm-server", "cluster-signer-ca"),
+		Reloads:   component.Names(contract.ControllerManagerCertificate, contract.CSRSigner),
 		Objects: func(ctx *component.Context) ([]client.Object, error) {
 			gates, err := ctx.FeatureGateFlags()
 			if err != nil {
@@ -62,8 +62,8 @@ func deployment(ctx *component.Context, gates []string) *appsv1.Deployment {
 				},
 			}},
 			Volumes: []corev1.Volume{
-				component.SecretVolume("kubeconfig", "kube-controller-manager-kubeconfig"), component.SecretVolume("server", "kcm-server"),
-				component.SecretVolume("signer", "cluster-signer-ca"), component.ConfigMapVolume("root-ca", component.RootCAConfigMap),
+				component.SecretVolume("kubeconfig", contract.ControllerManagerKubeconfig), component.SecretVolume("server", contract.ControllerManagerCertificate),
+				component.SecretVolume("signer", contract.CSRSigner), component.ConfigMapVolume("root-ca", contract.RootCA),
 				component.SecretVolume("service-account-key", contract.SigningKey),
 			},
 		}}},
@@ -131,5 +131,5 @@ func allocatesNodeCIDRs(ctx *component.Context) bool {
 	if mode != nil && (*mode == hyperv1.AllocateNodeCIDRsEnabled || component.OwnNetwork(ctx.HCP)) {
 		return *mode == hyperv1.AllocateNodeCIDRsEnabled
 	}
-	return ctx.Images["cluster-network-operator"] == "" && ctx.Images["flannel"] != ""
+	return ctx.Images[contract.NetworkOperator] == "" && ctx.Images["flannel"] != ""
 }

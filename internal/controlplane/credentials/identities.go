@@ -17,11 +17,14 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ingressoperator"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
-	// signInPeriod is just below the period of a control plane at rest, signInRetry that of one whose identities are refused.
-	signInPeriod  = 50 * time.Second
+	// signInPeriod is that of a control plane at rest, short enough for a refusal to be told within a minute; signInRetry that of one whose
+	// identities are refused.
+	signInPeriod  = 40 * time.Second
 	signInRetry   = RetryPeriod - time.Second
 	signInTimeout = 8 * time.Second
 	// entraCode begins every code with which Entra refuses.
@@ -34,7 +37,7 @@ func SignIn(ctx context.Context, identity azure.Federation, assertion Assertion)
 }
 
 // machineAccount is whom the identity of Cluster API's Azure provider is federated with.
-var machineAccount = component.Token{Namespace: "kube-system", ServiceAccount: contract.ClusterAPIProvider}
+var machineAccount = component.Token{Namespace: metav1.NamespaceSystem, ServiceAccount: contract.ClusterAPIProvider}
 
 // identity is a workload identity that something of the control plane takes on.
 type identity struct {
@@ -105,6 +108,16 @@ func (s *SignIns) due(of []identity, now time.Time) bool {
 	}
 	s.at = now
 	return true
+}
+
+// Left is how long it is until identities that were tried are due again; whole where none was tried when it was due.
+func (s *SignIns) Left(now time.Time, whole time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left := s.at.Add(signInPeriod).Sub(now); left > 0 {
+		return left
+	}
+	return whole
 }
 
 // put keeps an answer. That nobody answered is no answer: the one before stays.

@@ -46,6 +46,9 @@ func TestIdentitiesAreTried(t *testing.T) {
 		signIns.Tell(hcp, nil, kube.Conditions(&hcp.Status.Conditions, 1))
 		return kube.Find(hcp.Status.Conditions, hyperv1.PlatformCredentialsFound)
 	}
+	if left := signIns.Left(now, time.Hour); left != time.Hour {
+		t.Errorf("before the first time they are due in %s", left)
+	}
 	answer = errors.New("no network")
 	if c := look(); c != nil {
 		t.Errorf("before Entra answers: %+v", c)
@@ -57,6 +60,9 @@ func TestIdentitiesAreTried(t *testing.T) {
 	before := tried.Load()
 	if look(); tried.Load() != before {
 		t.Error("tried at every pass")
+	}
+	if left := signIns.Left(now.Add(time.Second), time.Hour); left != signInPeriod-time.Second {
+		t.Errorf("a second later they are due in %s", left)
 	}
 	now, answer = now.Add(signInPeriod), &failure.Error{Code: "AADSTS700213", Op: "sign in as", Resource: machines, Cause: "no federated credential has the token's subject"}
 	c := look()

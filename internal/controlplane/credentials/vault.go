@@ -19,8 +19,8 @@ import (
 const (
 	// RetryPeriod is how soon who refuses is asked again.
 	RetryPeriod = 10 * time.Second
-	// vaultPeriod is just below the period of a control plane at rest: each of its passes asks the vault once, others do not.
-	vaultPeriod   = 50 * time.Second
+	// vaultPeriod is that of sign-ins, whose passes ask the vault, too; those in between do not.
+	vaultPeriod   = signInPeriod
 	vaultTimeout  = 8 * time.Second
 	assertionLife = 10 * time.Minute
 )
@@ -81,7 +81,7 @@ func activeVaultKey(hcp *hyperv1.HostedControlPlane) (vault.Key, bool) {
 }
 
 // Check encrypts something as the provider beside the API server will. Its token is signed here: the API server does not serve while
-// its provider cannot reach the vault, and that is when somebody has to be told why. open nil asks nobody.
+// its provider cannot reach the vault, and a person must be told why. When open is nil, nothing is checked.
 func (v *Vaults) Check(ctx context.Context, hcp *hyperv1.HostedControlPlane, signer Signer, open func(vault.Key, Assertion) (Vault, error)) {
 	key, configured := activeVaultKey(hcp)
 	if !configured || key.ClientID == "" || len(signer.Key) == 0 || open == nil {

@@ -22,16 +22,16 @@ const Name = "azure-disk-csi-driver-controller"
 // Images of the payload that the pod is made of.
 const (
 	driverImage      = contract.DiskDriver
-	provisionerImage = "csi-external-provisioner"
-	attacherImage    = "csi-external-attacher"
-	resizerImage     = "csi-external-resizer"
-	snapshotterImage = "csi-external-snapshotter"
+	provisionerImage = contract.ImageProvisioner
+	attacherImage    = contract.ImageAttacher
+	resizerImage     = contract.ImageResizer
+	snapshotterImage = contract.ImageSnapshotter
 	snapshotsImage   = contract.SnapshotController
 	livenessImage    = contract.CSILivenessProbe
 )
 
 const (
-	configName = "azure-disk-csi-config"
+	configName = contract.DiskConfig
 	configKey  = contract.CloudConfigKey
 	kubeconfig = "/etc/kubernetes/kubeconfig/kubeconfig"
 	socketDir  = "/csi"
@@ -93,7 +93,7 @@ func containers(ctx *component.Context) []corev1.Container {
 	driver := sidecar(ctx, "csi-driver", driverImage, "azurediskplugin",
 		"--endpoint=unix://"+socket, "--kubeconfig="+kubeconfig, "--cloud-config-secret-name=", "--cloud-config-secret-namespace=",
 		"--allow-empty-cloud-config=false", "--vm-type="+vmType, "--disable-avset-nodes=false", "--enable-migration-monitor=false", "--v=2")
-	driver.Env = []corev1.EnvVar{{Name: "AZURE_CREDENTIAL_FILE", Value: "/etc/cloud/" + configKey}}
+	driver.Env = []corev1.EnvVar{{Name: contract.AzureCredentialFileEnv, Value: "/etc/cloud/" + configKey}}
 	driver.VolumeMounts = append(driver.VolumeMounts, component.Mount("cloud-config:/etc/cloud"))
 	driver.Resources = component.Requests("10m", "50Mi")
 	driver.Ports = []corev1.ContainerPort{{Name: "healthz", ContainerPort: healthPort, Protocol: corev1.ProtocolTCP}}

@@ -13,9 +13,9 @@ import (
 )
 
 // Name of the component and its Deployment.
-const Name = "dns-operator"
+const Name = contract.DNSOperator
 
-const image = "cluster-dns-operator"
+const image = contract.ImageDNSOperator
 
 // Component is the dns-operator.
 func Component() component.Component {
@@ -33,8 +33,8 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 		TerminationGracePeriodSeconds: ptr.To[int64](2),
 		Containers: []corev1.Container{{
 			Name: Name, Image: ctx.Image(image), Command: []string{Name},
-			Env: component.Environment("RELEASE_VERSION", ctx.GuestVersion, "IMAGE", ctx.GuestImage("coredns"),
-				"OPENSHIFT_CLI_IMAGE", ctx.GuestImage(component.ToolsImage), "KUBE_RBAC_PROXY_IMAGE", ctx.GuestImage("kube-rbac-proxy"),
+			Env: component.Environment(contract.ReleaseVersionEnv, ctx.GuestVersion, "IMAGE", ctx.GuestImage("coredns"),
+				"OPENSHIFT_CLI_IMAGE", ctx.GuestImage(component.ToolsImage), contract.RBACProxyImageEnv, ctx.GuestImage(contract.ImageRBACProxy),
 				"KUBECONFIG", "/etc/kubernetes/kubeconfig"),
 			Resources:    component.Requests("10m", "29Mi"),
 			VolumeMounts: []corev1.VolumeMount{component.Mount("service-account-kubeconfig:/etc/kubernetes")},

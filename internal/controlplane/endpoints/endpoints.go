@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
@@ -77,5 +78,5 @@ func Ask(ctx context.Context, probe Probe, endpoint publish.Endpoint, secrets pk
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// As clients do: while the authority is being replaced, the API server still shows what the former one signed.
-	return probe(ctx, endpoint, pki.Trusted(secrets, pki.RootCA))
+	return probe(ctx, endpoint, pki.Trusted(secrets, contract.RootCA))
 }

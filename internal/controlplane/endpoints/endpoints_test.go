@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
@@ -37,7 +38,7 @@ func TestProbeTrustsFormerAuthorities(t *testing.T) {
 	if probe() == nil {
 		t.Error("a server of an unknown authority passes")
 	}
-	secrets[pki.RootCA][pki.FormerKey] = shown
+	secrets[contract.RootCA][pki.FormerKey] = shown
 	if err := probe(); err != nil {
 		t.Errorf("a server with a certificate of the former authority: %v", err)
 	}

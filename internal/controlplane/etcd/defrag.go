@@ -4,16 +4,16 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
-	defragName  = "etcd-defrag-controller"
+	defragName  = contract.EtcdDefragmenter
 	tokenVolume = "management-token"
 	// An hour is the shortest that Kubernetes is sure to grant.
 	tokenSeconds = 3600
@@ -42,9 +42,8 @@ func addDefrag(ctx *component.Context, template *corev1.PodTemplateSpec) []clien
 			component.Mount(tokenVolume + ":/var/run/secrets/kubernetes.io/serviceaccount"),
 		},
 	})
-	create, hold := component.Rule("coordination.k8s.io", "create", "leases"), component.Rule("coordination.k8s.io", "get,update", "leases")
-	hold.ResourceNames = []string{defragName}
-	return component.Access(Name, ctx.Namespace(), []rbacv1.PolicyRule{create, hold}...)
+	return component.Access(Name, ctx.Namespace(), rbac.Rule("coordination.k8s.io", "create", "leases"),
+		rbac.Named(rbac.Rule("coordination.k8s.io", "get,update", "leases"), defragName))
 }
 
 // tokenProjection is what Kubernetes mounts into every container of a pod that asks for it.
@@ -53,7 +52,7 @@ func tokenProjection() corev1.Volume {
 		DefaultMode: ptr.To[int32](0o640),
 		Sources: []corev1.VolumeProjection{
 			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](tokenSeconds)}},
-			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: component.ManagementRootCA},
+			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: contract.KubeRootCA},
 				Items: []corev1.KeyToPath{{Key: contract.CAKey, Path: contract.CAKey}}}},
 		},
 	}}}

@@ -99,10 +99,10 @@ func statefulSet(ctx *component.Context) *appsv1.StatefulSet {
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: append([]corev1.Container{container(ctx)}, exposers(ctx)...),
 				Volumes: []corev1.Volume{
-					component.SecretVolume("server-tls", "etcd-server-tls"),
-					component.SecretVolume("peer-tls", "etcd-peer-tls"),
-					component.ConfigMapVolume("ca", component.EtcdCAConfigMap),
-					component.ConfigMapVolume(metricsCAVolume, component.EtcdMetricsCAConfigMap),
+					component.SecretVolume("server-tls", contract.EtcdServerCertificate),
+					component.SecretVolume("peer-tls", contract.EtcdPeerCertificate),
+					component.ConfigMapVolume("ca", contract.EtcdCA),
+					component.ConfigMapVolume(metricsCAVolume, contract.EtcdMetricsCA),
 				},
 			}},
 		},
@@ -155,7 +155,7 @@ func memberEnv() []corev1.EnvVar {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
 	}
-	return []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("NAMESPACE", "metadata.namespace"), field("POD_IP", "status.podIP")}
+	return []corev1.EnvVar{field(contract.PodNameEnv, "metadata.name"), field("NAMESPACE", "metadata.namespace"), field("POD_IP", "status.podIP")}
 }
 
 // memberArgs say which member of which cluster this is.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 	quotaArg = "--quota-backend-bytes=8589934592"
 )
 
-// addMembership makes members find each other, whichever of them is new: one that is alone has nobody to find.
+// addMembership lets the members of a highly available etcd find each other. A single member needs none of it.
 func addMembership(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 	if !ctx.HighlyAvailable() {
 		return nil
@@ -42,14 +43,14 @@ func addMembership(ctx *component.Context, pod *corev1.PodSpec) []client.Object 
 func dnsWaiter(ctx *component.Context) corev1.Container {
 	return corev1.Container{
 		Name: "ensure-dns", Image: ctx.Settings.Image,
-		Command:   []string{component.Binary, "resolve-dns", "--name=$(POD_NAME)." + discoveryService + ".$(NAMESPACE).svc", "--address=$(POD_IP)"},
+		Command:   []string{component.Binary, contract.CommandResolveDNS, "--name=$(POD_NAME)." + discoveryService + ".$(NAMESPACE).svc", "--address=$(POD_IP)"},
 		Env:       memberEnv(),
 		Resources: component.Requests("10m", "10Mi"),
 	}
 }
 
 func memberResetter(ctx *component.Context) corev1.Container {
-	args := append([]string{helperBinary, "reset-member"}, memberArgs(ctx)...)
+	args := append([]string{helperBinary, contract.CommandResetMember}, memberArgs(ctx)...)
 	return corev1.Container{
 		Name: "reset-member", Image: ctx.Settings.Image,
 		Command: append(args, advertiseArg(), listenPeersArg(), quotaArg,

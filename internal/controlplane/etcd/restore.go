@@ -17,7 +17,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/restoration"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
-	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -25,7 +24,7 @@ const (
 	// helperBinary lies in the control-plane-operator's image.
 	helperBinary = "/usr/bin/etcd-helper"
 
-	snapshotSecret = "etcd-snapshot"
+	snapshotSecret = contract.EtcdSnapshot
 	snapshotKey    = contract.EtcdRestoreURL
 	restoreDir     = "/etc/etcd/restore"
 	snapshotDir    = "/etc/etcd/snapshot"
@@ -56,7 +55,7 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 	if address == "" {
 		return nil
 	}
-	addRestorer(ctx, pod, restorer(ctx, "restore-snapshot", "snapshot", snapshotDir))
+	addRestorer(ctx, pod, restorer(ctx, contract.CommandRestoreSnapshot, "snapshot", snapshotDir))
 	pod.Volumes = append(pod.Volumes, component.SecretVolume("snapshot", snapshotSecret))
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: snapshotSecret}, Type: corev1.SecretTypeOpaque}
@@ -105,7 +104,7 @@ func addRestorer(ctx *component.Context, pod *corev1.PodSpec, container corev1.C
 func restorer(ctx *component.Context, name, volume, directory string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: ctx.Settings.Image,
-		Command: append([]string{helperBinary, "restore-snapshot",
+		Command: append([]string{helperBinary, contract.CommandRestoreSnapshot,
 			"--url-file=" + directory + "/" + snapshotKey, "--revision-file=" + directory + "/" + contract.EtcdRestoreRevision, "--ca-file=" + userCADir + "/" + hyperv1.TrustBundleKey}, memberArgs(ctx)...),
 		Env:       memberEnv(),
 		Resources: component.Requests("10m", "50Mi"),
@@ -118,7 +117,7 @@ func restorer(ctx *component.Context, name, volume, directory string) corev1.Con
 // reloads: etcd reads its certificates for every connection, and its authorities once, which authorityAnnotation stands for. What a
 // restore needs is over when etcd runs.
 func reloads(*component.Context) []string {
-	return []string{"etcd-server-tls", "etcd-peer-tls", component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, snapshotSecret, contract.UserCABundle, proxyenv.TrustBundleName, begunConfigMap, contract.EtcdRestore}
+	return []string{contract.EtcdServerCertificate, contract.EtcdPeerCertificate, contract.EtcdCA, contract.EtcdMetricsCA, snapshotSecret, contract.UserCABundle, contract.TrustedCA, begunConfigMap, contract.EtcdRestore}
 }
 
 // authorityAnnotation on the pods restarts them when the authorities they have read do not accept the present certificates any more, or

@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Name of the component, its Job and its account.
 const Name = "featuregate-generator"
-
-// Image is the payload's image with the program that renders.
-const Image = "cluster-config-api"
 
 // Render has the payload's program render into $1/manifests what $FEATURE_GATE_YAML makes of $PAYLOAD_VERSION, and of the cluster's profile.
 const Render = `set -euo pipefail
@@ -35,7 +34,7 @@ func Component() component.Component {
 	return component.Component{
 		Name:      Name,
 		Kind:      release.KindOpenShift,
-		ImageKeys: []string{Image},
+		ImageKeys: []string{contract.ImageConfigAPI},
 		Traits:    component.Traits{ManagementAccess: true},
 		Runs:      component.Once,
 		Objects:   objects,
@@ -51,20 +50,19 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	job.Spec.Template.Spec = corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
 		InitContainers: []corev1.Container{{
-			Name: "render-feature-gates", Image: ctx.Image(Image), Command: []string{"/bin/bash", "-c", Render + copyManifests, "render", "/work"},
+			Name: "render-feature-gates", Image: ctx.Image(contract.ImageConfigAPI), Command: []string{"/bin/bash", "-c", Render + copyManifests, "render", "/work"},
 			Env: env, Resources: component.Requests("30m", "50Mi"),
 			VolumeMounts: []corev1.VolumeMount{{Name: "work", MountPath: "/work"}, {Name: "manifests", MountPath: "/output"}},
 		}},
 		Containers: []corev1.Container{{
-			Name: "apply", Image: ctx.Settings.Image, Command: []string{component.Binary, "sync-fg-configmap"},
-			Env:          append(component.Environment("PAYLOAD_VERSION", ctx.GuestVersion), component.FromField("NAMESPACE", "metadata.namespace")),
+			Name: "apply", Image: ctx.Settings.Image, Command: []string{component.Binary, contract.CommandSyncFeatureGates},
+			Env:          append(component.Environment(contract.PayloadVersionEnv, ctx.GuestVersion), component.FromField("NAMESPACE", "metadata.namespace")),
 			Resources:    component.Requests("10m", "20Mi"),
 			VolumeMounts: []corev1.VolumeMount{component.Mount("manifests:/manifests")},
 		}},
 		Volumes: []corev1.Volume{component.EmptyDirVolume("work"), component.EmptyDirVolume("manifests")},
 	}
-	gates := component.Rule("", "create,patch", "configmaps")
-	gates.ResourceNames = []string{component.FeatureGateConfigMap}
+	gates := rbac.Named(rbac.Rule("", "create,patch", "configmaps"), contract.FeatureGate)
 	return append(component.Access(Name, ctx.Namespace(), gates), job), nil
 }
 
@@ -81,7 +79,7 @@ func Environment(ctx *component.Context) ([]corev1.EnvVar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return component.Environment("FEATURE_GATE_YAML", text, "PAYLOAD_VERSION", ctx.GuestVersion), nil
+	return component.Environment("FEATURE_GATE_YAML", text, contract.PayloadVersionEnv, ctx.GuestVersion), nil
 }
 
 func names(gates []string) []configv1.FeatureGateName {

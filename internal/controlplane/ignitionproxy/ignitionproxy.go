@@ -1,5 +1,5 @@
 // Package ignitionproxy stands between machines, which nobody knows yet, and the ignition server, which holds secrets: it ends their
-// TLS connections, reads their requests, and passes on what is one.
+// TLS connections, parses their requests, and passes on only valid ones.
 package ignitionproxy
 
 import (
@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
-	"github.com/hypershift-on-azure/hypershift/internal/controlplane/router"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
@@ -31,7 +31,7 @@ func Component() component.Component {
 	server := ignitionserver.Component()
 	return component.Component{
 		Name:      Name,
-		ImageKeys: []string{router.ImageKey},
+		ImageKeys: []string{contract.ImageRouter},
 		DependsOn: []string{ignitionserver.Name},
 		Enabled:   server.Enabled,
 		// The cluster's own router leads machines here: the network policy lets it reach what serves requests, and nothing else.
@@ -82,7 +82,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
-				Name: "haproxy", Image: ctx.Image(router.ImageKey),
+				Name: "haproxy", Image: ctx.Image(contract.ImageRouter),
 				Command:       []string{"/usr/sbin/haproxy", "-f", configDir + "/" + configKey},
 				Ports:         []corev1.ContainerPort{{Name: "https", ContainerPort: publish.IgnitionProxyPort, Protocol: corev1.ProtocolTCP}},
 				Resources:     component.Requests("10m", "20Mi"),

@@ -11,6 +11,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -45,14 +46,12 @@ func common() component.Component {
 }
 
 func rights(ctx *component.Context, more ...rbacv1.PolicyRule) []client.Object {
-	sources := component.Rule("", "get,list,watch", "secrets")
-	sources.ResourceNames = []string{contract.BootstrapKubeconfig, contract.PullSecret, Name}
-	tokens := component.Rule(rbacv1.GroupName, "list,watch", "roles")
-	tokens.ResourceNames = []string{contract.IgnitionTokens}
+	sources := rbac.Named(rbac.Rule("", rbac.Read, "secrets"), contract.BootstrapKubeconfig, contract.PullSecret, Name)
+	tokens := rbac.Named(rbac.Rule(rbacv1.GroupName, "list,watch", "roles"), contract.IgnitionTokens)
 	return component.Access(Name, ctx.Namespace(), append([]rbacv1.PolicyRule{sources, tokens,
-		component.Rule("", "list,watch", "configmaps"),
-		component.Rule("events.k8s.io", "create,patch", "events"),
-		component.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes"),
+		rbac.Rule("", "list,watch", "configmaps"),
+		rbac.Rule("events.k8s.io", "create,patch", "events"),
+		rbac.Rule("hypershift.openshift.io", "list,watch", "hostedcontrolplanes"),
 	}, more...)...)
 }
 
@@ -63,7 +62,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
 				Name: Name, Image: ctx.Settings.Image,
-				Command: []string{component.Binary, "ignition-server", "--namespace=" + ctx.Namespace(),
+				Command: []string{component.Binary, contract.IgnitionServer, "--namespace=" + ctx.Namespace(),
 					"--cert-file=" + certDir + "/tls.crt", "--key-file=" + certDir + "/tls.key"},
 				Env: ctx.Settings.ReleaseEnv(),
 				Ports: []corev1.ContainerPort{

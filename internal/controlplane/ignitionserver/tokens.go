@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // TokenRights keeps the rights of the ignition server on Secrets with tokens of node pools: on each by its name, since no right can be
@@ -85,9 +85,7 @@ func (r *TokenRights) rights(name, account, verbs string, secrets []string) []cl
 	named := metav1.ObjectMeta{Namespace: r.Namespace, Name: name}
 	role := &rbacv1.Role{ObjectMeta: named}
 	if len(secrets) > 0 { // a rule without names is one for all
-		rule := component.Rule("", verbs, "secrets")
-		rule.ResourceNames = secrets
-		role.Rules = []rbacv1.PolicyRule{rule}
+		role.Rules = []rbacv1.PolicyRule{rbac.Named(rbac.Rule("", verbs, "secrets"), secrets...)}
 	}
 	return []client.Object{role, &rbacv1.RoleBinding{
 		ObjectMeta: named,

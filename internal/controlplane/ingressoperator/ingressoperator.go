@@ -13,6 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/ingressdns"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // Account is the guest service account that the ingress identity is federated with.
-var Account = component.Token{Namespace: "openshift-ingress-operator", ServiceAccount: "ingress-operator", Kubeconfig: component.AdminKubeconfigSecret}
+var Account = component.Token{Namespace: contract.IngressOperatorNamespace, ServiceAccount: contract.IngressOperator, Kubeconfig: contract.ServiceKubeconfig}
 
 // Component is the ingress operator of the control-plane-operator's image.
 func Component() component.Component {
@@ -49,11 +50,10 @@ func enabled(ctx *component.Context) bool {
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
-	records := component.Rule("", "get,patch", "configmaps")
-	records.ResourceNames = []string{ingressdns.StateConfigMap}
+	records := rbac.Named(rbac.Rule("", "get,patch", "configmaps"), ingressdns.StateConfigMap)
 	access := component.Access(Name, ctx.Namespace(), records,
-		component.Rule("hypershift.openshift.io", "list,watch,patch", "hostedcontrolplanes"),
-		component.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
+		rbac.Rule("hypershift.openshift.io", "list,watch,patch", "hostedcontrolplanes"),
+		rbac.Rule("hypershift.openshift.io", "update", "hostedcontrolplanes/status"),
 	)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
@@ -65,7 +65,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 				Resources:    component.Requests("10m", "80Mi"),
 				VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes/kubeconfig")},
 			}},
-			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", component.AdminKubeconfigSecret)},
+			Volumes: []corev1.Volume{component.SecretVolume("kubeconfig", contract.ServiceKubeconfig)},
 		}}},
 	}
 	component.AddTokenMinter(&d.Spec.Template.Spec, ctx.Settings.Image, Account)

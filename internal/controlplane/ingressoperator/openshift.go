@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	operatorImage = "cluster-ingress-operator"
+	operatorImage = contract.ImageIngressOperator
 	tunnelProxy   = "http://127.0.0.1:8090"
 
 	// Routers of two versions of HAProxy, of which users of the guest choose, in payloads that have them.
@@ -36,8 +36,8 @@ func OpenShiftComponent() component.Component {
 }
 
 func openShiftObjects(ctx *component.Context) ([]client.Object, error) {
-	env := component.Environment("RELEASE_VERSION", ctx.GuestVersion, "IMAGE", ctx.GuestImage("haproxy-router"), "CANARY_IMAGE", ctx.GuestImage(operatorImage), "KUBECONFIG", "/etc/kubernetes/kubeconfig",
-		"HTTP_PROXY", tunnelProxy, "HTTPS_PROXY", tunnelProxy, "NO_PROXY", contract.APIServer)
+	env := component.Environment(contract.ReleaseVersionEnv, ctx.GuestVersion, "IMAGE", ctx.GuestImage(contract.ImageRouter), "CANARY_IMAGE", ctx.GuestImage(operatorImage), "KUBECONFIG", "/etc/kubernetes/kubeconfig",
+		contract.HTTPProxyEnv, tunnelProxy, contract.HTTPSProxyEnv, tunnelProxy, contract.NoProxyEnv, contract.APIServer)
 	if offersRouters(ctx) {
 		env = append(env, component.Environment("HAPROXY_28_IMAGE", ctx.GuestImage(olderRouter), "HAPROXY_32_IMAGE", ctx.GuestImage(newerRouter), "DEFAULT_HAPROXY_VERSION", "3.2")...)
 	}
@@ -54,7 +54,7 @@ func openShiftObjects(ctx *component.Context) ([]client.Object, error) {
 			VolumeMounts: []corev1.VolumeMount{component.Mount("service-account-kubeconfig:/etc/kubernetes")},
 		}},
 		Volumes: []corev1.Volume{component.SecretVolume("service-account-kubeconfig", pki.IngressOperator.Kubeconfig),
-			component.SecretVolume("admin-kubeconfig", component.AdminKubeconfigSecret)},
+			component.SecretVolume("admin-kubeconfig", contract.ServiceKubeconfig)},
 	}
 	if azure := ctx.HCP.Spec.Platform.Azure; azure != nil && azure.AzureAuthenticationConfig.WorkloadIdentities != nil {
 		component.AddTokenMinter(&spec, ctx.Settings.Image, Account)

@@ -81,7 +81,7 @@ func (k *Keys) Certify(ctx context.Context, wanted Scope, endpoints publish.Endp
 	return k.applyTrust(ctx, endpoints)
 }
 
-// UntilRenewal is the time until the first certificate has to be made anew, at least and at most so long.
+// UntilRenewal returns the time until the first certificate must be renewed, bounded by least and most.
 func (k *Keys) UntilRenewal(least, most time.Duration, endpoints publish.Endpoints) time.Duration {
 	leaves, err := k.leaves(endpoints)
 	if err != nil || !certifies(k.HCP) {
@@ -254,7 +254,7 @@ func (k *Keys) applyTrust(ctx context.Context, endpoints publish.Endpoints) erro
 		return err
 	}
 	var objects []client.Object
-	for name, bundle := range pki.Bundles(k.Secrets, map[string][]byte{contract.ClientCA: clientCA, component.RootCAConfigMap: ingress}) {
+	for name, bundle := range pki.Bundles(k.Secrets, map[string][]byte{contract.ClientCA: clientCA, contract.RootCA: ingress}) {
 		objects = append(objects, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: k.HCP.Namespace}, Data: map[string]string{contract.CAKey: string(bundle)}})
 	}

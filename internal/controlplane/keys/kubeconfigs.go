@@ -20,7 +20,7 @@ import (
 )
 
 // customKubeconfigSecret is for the name that the user gives the API server, spec.kubeAPIServerDNSName.
-const customKubeconfigSecret = "custom-admin-kubeconfig"
+const customKubeconfigSecret = contract.CustomAdminKubeconfig
 
 // kubeconfigsOf are those of the control plane, as far as their addresses are known.
 func kubeconfigsOf(hcp *hyperv1.HostedControlPlane, endpoints publish.Endpoints, secrets pki.Secrets) []pki.Kubeconfig {

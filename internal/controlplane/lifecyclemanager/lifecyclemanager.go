@@ -10,7 +10,6 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
@@ -23,10 +22,10 @@ const (
 )
 
 const (
-	image         = "operator-lifecycle-manager"
-	registryImage = "operator-registry"
+	image         = contract.ImageLifecycleManager
+	registryImage = contract.ImageOperatorRegistry
 	kubeconfig    = "/etc/openshift/kubeconfig/kubeconfig"
-	marketplace   = "openshift-marketplace"
+	marketplace   = contract.MarketplaceNamespace
 
 	// Kinds that the programs work with: the version operator brings them.
 	group      = "operators.coreos.com,"
@@ -43,7 +42,7 @@ func OperatorComponent() component.Component {
 			Command: []string{"/bin/olm"},
 			Args: append([]string{"--namespace", "$(OPERATOR_NAMESPACE)", "--writeStatusName", image, "--writePackageServerStatusName="},
 				tlsArgs()...),
-			Env:       append([]corev1.EnvVar{component.FromField("OPERATOR_NAMESPACE", "metadata.namespace")}, component.Environment("OPERATOR_NAME", Operator, "RELEASE_VERSION", ctx.GuestVersion, "KUBECONFIG", kubeconfig)...),
+			Env:       append([]corev1.EnvVar{component.FromField("OPERATOR_NAMESPACE", "metadata.namespace")}, component.Environment(contract.OperatorNameEnv, Operator, contract.ReleaseVersionEnv, ctx.GuestVersion, "KUBECONFIG", kubeconfig)...),
 			Resources: component.Requests("10m", "160Mi"),
 		}
 		d, service := metered(ctx, Operator, c, catalogAPI, group+"v1alpha1,Subscription", group+"v2,OperatorCondition", group+"v1,OperatorGroup", group+"v1,OLMConfig")
@@ -58,7 +57,7 @@ func CatalogComponent() component.Component {
 			Command: []string{"/bin/catalog"},
 			Args: append([]string{"--namespace", marketplace, "--configmapServerImage=$(OPERATOR_REGISTRY_IMAGE)", "--opmImage=$(OPERATOR_REGISTRY_IMAGE)",
 				"--util-image", "$(OLM_OPERATOR_IMAGE)", "--writeStatusName", image + "-catalog", "--kubeconfig", kubeconfig}, tlsArgs()...),
-			Env: component.Environment("RELEASE_VERSION", ctx.GuestVersion, "KUBECONFIG", kubeconfig,
+			Env: component.Environment(contract.ReleaseVersionEnv, ctx.GuestVersion, "KUBECONFIG", kubeconfig,
 				"OLM_OPERATOR_IMAGE", ctx.Image(image), "OPERATOR_REGISTRY_IMAGE", ctx.Image(registryImage)),
 			Resources: component.Requests("10m", "80Mi"),
 		}
@@ -80,7 +79,7 @@ func PackagesComponent() component.Component {
 			Args: append([]string{"-v=4", "--secure-port", "5443", "--global-namespace", marketplace,
 				"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig},
 				ctx.Since(5, 0, ctx.TLSProfile()...)...),
-			Env:            append(component.Environment("OPERATOR_CONDITION_NAME", Packages, "RELEASE_VERSION", ctx.GuestVersion), tunnelEnv(ctx)...),
+			Env:            append(component.Environment("OPERATOR_CONDITION_NAME", Packages, contract.ReleaseVersionEnv, ctx.GuestVersion), tunnelEnv(ctx)...),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", packagesPort)},
 			Resources:      component.Requests("10m", "250Mi"),
 			LivenessProbe:  component.HTTPSProbe("/healthz", packagesPort, 10, 1, 10),
@@ -116,7 +115,7 @@ func tunnelEnv(ctx *component.Context) []corev1.EnvVar {
 			direct += "," + c.Name
 		}
 	}
-	return component.Environment("GRPC_PROXY", "socks5://127.0.0.1:8090", "NO_PROXY", direct)
+	return component.Environment("GRPC_PROXY", "socks5://127.0.0.1:8090", contract.NoProxyEnv, direct)
 }
 
 // metered completes a program that serves nothing but its metrics.
@@ -128,7 +127,7 @@ func metered(ctx *component.Context, name string, c corev1.Container, apis ...st
 	c.ReadinessProbe = component.HTTPSProbe("/healthz", metricsPort, 10, 1, 3)
 	c.VolumeMounts = []corev1.VolumeMount{component.Mount("srv-cert:/srv-cert"), component.Mount("client-ca:/client-ca"), component.Mount("kubeconfig:/etc/openshift/kubeconfig")}
 	spec := corev1.PodSpec{Containers: []corev1.Container{c}, Volumes: []corev1.Volume{component.SecretVolume("srv-cert", name+"-serving-cert"),
-		component.SecretVolume("client-ca", monitor.ClientSecret), component.NetworkKubeconfigVolume()}}
+		component.SecretVolume("client-ca", contract.MetricsClient), component.NetworkKubeconfigVolume()}}
 	component.AddSOCKSProxy(ctx, &spec, component.TunnelProxy{})
 	component.AddAPIProber(&spec, ctx.Settings.Image, "kubeconfig", apis...)
 	service := component.NewService(name+"-metrics", metricsPort, metricsPort)

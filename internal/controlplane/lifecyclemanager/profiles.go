@@ -12,7 +12,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/monitor"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -43,13 +43,12 @@ func profilesObjects(ctx *component.Context) ([]client.Object, error) {
 			Name: "collect-profiles", Image: ctx.Image(image), Command: []string{"bin/collect-profiles"},
 			Args: []string{"-n", "$(MY_NAMESPACE)", "--config-mount-path", "/etc/config", "--cert-mount-path", "/var/run/secrets/serving-cert",
 				heapOf(Operator), heapOf(Catalog)},
-			Env: []corev1.EnvVar{component.FromField("MY_NAMESPACE", "metadata.namespace")}, Resources: component.Requests("10m", "80Mi"),
+			Env: []corev1.EnvVar{component.FromField(contract.NamespaceEnv, "metadata.namespace")}, Resources: component.Requests("10m", "80Mi"),
 			VolumeMounts: []corev1.VolumeMount{component.Mount("config-volume:/etc/config"), component.Mount("client-cert:/var/run/secrets/serving-cert")},
 		}},
-		Volumes: []corev1.Volume{component.ConfigMapVolume("config-volume", Profiles), component.SecretVolume("client-cert", monitor.ClientSecret)},
+		Volumes: []corev1.Volume{component.ConfigMapVolume("config-volume", Profiles), component.SecretVolume("client-cert", contract.MetricsClient)},
 	}
-	renew := component.Rule("", "get,update", "secrets")
-	renew.ResourceNames = []string{pprofCert}
+	renew := rbac.Named(rbac.Rule("", "get,update", "secrets"), pprofCert)
 	certificate, err := ctx.Secret(pprofCert)
 	var missing *component.MissingInputError
 	if errors.As(err, &missing) {
@@ -58,7 +57,7 @@ func profilesObjects(ctx *component.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(component.Access(Profiles, ctx.Namespace(), component.Rule("", "get,list,create,delete", "configmaps"), renew),
+	return append(component.Access(Profiles, ctx.Namespace(), rbac.Rule("", "get,list,create,delete", "configmaps"), renew),
 		component.NewConfigMap(Profiles, map[string]string{"pprof-config.yaml": "disabled: False\n"}),
 		// The program fills it, and renews it.
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: pprofCert}, Type: corev1.SecretTypeTLS, Data: certificate},

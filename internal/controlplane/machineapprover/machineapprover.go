@@ -11,6 +11,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -33,7 +34,7 @@ func Component() component.Component {
 
 func objects(ctx *component.Context) ([]client.Object, error) {
 	rights := component.Access(Name, ctx.Namespace(),
-		component.Rule("cluster.x-k8s.io", "list,watch", "machines"),
+		rbac.Rule("cluster.x-k8s.io", "list,watch", "machines"),
 	)
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: Name},

@@ -25,7 +25,7 @@ type Authorities struct {
 }
 
 const (
-	machineConfigAPI = "machineconfiguration.openshift.io/v1"
+	machineConfigAPI = contract.MachineConfigAPI
 	machineConfigKey = "machineconfiguration.openshift.io/"
 )
 
@@ -73,7 +73,7 @@ func objects(hcp *hyperv1.HostedControlPlane, trusted Authorities) map[string]an
 	if trusted.User != "" {
 		all[payloadrender.TrustBundleFile] = corev1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: contract.UserCABundle}, Data: map[string]string{contract.CABundleKey: trusted.User},
+			ObjectMeta: metav1.ObjectMeta{Namespace: contract.ConfigNamespace, Name: contract.UserCABundle}, Data: map[string]string{contract.CABundleKey: trusted.User},
 		}
 	}
 	return all

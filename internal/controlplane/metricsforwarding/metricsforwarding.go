@@ -17,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/endpointresolver"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/metricsproxy"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
@@ -39,13 +40,13 @@ func ResolverComponent() component.Component {
 }
 
 func resolver(ctx *component.Context) ([]client.Object, error) {
-	objects := component.Access(endpointresolver.Name, ctx.Namespace(), component.Rule("", "get,list,watch", "pods"))
+	objects := component.Access(endpointresolver.Name, ctx.Namespace(), rbac.Rule("", rbac.Read, "pods"))
 	d := component.NewDeployment(endpointresolver.Name, corev1.PodSpec{
 		TerminationGracePeriodSeconds: ptr.To[int64](10),
 		Containers: []corev1.Container{{
 			Name: endpointresolver.Name, Image: ctx.Settings.Image,
 			Command: []string{component.Binary, endpointresolver.Name, "--tls-cert-file=" + resolverDir + "/tls.crt", "--tls-key-file=" + resolverDir + "/tls.key"},
-			Env:     []corev1.EnvVar{component.FromField("MY_NAMESPACE", "metadata.namespace")}, Resources: component.Requests("5m", "20Mi"),
+			Env:     []corev1.EnvVar{component.FromField(contract.NamespaceEnv, "metadata.namespace")}, Resources: component.Requests("5m", "20Mi"),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", resolverPort)},
 			LivenessProbe:  component.After(30, component.HTTPSProbe("/healthz", resolverPort, 30, 5, 6)),
 			ReadinessProbe: component.HTTPSProbe("/healthz", resolverPort, 10, 5, 3),
@@ -89,7 +90,7 @@ func proxy(ctx *component.Context, host string) ([]client.Object, error) {
 		spec.Containers[0].VolumeMounts = append(spec.Containers[0].VolumeMounts, component.Mount(volume.Name+":"+path))
 	}
 	add(component.SecretVolume("serving-cert", metricsproxy.Name+"-serving-cert"), proxyDir+"/serving-cert")
-	add(certificateOf("client-ca", pki.CSRSigner, contract.CAKey), proxyDir+"/client-ca")
+	add(certificateOf("client-ca", contract.CSRSigner, contract.CAKey), proxyDir+"/client-ca")
 	add(component.ConfigMapVolume("config", contract.MetricsProxyConfig), proxyDir+"/config")
 	add(certificateOf(pki.EndpointResolverCA, pki.EndpointResolverCA, corev1.TLSCertKey), certsDir+"/"+pki.EndpointResolverCA)
 	if setOf(ctx.HCP) == string(monitor.SRE) {
@@ -114,7 +115,7 @@ func container(ctx *component.Context) corev1.Container {
 		Name: metricsproxy.Name, Image: ctx.Settings.Image,
 		Command: []string{component.Binary, metricsproxy.Name, "--tls-cert-file=" + proxyDir + "/serving-cert/tls.crt", "--tls-key-file=" + proxyDir + "/serving-cert/tls.key",
 			"--client-ca-file=" + proxyDir + "/client-ca/ca.crt", "--config-file=" + proxyDir + "/config/config.yaml", "--metrics-set=" + setOf(ctx.HCP)},
-		Env: []corev1.EnvVar{component.FromField("MY_NAMESPACE", "metadata.namespace")}, Resources: component.Requests("10m", "40Mi"),
+		Env: []corev1.EnvVar{component.FromField(contract.NamespaceEnv, "metadata.namespace")}, Resources: component.Requests("10m", "40Mi"),
 		Ports:          []corev1.ContainerPort{component.TCPPort("https", metricsproxy.Port)},
 		LivenessProbe:  component.After(120, component.HTTPSProbe("/healthz", metricsproxy.Port, 60, 5, 6)),
 		ReadinessProbe: component.HTTPSProbe("/healthz", metricsproxy.Port, 10, 5, 3),
@@ -128,7 +129,7 @@ func certificateOf(volume, secret, key string) corev1.Volume {
 	return v
 }
 
-// setOf is what is forwarded: what is said of the forwarding, else of all metrics, else everything.
+// setOf returns the metrics set to forward: the forwarding's own, else the cluster's, else All.
 func setOf(hcp *hyperv1.HostedControlPlane) string {
 	m := hcp.Spec.Monitoring
 	return cmp.Or(m.MetricsForwarding.MetricsSet, m.MetricsSet, string(monitor.All))

@@ -7,15 +7,16 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
 // guestImages are those of the release of the nodes, by the variable that names them.
 var guestImages = []string{
-	"KUBE_PROXY_IMAGE", "kube-proxy",
-	"KUBE_RBAC_PROXY_IMAGE", "kube-rbac-proxy",
+	"KUBE_PROXY_IMAGE", contract.KubeProxy,
+	contract.RBACProxyImageEnv, contract.ImageRBACProxy,
 	"MULTUS_IMAGE", "multus-cni",
-	"CNI_PLUGINS_IMAGE", "container-networking-plugins",
+	"CNI_PLUGINS_IMAGE", contract.ImageNetworkPlugins,
 	"BOND_CNI_PLUGIN_IMAGE", "network-interface-bond-cni",
 	"WHEREABOUTS_CNI_IMAGE", "multus-whereabouts-ipam-cni",
 	// The operator reads it under this name.
@@ -32,14 +33,14 @@ var guestImages = []string{
 }
 
 func environment(ctx *component.Context, endpoints publish.Endpoints) []corev1.EnvVar {
-	env := component.Environment("HYPERSHIFT", "true", "CA_CONFIG_MAP", component.RootCAConfigMap, "CA_CONFIG_MAP_KEY", "ca.crt",
+	env := component.Environment("HYPERSHIFT", "true", "CA_CONFIG_MAP", contract.RootCA, "CA_CONFIG_MAP_KEY", contract.CAKey,
 		"OVN_NB_RAFT_ELECTION_TIMER", "10", "OVN_SB_RAFT_ELECTION_TIMER", "16", "OVN_NORTHD_PROBE_INTERVAL", "5000",
 		"OVN_CONTROLLER_INACTIVITY_PROBE", "180000", "OVN_NB_INACTIVITY_PROBE", "60000")
-	env = append(env, component.FromField("POD_NAME", "metadata.name"), component.FromField("HOSTED_CLUSTER_NAMESPACE", "metadata.namespace"))
+	env = append(env, component.FromField(contract.PodNameEnv, "metadata.name"), component.FromField("HOSTED_CLUSTER_NAMESPACE", "metadata.namespace"))
 	env = append(env, component.Environment("HOSTED_CLUSTER_NAME", ctx.HCP.Name, "TOKEN_AUDIENCE", ctx.HCP.Spec.IssuerURL,
-		"RELEASE_VERSION", ctx.GuestVersion, "OPENSHIFT_RELEASE_IMAGE", ctx.ReleaseImage,
+		contract.ReleaseVersionEnv, ctx.GuestVersion, "OPENSHIFT_RELEASE_IMAGE", ctx.ReleaseImage,
 		"MULTUS_ADMISSION_CONTROLLER_IMAGE", ctx.Image(multusImage), "OVN_CONTROL_PLANE_IMAGE", ctx.Image(ovnImage),
-		"CLOUD_NETWORK_CONFIG_CONTROLLER_IMAGE", ctx.Image(cloudConfigImage), "TOKEN_MINTER_IMAGE", ctx.Settings.Image,
+		"CLOUD_NETWORK_CONFIG_CONTROLLER_IMAGE", ctx.Image(cloudConfigImage), contract.TokenMinterImageEnv, ctx.Settings.Image,
 		"CLI_CONTROL_PLANE_IMAGE", ctx.Image(component.ToolsImage), "SOCKS5_PROXY_IMAGE", ctx.Settings.Image)...)
 	for i := 0; i < len(guestImages); i += 2 {
 		env = append(env, corev1.EnvVar{Name: guestImages[i], Value: ctx.GuestImage(guestImages[i+1])})

@@ -15,17 +15,17 @@ import (
 )
 
 // Name of the component, its Deployment and its payload image.
-const Name = "cluster-network-operator"
+const Name = contract.NetworkOperator
 
 // Images of operands that run beside the control plane.
 const (
-	ovnImage         = "ovn-kubernetes"
-	multusImage      = "multus-admission-controller"
-	cloudConfigImage = "cloud-network-config-controller"
+	ovnImage         = contract.ImageOVN
+	multusImage      = contract.ImageMultus
+	cloudConfigImage = contract.ImageCloudNetworkConfig
 )
 
 const (
-	namespace  = "openshift-network-operator"
+	namespace  = contract.NetworkOperatorNamespace
 	tokenDir   = "/var/client-token"
 	guestToken = "/var/run/secrets/kubernetes.io/hosted"
 
@@ -59,7 +59,7 @@ write /configs/hosted "https://kube-apiserver:${KUBE_APISERVER_SERVICE_PORT:-644
 )
 
 // account is the operator's in the guest.
-var account = component.Token{Namespace: namespace, ServiceAccount: Name, Kubeconfig: component.AdminKubeconfigSecret}
+var account = component.Token{Namespace: namespace, ServiceAccount: Name, Kubeconfig: contract.ServiceKubeconfig}
 
 // Component is the cluster-network-operator; nodes reach the API server where endpoints have it.
 func Component(endpoints publish.Endpoints) component.Component {
@@ -86,7 +86,7 @@ func operands(ctx *component.Context) []component.Operand {
 	var out []component.Operand
 	if brings(ctx.HCP) {
 		out = append(out, component.Operand{Deployment: "ovnkube-control-plane", Container: "ovnkube-control-plane", ImageKey: ovnImage},
-			component.Operand{Deployment: "network-node-identity", Container: "approver", ImageKey: ovnImage})
+			component.Operand{Deployment: contract.NetworkNodeIdentity, Container: "approver", ImageKey: ovnImage})
 		if ctx.HCP.Spec.Platform.Type == hyperv1.AzurePlatform {
 			out = append(out, component.Operand{Deployment: cloudConfigImage, Container: "controller", ImageKey: cloudConfigImage})
 		}
@@ -137,7 +137,7 @@ func pod(ctx *component.Context, endpoints publish.Endpoints) corev1.PodSpec {
 			keep,
 		},
 		Volumes: []corev1.Volume{component.EmptyDirVolume("configs"), {Name: "client-token", VolumeSource: memory},
-			component.SecretVolume("certificate-ca", "root-ca"), component.SecretVolume("hosted-etc-kube", component.AdminKubeconfigSecret)},
+			component.SecretVolume("certificate-ca", contract.RootCA), component.SecretVolume("hosted-etc-kube", contract.ServiceKubeconfig)},
 	}
 	// Only the certificate: the authority's key is nobody's.
 	spec.Volumes[2].Secret.Items = []corev1.KeyToPath{{Key: contract.CAKey, Path: contract.CAKey}}
@@ -152,7 +152,7 @@ func pod(ctx *component.Context, endpoints publish.Endpoints) corev1.PodSpec {
 func minter(ctx *component.Context, name string, token corev1.VolumeMount) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: ctx.Settings.Image, Resources: component.Requests("10m", "30Mi"),
-		Command: []string{component.Binary, "token-minter", "--service-account-namespace=" + account.Namespace, "--service-account-name=" + account.ServiceAccount,
+		Command: []string{component.Binary, contract.CommandTokenMinter, "--service-account-namespace=" + account.Namespace, "--service-account-name=" + account.ServiceAccount,
 			"--token-audience=" + ctx.HCP.Spec.IssuerURL, "--token-file=" + tokenDir + "/token", "--kubeconfig=/etc/kubernetes/kubeconfig"},
 		VolumeMounts: []corev1.VolumeMount{token, component.Mount("hosted-etc-kube:/etc/kubernetes")},
 	}

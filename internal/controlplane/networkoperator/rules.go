@@ -4,32 +4,29 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const hypershift = "hypershift.openshift.io"
 
 // rules of the operator in the control-plane namespace: with a network of its own it makes the whole of it there.
 func rules(hcp *hyperv1.HostedControlPlane) []rbacv1.PolicyRule {
-	planes := []rbacv1.PolicyRule{component.Rule(hypershift, "get,list,watch", "hostedcontrolplanes"),
-		component.Rule(hypershift, component.AllVerbs, "hostedcontrolplanes/status")}
+	planes := []rbacv1.PolicyRule{rbac.Rule(hypershift, rbac.Read, "hostedcontrolplanes"),
+		rbac.Rule(hypershift, rbac.All, "hostedcontrolplanes/status")}
 	if brings(hcp) {
 		return append(planes,
-			component.Rule("", component.AllVerbs, "events", "configmaps", "pods", "secrets", "services"),
-			component.Rule("policy", component.AllVerbs, "poddisruptionbudgets"),
-			component.Rule("apps", component.AllVerbs, "statefulsets", "deployments"),
-			component.Rule("route.openshift.io", component.AllVerbs, "routes", "routes/custom-host"),
-			component.Rule("monitoring.coreos.com", component.AllVerbs, "servicemonitors", "prometheusrules"),
-			component.Rule("monitoring.rhobs", component.AllVerbs, "servicemonitors", "prometheusrules"))
-	}
-	named := func(rule rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
-		rule.ResourceNames = names
-		return rule
+			rbac.Rule("", rbac.All, "events", "configmaps", "pods", "secrets", "services"),
+			rbac.Rule("policy", rbac.All, "poddisruptionbudgets"),
+			rbac.Rule("apps", rbac.All, "statefulsets", "deployments"),
+			rbac.Rule("route.openshift.io", rbac.All, "routes", "routes/custom-host"),
+			rbac.Rule("monitoring.coreos.com", rbac.All, "servicemonitors", "prometheusrules"),
+			rbac.Rule("monitoring.rhobs", rbac.All, "servicemonitors", "prometheusrules"))
 	}
 	return append(planes,
-		named(component.Rule("", "get,list,watch", "configmaps"), "openshift-service-ca.crt", component.RootCAConfigMap),
-		named(component.Rule("", "get,list,watch,create,update,patch", "configmaps"), "ovnkube-identity-cm"),
-		component.Rule("apps", "list,watch", "statefulsets", "deployments"),
-		named(component.Rule("apps", component.AllVerbs, "deployments"), multusImage, "network-node-identity"),
-		named(component.Rule("", component.AllVerbs, "services"), multusImage, "network-node-identity"))
+		rbac.Named(rbac.Rule("", rbac.Read, "configmaps"), contract.ServiceCA, contract.RootCA),
+		rbac.Named(rbac.Rule("", "get,list,watch,create,update,patch", "configmaps"), "ovnkube-identity-cm"),
+		rbac.Rule("apps", "list,watch", "statefulsets", "deployments"),
+		rbac.Named(rbac.Rule("apps", rbac.All, "deployments"), multusImage, contract.NetworkNodeIdentity),
+		rbac.Named(rbac.Rule("", rbac.All, "services"), multusImage, contract.NetworkNodeIdentity))
 }

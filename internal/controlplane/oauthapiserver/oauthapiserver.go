@@ -18,8 +18,8 @@ import (
 const Name = contract.OAuthAPIServer
 
 const (
-	image     = "oauth-apiserver"
-	container = "oauth-apiserver"
+	image     = contract.ImageOAuthAPIServer
+	container = contract.ImageOAuthAPIServer
 	port      = 8443
 	logs      = "/var/log/" + Name
 	certs     = "/etc/kubernetes/certs"
@@ -65,7 +65,7 @@ func pod(ctx *component.Context, server apiserver.Aggregated, flags []string) co
 		TerminationGracePeriodSeconds: ptr.To[int64](120),
 		Containers: []corev1.Container{{
 			Name: container, Image: ctx.Image(image), Command: []string{"/usr/bin/oauth-apiserver"}, Args: flags, WorkingDir: logs,
-			Env:            component.Environment("HTTP_PROXY", proxy, "HTTPS_PROXY", proxy, "NO_PROXY", component.NotThroughTheTunnel(ctx.HCP)),
+			Env:            component.Environment(contract.HTTPProxyEnv, proxy, contract.HTTPSProxyEnv, proxy, contract.NoProxyEnv, component.NotThroughTheTunnel(ctx.HCP)),
 			Resources:      component.Requests("150m", "80Mi"),
 			LivenessProbe:  component.After(30, component.HTTPSProbe("/healthz", port, 10, 1, 3)),
 			ReadinessProbe: component.HTTPSProbe("/readyz", port, 10, 1, 10),

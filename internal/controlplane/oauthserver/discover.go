@@ -56,7 +56,7 @@ func reach(authorities []byte) http.RoundTripper {
 	return egress.Policy{}.Transport(base)
 }
 
-// ask finds out what a provider's server is, or what it was a moment ago. configMap reads the one that the provider names.
+// ask returns what the provider's server tells about itself; a recent answer is reused. configMap reads the ConfigMap that the provider names.
 func (s *servers) ask(ctx context.Context, configMap func(name string) (map[string][]byte, error), provider configv1.OpenIDIdentityProvider) (OpenID, error) {
 	var authorities []byte
 	if name := provider.CA.Name; name != "" {

@@ -25,13 +25,13 @@ const Name = contract.OAuthServer
 const KubeadminSecret = contract.KubeadminPassword
 
 const (
-	image = "oauth-server"
+	image = contract.ImageOAuthServer
 	port  = publish.OAuthPort
 	logs  = "/var/run/kubernetes"
 
 	sessionSecret = Name + "-session"
 	masterCA      = contract.LoginCABundle
-	servingSecret = "oauth-server-crt"
+	servingSecret = contract.LoginCertificate
 	configKey     = "config.yaml"
 	templatesDir  = "/etc/kubernetes/secrets/templates"
 	servingDir    = "/etc/kubernetes/certs/serving-cert"
@@ -158,8 +158,8 @@ func pod(ctx *component.Context, settings clusterconfig.APIServer, providers Pro
 			Args: []string{"osinserver", "--config=/etc/kubernetes/config/" + configKey,
 				"--audit-log-format=json", "--audit-log-maxbackup=1", "--audit-log-maxsize=10", "--audit-log-path=" + logs + "/audit.log",
 				"--audit-policy-file=/etc/kubernetes/audit-config/policy.yaml"},
-			Env: component.Environment("HTTP_PROXY", proxy, "HTTPS_PROXY", proxy, "ALL_PROXY", "socks5://127.0.0.1:8090",
-				"NO_PROXY", contract.APIServer+",audit-webhook,"+serviceHost(ctx.HCP)),
+			Env: component.Environment(contract.HTTPProxyEnv, proxy, contract.HTTPSProxyEnv, proxy, "ALL_PROXY", "socks5://127.0.0.1:8090",
+				contract.NoProxyEnv, contract.APIServer+",audit-webhook,"+serviceHost(ctx.HCP)),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", port)},
 			Resources:      component.Requests("25m", "40Mi"),
 			LivenessProbe:  component.After(120, component.HTTPSProbe("/healthz", port, 60, 10, 3)),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const providerDir = "/etc/oauth/idp"
@@ -124,7 +125,7 @@ func (c *conversion) authority(name string) string {
 	if name == "" {
 		return ""
 	}
-	const field, key = "ca", "ca.crt"
+	const field, key = "ca", contract.CAKey
 	return c.mount(fmt.Sprintf("idp-cm-%d-%s", c.index, field), fmt.Sprintf("idp_cm_%d_%s", c.index, field), key,
 		func(volume string) corev1.Volume { return component.ConfigMapVolume(volume, name) })
 }

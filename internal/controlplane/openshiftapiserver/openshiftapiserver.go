@@ -80,8 +80,8 @@ func pod(ctx *component.Context, server apiserver.Aggregated) (corev1.PodSpec, e
 		}},
 		Containers: []corev1.Container{{
 			Name: Name, Image: ctx.Image(Name), Args: args(ctx), WorkingDir: logs,
-			Env: component.Environment("HTTP_PROXY", "http://127.0.0.1:8090", "HTTPS_PROXY", "http://127.0.0.1:8090",
-				"NO_PROXY", component.NotThroughTheTunnel(ctx.HCP)),
+			Env: component.Environment(contract.HTTPProxyEnv, "http://127.0.0.1:8090", contract.HTTPSProxyEnv, "http://127.0.0.1:8090",
+				contract.NoProxyEnv, component.NotThroughTheTunnel(ctx.HCP)),
 			Ports:          []corev1.ContainerPort{component.TCPPort("https", port)},
 			Resources:      component.Requests("100m", "200Mi"),
 			LivenessProbe:  component.HTTPSProbe("/livez?exclude=etcd", port, 10, 10, 3),

@@ -11,6 +11,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // pullSecrets is the controller that gives accounts of the guest the credentials of its own registry: none where there is no registry.
@@ -105,7 +106,7 @@ func labels(of []configv1.ImageLabel) (out []buildv1.ImageLabel) {
 }
 
 func routeManagerConfig(ctx *component.Context) (string, error) {
-	return render(ctx, base(ctx, fmt.Sprintf("0.0.0.0:%d", port), "openshift-route-controllers"))
+	return render(ctx, base(ctx, fmt.Sprintf("0.0.0.0:%d", port), contract.RouteControllers))
 }
 
 func policyControllerConfig(ctx *component.Context) (string, error) {

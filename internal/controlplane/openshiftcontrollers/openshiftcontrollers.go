@@ -13,13 +13,13 @@ import (
 
 // Names of the components and their Deployments.
 const (
-	ControllerManager = "openshift-controller-manager"
-	RouteManager      = "openshift-route-controller-manager"
-	PolicyController  = "cluster-policy-controller"
+	ControllerManager = contract.OpenShiftControllerManager
+	RouteManager      = contract.RouteManager
+	PolicyController  = contract.PolicyController
 )
 
 const (
-	routeImage   = "route-controller-manager"
+	routeImage   = contract.ImageRouteManager
 	builderImage = "docker-builder"
 	deployImage  = "deployer"
 
@@ -55,7 +55,7 @@ func RouteManagerComponent() component.Component {
 
 // PolicyControllerComponent gives namespaces their ranges of users and their security labels.
 func PolicyControllerComponent() component.Component {
-	return manager{name: PolicyController, image: PolicyController, guestNamespace: "openshift-kube-controller-manager", requests: component.Requests("10m", "200Mi"),
+	return manager{name: PolicyController, image: PolicyController, guestNamespace: contract.ControllerManagerNamespace, requests: component.Requests("10m", "200Mi"),
 		config: policyControllerConfig}.component()
 }
 
@@ -90,12 +90,12 @@ func (m manager) pod(ctx *component.Context) corev1.PodSpec {
 		Name: m.name, Image: ctx.Image(m.image), Command: []string{m.image},
 		Args: append([]string{"start", "--config", "/etc/kubernetes/config/config.yaml"},
 			ctx.Since(4, 20, "--kubeconfig", component.NetworkKubeconfig, "--namespace="+m.guestNamespace)...),
-		Env: []corev1.EnvVar{{Name: "POD_NAMESPACE", Value: m.guestNamespace}}, Resources: m.requests,
+		Env: []corev1.EnvVar{{Name: contract.PodNamespaceEnv, Value: m.guestNamespace}}, Resources: m.requests,
 		VolumeMounts: []corev1.VolumeMount{component.Mount("client-ca:" + clientCA), component.Mount("config:/etc/kubernetes/config"),
 			component.Mount("serving-cert:" + certs), component.NetworkKubeconfigMount()},
 	}
 	if m.serves {
-		c.Env = append(c.Env, component.FromField("POD_NAME", "metadata.name"))
+		c.Env = append(c.Env, component.FromField(contract.PodNameEnv, "metadata.name"))
 		c.Ports = []corev1.ContainerPort{component.TCPPort("https", port)}
 		c.LivenessProbe = component.After(30, component.HTTPSProbe("/healthz", port, 10, 5, 3))
 		c.ReadinessProbe = component.HTTPSProbe("/healthz", port, 10, 5, 10)

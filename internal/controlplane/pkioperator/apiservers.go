@@ -65,7 +65,7 @@ func (a *apiServers) trust(ctx context.Context, certificate, key []byte) (*tls.C
 		return nil, fmt.Errorf("read the certificate: %w", err)
 	}
 	roots := &corev1.ConfigMap{}
-	if err := a.client.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: component.RootCAConfigMap}, roots); err != nil {
+	if err := a.client.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: contract.RootCA}, roots); err != nil {
 		return nil, fmt.Errorf("read what the API servers' certificates are trusted by: %w", err)
 	}
 	pool := x509.NewCertPool()

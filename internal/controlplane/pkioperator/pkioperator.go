@@ -9,6 +9,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -33,15 +34,15 @@ func Component() component.Component {
 
 func objects(ctx *component.Context) ([]client.Object, error) {
 	rights := component.Access(Name, ctx.Namespace(),
-		component.Rule("hypershift.openshift.io", "get", "hostedcontrolplanes"),
-		component.Rule("", "get,create,update", "configmaps", "secrets"),
-		component.Rule("", "list", "pods"),
-		component.Rule(groupVersion.Group, "get,list,watch", "certificatesigningrequestapprovals", "certificaterevocationrequests"),
-		component.Rule(groupVersion.Group, "patch", "certificaterevocationrequests/status"),
+		rbac.Rule("hypershift.openshift.io", "get", "hostedcontrolplanes"),
+		rbac.Rule("", "get,create,update", "configmaps", "secrets"),
+		rbac.Rule("", "list", "pods"),
+		rbac.Rule(groupVersion.Group, rbac.Read, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
+		rbac.Rule(groupVersion.Group, "patch", "certificaterevocationrequests/status"),
 	)
 	var env []corev1.EnvVar
 	if scale := ctx.Settings.CertificateScale; scale != "" {
-		env = component.Environment(contract.CertificateScale, scale)
+		env = component.Environment(contract.CertificateScaleEnv, scale)
 	}
 	spec := corev1.PodSpec{Containers: []corev1.Container{{
 		Name: Name, Image: ctx.Settings.Image,

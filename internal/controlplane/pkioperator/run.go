@@ -67,13 +67,13 @@ func dayOf(text string) (time.Duration, error) {
 	}
 	scale, err := time.ParseDuration(text)
 	if err != nil || scale <= 0 || scale > day {
-		return 0, fmt.Errorf("%s=%q is not a duration above 0 and up to 24h", contract.CertificateScale, text)
+		return 0, fmt.Errorf("%s=%q is not a duration above 0 and up to 24h", contract.CertificateScaleEnv, text)
 	}
 	return scale, nil
 }
 
 func newManager(config *rest.Config, options Options) (manager.Manager, error) {
-	day, err := dayOf(os.Getenv(contract.CertificateScale))
+	day, err := dayOf(os.Getenv(contract.CertificateScaleEnv))
 	if err != nil {
 		return nil, err
 	}

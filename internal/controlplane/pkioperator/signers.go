@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // class is who gets access for emergencies: the customer, or whoever operates the hosted cluster.
@@ -21,12 +24,12 @@ const (
 var classes = []class{customer, sre}
 
 const (
-	// longestLife is that of an access for emergencies; nobody is given one shorter than shortestLife.
+	// longestLife and shortestLife bound how long a certificate for emergency access is valid.
 	longestLife  = 36 * time.Hour
 	shortestLife = 10 * time.Minute
 
-	certKey = "tls.crt"
-	keyKey  = "tls.key"
+	certKey = corev1.TLSCertKey
+	keyKey  = corev1.TLSPrivateKeyKey
 )
 
 // signerClass is how requests for revocation name the class.
@@ -34,7 +37,7 @@ func (c class) signerClass() string { return string(c) + "-break-glass" }
 
 // signerName is how certificate signing requests name it.
 func (c class) signerName(namespace string) string {
-	return "hypershift.openshift.io/" + namespace + "." + c.signerClass()
+	return contract.SignerPrefix + namespace + "." + c.signerClass()
 }
 
 // names are how the common names of its certificates begin.

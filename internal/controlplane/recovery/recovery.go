@@ -20,6 +20,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
@@ -179,7 +180,7 @@ func (r *Recovery) members() []string {
 // access is what the Job may do, in the control plane's namespace and nowhere else.
 func (r *Recovery) access() []client.Object {
 	objects := component.Access(contract.EtcdRecovery, r.HCP.Namespace,
-		component.Rule("", "get,list,delete", "pods", "persistentvolumeclaims"), component.Rule("apps", "get,list", "statefulsets"))
+		rbac.Rule("", "get,list,delete", "pods", "persistentvolumeclaims"), rbac.Rule("apps", "get,list", "statefulsets"))
 	for _, obj := range objects {
 		if binding, ok := obj.(*rbacv1.RoleBinding); ok {
 			binding.Subjects[0].Name = contract.EtcdRecoveryAccount
@@ -228,7 +229,7 @@ func (r *Recovery) job() (*batchv1.Job, error) {
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers:    []corev1.Container{r.container()},
-				Volumes:       []corev1.Volume{component.SecretVolume("client-tls", component.EtcdClientSecret), component.ConfigMapVolume("ca", component.EtcdCAConfigMap)},
+				Volumes:       []corev1.Volume{component.SecretVolume("client-tls", contract.EtcdClientCertificate), component.ConfigMapVolume("ca", contract.EtcdCA)},
 			}},
 		},
 	}
@@ -241,7 +242,7 @@ func (r *Recovery) job() (*batchv1.Job, error) {
 }
 
 func (r *Recovery) container() corev1.Container {
-	command := []string{helperBinary, "replace-member", "--namespace=" + r.HCP.Namespace,
+	command := []string{helperBinary, contract.CommandReplaceMember, "--namespace=" + r.HCP.Namespace,
 		"--etcd-ca-cert=" + authorityDir + "/ca.crt", "--etcd-client-cert=" + clientDir + "/etcd-client.crt", "--etcd-client-key=" + clientDir + "/etcd-client.key"}
 	for _, name := range r.members() {
 		command = append(command, fmt.Sprintf("--endpoint=%s=https://%s.%s.%s.svc:2379", name, name, contract.EtcdDiscoveryService, r.HCP.Namespace))

@@ -12,11 +12,11 @@ import (
 )
 
 // Name of the component, its Deployment, the Secret of its certificate and its payload image.
-const Name = "cluster-image-registry-operator"
+const Name = contract.RegistryOperator
 
 const (
-	namespace  = "openshift-image-registry"
-	configMap  = "image-registry-controller-config"
+	namespace  = contract.RegistryNamespace
+	configMap  = contract.RegistryConfig
 	configFile = "/var/run/configmaps/" + configMap + "/config.yaml"
 	accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -33,7 +33,7 @@ exec /usr/bin/cluster-image-registry-operator --files=/etc/secrets/tls.crt --fil
 `
 )
 
-var account = component.Token{Namespace: namespace, ServiceAccount: Name, Kubeconfig: component.AdminKubeconfigSecret}
+var account = component.Token{Namespace: namespace, ServiceAccount: Name, Kubeconfig: contract.ServiceKubeconfig}
 
 // Component is the cluster-image-registry-operator.
 func Component() component.Component {
@@ -72,16 +72,16 @@ func pod(ctx *component.Context) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		Containers: []corev1.Container{{
 			Name: Name, Image: ctx.Image(Name), Command: []string{"/bin/bash", "-c", start, Name},
-			Env: component.Environment("RELEASE_VERSION", ctx.GuestVersion, "OPERATOR_IMAGE_VERSION", ctx.GuestVersion,
-				"WATCH_NAMESPACE", namespace, "OPERATOR_NAME", Name, "OPERATOR_IMAGE", ctx.Image(Name),
-				"IMAGE", ctx.GuestImage("docker-registry"), "IMAGE_PRUNER", ctx.GuestImage(component.ToolsImage),
+			Env: component.Environment(contract.ReleaseVersionEnv, ctx.GuestVersion, contract.OperatorImageVersionEnv, ctx.GuestVersion,
+				contract.WatchNamespaceEnv, namespace, contract.OperatorNameEnv, Name, "OPERATOR_IMAGE", ctx.Image(Name),
+				"IMAGE", ctx.GuestImage(contract.ImageRegistry), "IMAGE_PRUNER", ctx.GuestImage(component.ToolsImage),
 				"AZURE_ENVIRONMENT_FILEPATH", "/tmp/azurestackcloud.json"),
 			Ports:     []corev1.ContainerPort{component.TCPPort("metrics", 60000)},
 			Resources: component.Requests("10m", "50Mi"),
 			VolumeMounts: []corev1.VolumeMount{{Name: "apiserver-token", MountPath: accountDir}, component.Mount("ca:/etc/certificate/ca"),
 				component.Mount("serving-cert:/etc/secrets")},
 		}},
-		Volumes: []corev1.Volume{component.SecretVolume("ca", "root-ca"), component.SecretVolume("serving-cert", Name),
+		Volumes: []corev1.Volume{component.SecretVolume("ca", contract.RootCA), component.SecretVolume("serving-cert", Name),
 			{Name: "apiserver-token", VolumeSource: memory}},
 	}
 	// Only the certificate: the authority's key is nobody's.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/ignitionserver"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
@@ -17,8 +18,6 @@ import (
 const (
 	// Name of the component, its Deployment and its ConfigMap.
 	Name = publish.RouterService
-	// ImageKey of HAProxy in the payload.
-	ImageKey = "haproxy-router"
 
 	configDir  = "/usr/local/etc/haproxy"
 	configKey  = "haproxy.cfg"
@@ -32,7 +31,7 @@ const (
 func Component() component.Component {
 	return component.Component{
 		Name:      Name,
-		ImageKeys: []string{ImageKey},
+		ImageKeys: []string{contract.ImageRouter},
 		DependsOn: []string{ignitionserver.Name},
 		Enabled:   func(ctx *component.Context) bool { return publish.PlanOf(ctx.HCP).NeedsRouter() },
 		Traits: component.Traits{
@@ -55,7 +54,7 @@ func deployment(ctx *component.Context) *appsv1.Deployment {
 		ObjectMeta: metav1.ObjectMeta{Name: Name},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{
-				Name: Name, Image: ctx.Image(ImageKey),
+				Name: Name, Image: ctx.Image(contract.ImageRouter),
 				Command: []string{"/usr/sbin/haproxy", "-f", configDir + "/" + configKey},
 				Ports: []corev1.ContainerPort{
 					{Name: "https", ContainerPort: publish.RouterPort, Protocol: corev1.ProtocolTCP},

@@ -31,7 +31,7 @@ func Component() component.Component {
 		ImageKeys: []string{"hyperkube"},
 		DependsOn: []string{contract.APIServer},
 		Traits:    component.Traits{Replicas: 2, WaitFor: component.WaitForAPIServer},
-		Reloads:   component.Names("scheduler-server"),
+		Reloads:   component.Names(contract.SchedulerCertificate),
 		Objects:   objects,
 	}
 }
@@ -99,8 +99,8 @@ func deployment(ctx *component.Context, gates []string) *appsv1.Deployment {
 				},
 			}},
 			Volumes: []corev1.Volume{
-				component.SecretVolume("kubeconfig", "kube-scheduler-kubeconfig"), component.ConfigMapVolume("config", Name),
-				component.SecretVolume("server", "scheduler-server"),
+				component.SecretVolume("kubeconfig", contract.SchedulerKubeconfig), component.ConfigMapVolume("config", Name),
+				component.SecretVolume("server", contract.SchedulerCertificate),
 			},
 		}}},
 	}

@@ -12,27 +12,27 @@ import (
 // imageVariables name the images of what the operator makes on Azure, with their payload keys, of the control plane's release. Those of
 // other clouds' drivers it reads too, and makes nothing of them here.
 var imageVariables = []string{
-	"AZURE_DISK_DRIVER_OPERATOR_IMAGE", "azure-disk-csi-driver-operator",
-	"AZURE_FILE_DRIVER_OPERATOR_IMAGE", "azure-file-csi-driver-operator",
-	"AZURE_DISK_DRIVER_CONTROL_PLANE_IMAGE", "azure-disk-csi-driver",
-	"AZURE_FILE_DRIVER_CONTROL_PLANE_IMAGE", "azure-file-csi-driver",
-	"PROVISIONER_IMAGE", "csi-external-provisioner",
-	"ATTACHER_IMAGE", "csi-external-attacher",
-	"RESIZER_IMAGE", "csi-external-resizer",
-	"SNAPSHOTTER_IMAGE", "csi-external-snapshotter",
+	"AZURE_DISK_DRIVER_OPERATOR_IMAGE", contract.ImageDiskOperator,
+	"AZURE_FILE_DRIVER_OPERATOR_IMAGE", contract.ImageFileOperator,
+	"AZURE_DISK_DRIVER_CONTROL_PLANE_IMAGE", contract.DiskDriver,
+	"AZURE_FILE_DRIVER_CONTROL_PLANE_IMAGE", contract.FileDriver,
+	"PROVISIONER_IMAGE", contract.ImageProvisioner,
+	"ATTACHER_IMAGE", contract.ImageAttacher,
+	"RESIZER_IMAGE", contract.ImageResizer,
+	"SNAPSHOTTER_IMAGE", contract.ImageSnapshotter,
 	"LIVENESS_PROBE_CONTROL_PLANE_IMAGE", contract.CSILivenessProbe,
-	"KUBE_RBAC_PROXY_CONTROL_PLANE_IMAGE", "kube-rbac-proxy",
+	"KUBE_RBAC_PROXY_CONTROL_PLANE_IMAGE", contract.ImageRBACProxy,
 	"VOLUME_DATA_SOURCE_VALIDATOR_IMAGE", "volume-data-source-validator",
 	"TOOLS_IMAGE", "tools",
 }
 
 // guestImageVariables are those of the release of the nodes, where the pods of these run.
 var guestImageVariables = []string{
-	"AZURE_DISK_DRIVER_IMAGE", "azure-disk-csi-driver",
-	"AZURE_FILE_DRIVER_IMAGE", "azure-file-csi-driver",
-	"NODE_DRIVER_REGISTRAR_IMAGE", "csi-node-driver-registrar",
+	"AZURE_DISK_DRIVER_IMAGE", contract.DiskDriver,
+	"AZURE_FILE_DRIVER_IMAGE", contract.FileDriver,
+	"NODE_DRIVER_REGISTRAR_IMAGE", contract.ImageNodeRegistrar,
 	"LIVENESS_PROBE_IMAGE", contract.CSILivenessProbe,
-	"KUBE_RBAC_PROXY_IMAGE", "kube-rbac-proxy",
+	contract.RBACProxyImageEnv, contract.ImageRBACProxy,
 	"CLUSTER_CLOUD_CONTROLLER_MANAGER_OPERATOR_IMAGE", "cluster-cloud-controller-manager-operator",
 }
 

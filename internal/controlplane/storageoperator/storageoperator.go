@@ -14,17 +14,18 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/cloudprovider"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Names of the components, their Deployments and accounts.
 const (
 	Name      = contract.StorageOperator
-	Snapshots = "csi-snapshot-controller-operator"
+	Snapshots = contract.SnapshotOperator
 )
 
 const (
-	snapshotsImage = "cluster-csi-snapshot-controller-operator"
+	snapshotsImage = contract.ImageSnapshotOperator
 
 	configDir  = "/var/run/configmaps/config"
 	configFile = configDir + "/config.yaml"
@@ -32,12 +33,10 @@ const (
 	guest      = "/etc/guest-kubeconfig"
 
 	hypershift = "hypershift.openshift.io"
-	// write is without deletion of many at once.
-	write = "get,list,watch,create,update,patch,delete"
 )
 
 // drivers of Azure's storage.
-var drivers = []string{"azure-disk-csi-driver", "azure-file-csi-driver"}
+var drivers = []string{contract.DiskDriver, contract.FileDriver}
 
 // Component is the cluster-storage-operator.
 func Component() component.Component {
@@ -73,12 +72,12 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	}
 	d.Spec.Template.Annotations["openshift.io/required-scc"] = "restricted-v2"
 	rights := component.Access(Name, ctx.Namespace(),
-		component.Rule("coordination.k8s.io", component.AllVerbs, "leases"),
-		component.Rule("apps", component.AllVerbs, "deployments", "replicasets"),
-		component.Rule("policy", component.AllVerbs, "poddisruptionbudgets"),
-		component.Rule("", component.AllVerbs, "serviceaccounts", "services", "configmaps", "pods", "secrets", "events", "endpoints"),
-		component.Rule("rbac.authorization.k8s.io", "watch,list,get,create,delete,patch,update", "roles", "rolebindings"),
-		component.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
+		rbac.Rule("coordination.k8s.io", rbac.All, "leases"),
+		rbac.Rule("apps", rbac.All, "deployments", "replicasets"),
+		rbac.Rule("policy", rbac.All, "poddisruptionbudgets"),
+		rbac.Rule("", rbac.All, "serviceaccounts", "services", "configmaps", "pods", "secrets", "events", "endpoints"),
+		rbac.Rule("rbac.authorization.k8s.io", "watch,list,get,create,delete,patch,update", "roles", "rolebindings"),
+		rbac.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
 	credentials, err := cloudConfigs(ctx.HCP)
 	if err != nil {
 		return nil, err
@@ -97,7 +96,7 @@ func cloudConfigs(hcp *hyperv1.HostedControlPlane) ([]client.Object, error) {
 	for _, d := range []struct {
 		secret   string
 		identity hyperv1.WorkloadIdentity
-	}{{"azure-disk-csi-config", identities.Disk}, {"azure-file-csi-config", identities.File}} {
+	}{{contract.DiskConfig, identities.Disk}, {contract.FileConfig, identities.File}} {
 		text, err := cloudprovider.DriverConfig(azure, d.identity)
 		if err != nil {
 			return nil, err
@@ -123,21 +122,21 @@ func SnapshotsComponent() component.Component {
 }
 
 func snapshotObjects(ctx *component.Context) ([]client.Object, error) {
-	env := append(component.Environment("OPERAND_IMAGE", ctx.Image(contract.SnapshotController)), component.FromField("POD_NAME", "metadata.name"))
+	env := append(component.Environment("OPERAND_IMAGE", ctx.Image(contract.SnapshotController)), component.FromField(contract.PodNameEnv, "metadata.name"))
 	d, config, err := operator(ctx, Snapshots, corev1.Container{Image: ctx.Image(snapshotsImage), Resources: component.Requests("10m", "65Mi"), Env: env},
 		"operator.openshift.io,v1,CSISnapshotController")
 	if err != nil {
 		return nil, err
 	}
 	rights := component.AccessOf(Snapshots, Snapshots+"-role", ctx.Namespace(),
-		component.Rule("coordination.k8s.io", "get,list,watch,create,update,patch", "leases"),
-		component.Rule("apps", write, "deployments", "replicasets"),
-		component.Rule("policy", write, "poddisruptionbudgets"),
-		component.Rule("", write, "serviceaccounts", "services", "configmaps"),
-		component.Rule("", "get,list,watch", "pods"),
-		component.Rule("", "list,watch", "secrets"),
-		component.Rule("", "create,patch,update", "events"),
-		component.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
+		rbac.Rule("coordination.k8s.io", "get,list,watch,create,update,patch", "leases"),
+		rbac.Rule("apps", rbac.Write, "deployments", "replicasets"),
+		rbac.Rule("policy", rbac.Write, "poddisruptionbudgets"),
+		rbac.Rule("", rbac.Write, "serviceaccounts", "services", "configmaps"),
+		rbac.Rule("", rbac.Read, "pods"),
+		rbac.Rule("", "list,watch", "secrets"),
+		rbac.Rule("", "create,patch,update", "events"),
+		rbac.Rule(hypershift, "watch,list,get", "hostedcontrolplanes"))
 	return slices.Concat(rights, config, []client.Object{d}), nil
 }
 
@@ -146,11 +145,11 @@ func operator(ctx *component.Context, name string, c corev1.Container, api strin
 	c.Name = name
 	c.Args = []string{"start", "-v=2", "--terminate-on-files=" + servingDir + "/tls.crt", "--terminate-on-files=" + servingDir + "/tls.key",
 		"--guest-kubeconfig=" + guest + "/kubeconfig"}
-	c.Env = append(component.Environment("OPERATOR_IMAGE_VERSION", ctx.GuestVersion, "OPERAND_IMAGE_VERSION", ctx.GuestVersion), c.Env...)
+	c.Env = append(component.Environment(contract.OperatorImageVersionEnv, ctx.GuestVersion, "OPERAND_IMAGE_VERSION", ctx.GuestVersion), c.Env...)
 	c.Env = append(c.Env, ctx.Settings.RunAsUser()...)
 	c.VolumeMounts = []corev1.VolumeMount{component.Mount("guest-kubeconfig:" + guest), component.Mount("serving-cert:" + servingDir)}
 	spec := corev1.PodSpec{Containers: []corev1.Container{c}, Volumes: []corev1.Volume{
-		component.SecretVolume("guest-kubeconfig", component.AdminKubeconfigSecret), component.SecretVolume("serving-cert", name+"-serving-cert")}}
+		component.SecretVolume("guest-kubeconfig", contract.ServiceKubeconfig), component.SecretVolume("serving-cert", name+"-serving-cert")}}
 	config, err := serve(ctx, name, &spec)
 	if err != nil {
 		return nil, nil, err

@@ -9,15 +9,15 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/monitor"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Name of the component, its Deployment and its payload image.
-const Name = "cluster-node-tuning-operator"
+const Name = contract.TuningOperator
 
 const (
-	service     = "node-tuning-operator"
+	service     = contract.TuningService
 	metricsPort = 60000
 )
 
@@ -37,23 +37,23 @@ func Component() component.Component {
 }
 
 func objects(ctx *component.Context) ([]client.Object, error) {
-	trusted := component.ConfigMapVolume("trusted-ca", "trusted-ca")
+	trusted := component.ConfigMapVolume("trusted-ca", contract.TrustedCA)
 	trusted.ConfigMap.Optional = ptr.To(true)
 	trusted.ConfigMap.Items = []corev1.KeyToPath{{Key: contract.CABundleKey, Path: "tls-ca-bundle.pem"}}
 	d := component.NewDeployment(Name, corev1.PodSpec{
 		Containers: []corev1.Container{{
 			Name: Name, Image: ctx.Image(Name), Command: []string{Name}, Args: []string{"-v=0"},
-			Env: append(component.Environment("RELEASE_VERSION", ctx.GuestVersion, "HYPERSHIFT", "true",
-				"WATCH_NAMESPACE", "openshift-cluster-node-tuning-operator", "RESYNC_PERIOD", "600",
+			Env: append(component.Environment(contract.ReleaseVersionEnv, ctx.GuestVersion, "HYPERSHIFT", "true",
+				contract.WatchNamespaceEnv, contract.TuningNamespace, "RESYNC_PERIOD", "600",
 				"CLUSTER_NODE_TUNED_IMAGE", ctx.GuestImage(Name), "KUBECONFIG", "/etc/kubernetes/kubeconfig"),
-				component.FromField("MY_NAMESPACE", "metadata.namespace"), component.FromField("POD_NAME", "metadata.name")),
+				component.FromField(contract.NamespaceEnv, "metadata.namespace"), component.FromField(contract.PodNameEnv, "metadata.name")),
 			Ports:     []corev1.ContainerPort{component.TCPPort("metrics", metricsPort)},
 			Resources: component.Requests("10m", "50Mi"),
 			VolumeMounts: []corev1.VolumeMount{component.Mount("node-tuning-operator-tls:/etc/secrets"), component.Mount("metrics-client-ca:/tmp/metrics-client-ca"),
 				component.Mount("trusted-ca:/var/run/configmaps/trusted-ca/"), component.Mount("hosted-kubeconfig:/etc/kubernetes")},
 		}},
-		Volumes: []corev1.Volume{component.SecretVolume("node-tuning-operator-tls", service+"-tls"), component.SecretVolume("metrics-client-ca", monitor.ClientSecret),
-			trusted, component.SecretVolume("hosted-kubeconfig", component.AdminKubeconfigSecret)},
+		Volumes: []corev1.Volume{component.SecretVolume("node-tuning-operator-tls", service+"-tls"), component.SecretVolume("metrics-client-ca", contract.MetricsClient),
+			trusted, component.SecretVolume("hosted-kubeconfig", contract.ServiceKubeconfig)},
 	})
 	d.Spec.Template.Labels = map[string]string{"name": Name}
 	d.Spec.Template.Annotations = component.ManagementWorkload()
@@ -61,6 +61,6 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 	metrics.Labels = map[string]string{"name": service}
 	metrics.Spec.Selector = map[string]string{"name": Name}
 	metrics.Spec.Ports[0].Name = "metrics"
-	rights := component.Access(Name, ctx.Namespace(), component.Rule("", component.AllVerbs, "configmaps", "configmaps/finalizers", "events"))
+	rights := component.Access(Name, ctx.Namespace(), rbac.Rule("", rbac.All, "configmaps", "configmaps/finalizers", "events"))
 	return append(rights, metrics, d), nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Name of the component, its Deployment and its image.
-const Name = "kube-storage-version-migrator"
+const Name = contract.VersionMigrator
 
 // Component is the migrator, where Secrets are encrypted.
 func Component() component.Component {
@@ -30,7 +30,7 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 		Containers: []corev1.Container{{
 			Name: "migrator", Image: ctx.Image(Name), Command: []string{"migrator"},
 			Args:      []string{"--alsologtostderr", "--v=2", "--kubeconfig=/etc/kubernetes/kubeconfig"},
-			Env:       []corev1.EnvVar{component.FromField("POD_NAME", "metadata.name"), component.FromField("POD_NAMESPACE", "metadata.namespace")},
+			Env:       []corev1.EnvVar{component.FromField(contract.PodNameEnv, "metadata.name"), component.FromField(contract.PodNamespaceEnv, "metadata.namespace")},
 			Resources: component.Requests("10m", "200Mi"), VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/kubernetes")},
 		}},
 		Volumes: []corev1.Volume{component.NetworkKubeconfigVolume()},

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -65,18 +67,18 @@ var omitted = map[string][]string{
 
 // removed are objects that earlier releases made in the guest and whose programs run outside of it now.
 var removed = []struct{ version, kind, namespace, name string }{
-	{"policy/v1", "PodDisruptionBudget", "openshift-operator-lifecycle-manager", "packageserver-pdb"},
+	{"policy/v1", "PodDisruptionBudget", contract.LifecycleManagerNamespace, "packageserver-pdb"},
 	{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machineconfigs.machineconfiguration.openshift.io"},
 	{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "machineconfigpools.machineconfiguration.openshift.io"},
 	{"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "default-account-cluster-network-operator"},
-	{"apps/v1", "Deployment", "openshift-network-operator", "network-operator"},
-	{"apps/v1", "Deployment", "openshift-cluster-node-tuning-operator", "cluster-node-tuning-operator"},
-	{"apps/v1", "Deployment", "openshift-image-registry", "cluster-image-registry-operator"},
-	{"apps/v1", "Deployment", "openshift-cluster-storage-operator", "cluster-storage-operator"},
-	{"apps/v1", "Deployment", "openshift-cluster-storage-operator", "csi-snapshot-controller-operator"},
-	{"apps/v1", "Deployment", "openshift-cluster-storage-operator", "csi-snapshot-controller"},
-	{"apps/v1", "Deployment", "openshift-cluster-csi-drivers", "aws-ebs-csi-driver-operator"},
-	{"apps/v1", "Deployment", "openshift-cluster-csi-drivers", "aws-ebs-csi-driver-controller"},
+	{"apps/v1", "Deployment", contract.NetworkOperatorNamespace, "network-operator"},
+	{"apps/v1", "Deployment", contract.TuningNamespace, contract.TuningOperator},
+	{"apps/v1", "Deployment", contract.RegistryNamespace, contract.RegistryOperator},
+	{"apps/v1", "Deployment", "openshift-cluster-storage-operator", contract.StorageOperator},
+	{"apps/v1", "Deployment", "openshift-cluster-storage-operator", contract.SnapshotOperator},
+	{"apps/v1", "Deployment", "openshift-cluster-storage-operator", contract.SnapshotController},
+	{"apps/v1", "Deployment", contract.DriverNamespace, "aws-ebs-csi-driver-operator"},
+	{"apps/v1", "Deployment", contract.DriverNamespace, "aws-ebs-csi-driver-controller"},
 	{"apps/v1", "Deployment", "openshift-kube-storage-version-migrator-operator", "kube-storage-version-migrator-operator"},
 	{"apps/v1", "Deployment", "openshift-kube-storage-version-migrator", "migrator"},
 }

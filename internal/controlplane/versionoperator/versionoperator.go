@@ -19,13 +19,13 @@ import (
 )
 
 // Name of the component, its Deployment, its Service and its payload image.
-const Name = "cluster-version-operator"
+const Name = contract.VersionOperator
 
 const (
 	port    = 8443
 	payload = "/var/payload"
 	// profile is OpenShift's name for clusters whose control plane runs elsewhere.
-	profile = "ibm-cloud-managed"
+	profile = contract.ClusterProfile
 )
 
 // Component is the cluster-version-operator. A payload that has no image of its name brings it in the release image itself.
@@ -50,9 +50,9 @@ func objects(ctx *component.Context) ([]client.Object, error) {
 		return nil, err
 	}
 	service := component.NewService(Name, port, port)
-	service.Spec.Selector["k8s-app"] = Name
+	service.Spec.Selector[contract.AppLabel] = Name
 	d := component.NewDeployment(Name, pod(ctx, version, cleanup))
-	d.Spec.Template.Labels = map[string]string{"k8s-app": Name}
+	d.Spec.Template.Labels = map[string]string{contract.AppLabel: Name}
 	return []client.Object{service, d}, nil
 }
 
@@ -80,14 +80,14 @@ func pod(ctx *component.Context, version, cleanup string) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: Name, Image: image, Command: []string{Name}, Args: args(ctx),
 			Env: append(component.Environment("PAYLOAD_OVERRIDE", payload, "CLUSTER_PROFILE", profile, "RELEASE_IMAGE", ctx.GuestReleaseImage),
-				component.FromField("NODE_NAME", "spec.nodeName")),
+				component.FromField(contract.NodeNameEnv, "spec.nodeName")),
 			Ports:     []corev1.ContainerPort{component.TCPPort("https", port)},
 			Resources: component.Requests("20m", "70Mi"),
 			VolumeMounts: []corev1.VolumeMount{component.Mount("kubeconfig:/etc/openshift/kubeconfig"), {Name: "payload", MountPath: payload},
 				{Name: "update-payloads", MountPath: "/etc/cvo/updatepayloads"}, component.Mount("server-crt:/etc/kubernetes/certs/server")},
 		}},
 		Volumes: []corev1.Volume{component.NetworkKubeconfigVolume(), component.EmptyDirVolume("payload"), component.EmptyDirVolume("update-payloads"),
-			component.SecretVolume("server-crt", "cvo-server")},
+			component.SecretVolume("server-crt", contract.VersionOperatorCertificate)},
 	}
 }
 

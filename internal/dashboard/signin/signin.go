@@ -84,7 +84,7 @@ func (d *Door) Admit(w http.ResponseWriter, r *http.Request) (*dashboard.Viewer,
 	return nil, err
 }
 
-// viewer is who has the token, as the management cluster says.
+// viewer asks the management cluster whose token it is.
 func (d *Door) viewer(ctx context.Context, token string) (*dashboard.Viewer, error) {
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
 		return nil, &dashboard.Refusal{Status: http.StatusUnauthorized, Says: "this dashboard asks for a token of the management cluster: sign in, or send it as a bearer token"}

@@ -6,6 +6,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
@@ -43,7 +44,7 @@ func TestControlPlaneAccess(t *testing.T) {
 		"controller: its identity's token":         {controller, ask("create", "", "serviceaccounts", "token", "kube-system", CloudProviderAccount), true},
 		"controller: the machine provider's token": {controller, ask("create", "", "serviceaccounts", "token", "kube-system", "capi-provider"), false},
 		"controller: a namesake's token":           {controller, ask("create", "", "serviceaccounts", "token", "default", CloudProviderAccount), false},
-		"controller: its lease":                    {controller, ask("update", "coordination.k8s.io", "leases", "", CloudControllerNamespace, "l"), true},
+		"controller: its lease":                    {controller, ask("update", "coordination.k8s.io", "leases", "", contract.CloudControllerNamespace, "l"), true},
 		"controller: the lock of load balancers":   {controller, ask("update", "coordination.k8s.io", "leases", "", "kube-system", cloudResourceLock), true},
 		"controller: makes the lock":               {controller, ask("create", "coordination.k8s.io", "leases", "", "kube-system", ""), true},
 		"controller: leases of others":             {controller, ask("update", "coordination.k8s.io", "leases", "", "kube-system", "l"), false},

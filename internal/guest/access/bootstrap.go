@@ -26,7 +26,7 @@ const BootstrapManager = contract.ControlPlaneOperator
 // Bootstrap gives the programs of the control plane their rights in the guest, the config operator first: most waits for it. The
 // control-plane-operator calls it with an administrator's client once the API server answers: none of them ever holds that credential.
 func Bootstrap(ctx context.Context, admin client.Client) error {
-	objects := append([]client.Object{Bind(ConfigOperatorAccess, "cluster-admin", user(ConfigOperatorUser))}, ControlPlane(nil)...)
+	objects := append([]client.Object{Bind(ConfigOperatorAccess, contract.ClusterAdmin, user(ConfigOperatorUser))}, ControlPlane(nil)...)
 	if err := kube.Apply(ctx, admin, BootstrapManager, objects...); err != nil {
 		return fmt.Errorf("let the control plane into the guest: %w", err)
 	}
@@ -38,10 +38,10 @@ func Nodes(*inside.Facts) []client.Object {
 	bootstrapper := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: contract.BootstrapNamespace, Name: contract.BootstrapAccount}
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: inside.KubeSystem, Labels: map[string]string{
-			"pod-security.kubernetes.io/enforce":             "privileged",
-			"pod-security.kubernetes.io/audit":               "privileged",
-			"pod-security.kubernetes.io/warn":                "privileged",
-			"security.openshift.io/scc.podSecurityLabelSync": "false",
+			"pod-security.kubernetes.io/enforce": "privileged",
+			"pod-security.kubernetes.io/audit":   "privileged",
+			"pod-security.kubernetes.io/warn":    "privileged",
+			contract.PodSecuritySyncLabel:        "false",
 		}}},
 		Bind("create-csrs-for-bootstrapping", "system:node-bootstrapper", bootstrapper),
 		Bind("system-bootstrap-node-renewal", "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", group("system:nodes")),

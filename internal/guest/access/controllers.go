@@ -8,15 +8,13 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // infraNamespace has the accounts of controllers that watch over namespaces and images.
-const infraNamespace = "openshift-infra"
+const infraNamespace = contract.InfraNamespace
 
-var (
-	look       = []string{"get", "list", "watch"}
-	tellEvents = Rule("", []string{"create", "patch", "update"}, "events")
-)
+var tellEvents = rbac.Rule("", "create,patch,update", "events")
 
 // controller of OpenShift's, its account in infraNamespace, and what it may do.
 type controller struct {
@@ -30,36 +28,36 @@ type controller struct {
 func Controllers(*inside.Facts) []client.Object {
 	return rightsOf([]controller{
 		{"system:openshift:controller:cluster-csr-approver-controller", "cluster-csr-approver-controller", []rbacv1.PolicyRule{
-			Rule("certificates.k8s.io", look, "certificatesigningrequests"),
-			Rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
-			Named(Rule("certificates.k8s.io", []string{"approve"}, "signers"), "kubernetes.io/kube-apiserver-client"), tellEvents}},
+			rbac.Rule("certificates.k8s.io", rbac.Read, "certificatesigningrequests"),
+			rbac.Rule("certificates.k8s.io", "update", "certificatesigningrequests/approval"),
+			rbac.Named(rbac.Rule("certificates.k8s.io", "approve", "signers"), "kubernetes.io/kube-apiserver-client"), tellEvents}},
 		{"system:openshift:controller:namespace-security-allocation-controller", "namespace-security-allocation-controller", []rbacv1.PolicyRule{
-			Rule("", append([]string{"update", "patch"}, look...), "namespaces"),
-			Rule("security.internal.openshift.io", []string{"get", "create", "update"}, "rangeallocations"), tellEvents}},
+			rbac.Rule("", "update,patch,"+rbac.Read, "namespaces"),
+			rbac.Rule("security.internal.openshift.io", "get,create,update", "rangeallocations"), tellEvents}},
 		{"system:openshift:controller:podsecurity-admission-label-syncer-controller", "podsecurity-admission-label-syncer-controller", []rbacv1.PolicyRule{
-			Rule("", append([]string{"update", "patch"}, look...), "namespaces"), Rule("", look, "serviceaccounts"),
-			Rule(rbacv1.GroupName, look, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
-			Rule("security.openshift.io", look, "securitycontextconstraints"), tellEvents}},
+			rbac.Rule("", "update,patch,"+rbac.Read, "namespaces"), rbac.Rule("", rbac.Read, "serviceaccounts"),
+			rbac.Rule(rbacv1.GroupName, rbac.Read, "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
+			rbac.Rule("security.openshift.io", rbac.Read, "securitycontextconstraints"), tellEvents}},
 		{"system:openshift:controller:privileged-namespaces-psa-label-syncer", "privileged-namespaces-psa-label-syncer", []rbacv1.PolicyRule{
-			Rule("", append([]string{"update", "patch"}, look...), "namespaces")}},
+			rbac.Rule("", "update,patch,"+rbac.Read, "namespaces")}},
 		{"system:openshift:openshift-controller-manager:ingress-to-route-controller", "ingress-to-route-controller", []rbacv1.PolicyRule{
-			Rule("", look, "secrets", "services"), Rule("networking.k8s.io", look, "ingresses", "ingressclasses"),
-			Rule("networking.k8s.io", []string{"update"}, "ingresses/status"),
-			Rule("route.openshift.io", append([]string{"create", "update", "patch", "delete"}, look...), "routes"),
-			Rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"), tellEvents}},
+			rbac.Rule("", rbac.Read, "secrets", "services"), rbac.Rule("networking.k8s.io", rbac.Read, "ingresses", "ingressclasses"),
+			rbac.Rule("networking.k8s.io", "update", "ingresses/status"),
+			rbac.Rule("route.openshift.io", "create,update,patch,delete,"+rbac.Read, "routes"),
+			rbac.Rule("route.openshift.io", "create,update", "routes/custom-host"), tellEvents}},
 		{"system:openshift:openshift-controller-manager:image-trigger-controller", "image-trigger-controller", []rbacv1.PolicyRule{
-			Rule("image.openshift.io", []string{"list", "watch"}, "imagestreams"),
-			Rule("apps", append([]string{"update"}, look...), "deployments", "daemonsets", "statefulsets"),
-			Rule("batch", append([]string{"update"}, look...), "cronjobs"),
-			Rule("apps.openshift.io", append([]string{"update"}, look...), "deploymentconfigs"),
-			Rule("build.openshift.io", append([]string{"update"}, look...), "buildconfigs"),
-			Rule("build.openshift.io", []string{"create"}, "buildconfigs/instantiate"), tellEvents}},
+			rbac.Rule("image.openshift.io", "list,watch", "imagestreams"),
+			rbac.Rule("apps", "update,"+rbac.Read, "deployments", "daemonsets", "statefulsets"),
+			rbac.Rule("batch", "update,"+rbac.Read, "cronjobs"),
+			rbac.Rule("apps.openshift.io", "update,"+rbac.Read, "deploymentconfigs"),
+			rbac.Rule("build.openshift.io", "update,"+rbac.Read, "buildconfigs"),
+			rbac.Rule("build.openshift.io", "create", "buildconfigs/instantiate"), tellEvents}},
 		// Whoever gives the deployers of every namespace this role must have what is in it.
 		{"system:deployer", "default-rolebindings-controller", []rbacv1.PolicyRule{
-			Rule("", append([]string{"update", "delete"}, look...), "replicationcontrollers"), Rule("", []string{"get", "update"}, "replicationcontrollers/scale"),
-			Rule("", append([]string{"create"}, look...), "pods"), Rule("", []string{"get"}, "pods/log"),
-			Rule("", []string{"create", "list"}, "events"),
-			Rule("image.openshift.io", []string{"create", "update"}, "imagestreamtags", "imagetags")}},
+			rbac.Rule("", "update,delete,"+rbac.Read, "replicationcontrollers"), rbac.Rule("", "get,update", "replicationcontrollers/scale"),
+			rbac.Rule("", "create,"+rbac.Read, "pods"), rbac.Rule("", "get", "pods/log"),
+			rbac.Rule("", "create,list", "events"),
+			rbac.Rule("image.openshift.io", "create,update", "imagestreamtags", "imagetags")}},
 	})
 }
 
@@ -85,22 +83,22 @@ func Users(*inside.Facts) []client.Object {
 }
 
 // routeSpace has the lease of the controller that makes Routes of Ingresses.
-const routeSpace = "openshift-route-controller-manager"
+const routeSpace = contract.RouteManager
 
 // users are the rights of who has a token of the OAuth server, who makes Routes, and who shares the controller manager's lock.
 func users(owners, routing rbacv1.Subject, locking ...rbacv1.Subject) []client.Object {
 	const (
 		tokens    = "system:openshift:useroauthaccesstoken-manager"
 		lock      = "system:openshift:leader-election-lock-kube-controller-manager"
-		routes    = "openshift-route-controllers"
+		routes    = contract.RouteControllers
 		resources = "hypershift-metrics-resources-reader"
 	)
 	leases := func(name string) []rbacv1.PolicyRule {
-		return []rbacv1.PolicyRule{Rule("coordination.k8s.io", []string{"create"}, "leases"), Named(Rule("coordination.k8s.io", []string{"get", "update", "patch"}, "leases"), name)}
+		return []rbacv1.PolicyRule{rbac.Rule("coordination.k8s.io", "create", "leases"), rbac.Named(rbac.Rule("coordination.k8s.io", "get,update,patch", "leases"), name)}
 	}
 	return []client.Object{
 		// People see and end their own sessions; the API shows nobody those of others.
-		ClusterRole(tokens, Rule("oauth.openshift.io", append([]string{"delete"}, look...), "useroauthaccesstokens")),
+		ClusterRole(tokens, rbac.Rule("oauth.openshift.io", "delete,"+rbac.Read, "useroauthaccesstokens")),
 		Bind(tokens, tokens, owners),
 		// What a scheduler publishes of pods' requests and limits, beside its own metrics.
 		ClusterRole(resources, rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics/resources"}, Verbs: []string{"get"}}),
@@ -110,6 +108,6 @@ func users(owners, routing rbacv1.Subject, locking ...rbacv1.Subject) []client.O
 		Role(routeSpace, routes, leases(routes)...),
 		BindRole(routeSpace, routes, routes, routing),
 		// Aggregated API servers of users learn from it whose certificates they are shown; there is no secret in it.
-		BindRole(inside.KubeSystem, "authentication-reader-for-authenticated-users", "extension-apiserver-authentication-reader", group("system:authenticated")),
+		BindRole(inside.KubeSystem, "authentication-reader-for-authenticated-users", contract.AuthenticationReader, group("system:authenticated")),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/observed"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -24,8 +25,6 @@ const (
 )
 
 const (
-	// CloudControllerNamespace is where the cloud-controller-manager's leader election lives.
-	CloudControllerNamespace = "openshift-cloud-controller-manager"
 	// CloudProviderAccount of kube-system is whom the cloudProvider identity is federated with.
 	CloudProviderAccount = "azure-cloud-provider"
 	// cloudResourceLock is the Lease of kube-system that the cloud-controller-manager takes while it changes load balancers; the name is
@@ -41,52 +40,48 @@ func ControlPlane(*inside.Facts) []client.Object {
 
 // machineApproverAccess: the approver lets kubelets in, and could let nobody else in.
 func machineApproverAccess() []client.Object {
-	approve := Rule("certificates.k8s.io", []string{"approve"}, "signers")
-	approve.ResourceNames = []string{certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName}
+	approve := rbac.Named(rbac.Rule("certificates.k8s.io", "approve", "signers"), certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName)
 	return access(MachineApproverAccess, pki.MachineApprover,
-		Rule("certificates.k8s.io", []string{"get", "list", "watch"}, "certificatesigningrequests"),
-		Rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
+		rbac.Rule("certificates.k8s.io", rbac.Read, "certificatesigningrequests"),
+		rbac.Rule("certificates.k8s.io", "update", "certificatesigningrequests/approval"),
 		approve,
-		Rule("", []string{"get", "list", "watch"}, "nodes"),
+		rbac.Rule("", rbac.Read, "nodes"),
 	)
 }
 
 // cloudControllerAccess: load balancers of Services, and Nodes whose machine is gone; no Secrets. The token of the identity that it
 // exchanges at Azure is the only one it can ask for.
 func cloudControllerAccess() []client.Object {
-	token := Rule("", []string{"create"}, "serviceaccounts/token")
-	token.ResourceNames = []string{CloudProviderAccount}
-	lease := Rule("coordination.k8s.io", []string{"get", "create", "update"}, "leases")
-	lock := Rule("coordination.k8s.io", []string{"get", "update"}, "leases")
-	lock.ResourceNames = []string{cloudResourceLock}
+	token := rbac.Named(rbac.Rule("", "create", "serviceaccounts/token"), CloudProviderAccount)
+	lease := rbac.Rule("coordination.k8s.io", "get,create,update", "leases")
+	lock := rbac.Named(rbac.Rule("coordination.k8s.io", "get,update", "leases"), cloudResourceLock)
 	// A right to create cannot name what is created.
-	newLock := Rule("coordination.k8s.io", []string{"create"}, "leases")
+	newLock := rbac.Rule("coordination.k8s.io", "create", "leases")
 	subject := user(pki.CloudControllerManager.User())
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CloudControllerNamespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.CloudControllerNamespace}},
 		ServiceAccount(CloudProviderAccount),
 		Role(inside.KubeSystem, CloudControllerAccess, token, lock, newLock),
 		BindRole(inside.KubeSystem, CloudControllerAccess, CloudControllerAccess, subject),
-		BindRole(inside.KubeSystem, CloudControllerAccess+"-authentication", "extension-apiserver-authentication-reader", subject),
-		Role(CloudControllerNamespace, CloudControllerAccess, lease),
-		BindRole(CloudControllerNamespace, CloudControllerAccess, CloudControllerAccess, subject),
+		BindRole(inside.KubeSystem, CloudControllerAccess+"-authentication", contract.AuthenticationReader, subject),
+		Role(contract.CloudControllerNamespace, CloudControllerAccess, lease),
+		BindRole(contract.CloudControllerNamespace, CloudControllerAccess, CloudControllerAccess, subject),
 		Bind(CloudControllerAccess+"-authentication", "system:auth-delegator", subject),
 	}
 	return append(objects, access(CloudControllerAccess, pki.CloudControllerManager,
-		Rule("", []string{"get", "list", "watch", "update", "patch"}, "services"),
-		Rule("", []string{"update", "patch"}, "services/status"),
-		Rule("", []string{"get", "list", "watch", "update", "patch", "delete"}, "nodes"),
-		Rule("", []string{"patch"}, "nodes/status"),
-		Rule("discovery.k8s.io", []string{"get", "list", "watch"}, "endpointslices"),
-		Rule("", []string{"create", "patch", "update"}, "events"),
-		Rule("events.k8s.io", []string{"create", "patch", "update"}, "events"),
+		rbac.Rule("", "get,list,watch,update,patch", "services"),
+		rbac.Rule("", "update,patch", "services/status"),
+		rbac.Rule("", "get,list,watch,update,patch,delete", "nodes"),
+		rbac.Rule("", "patch", "nodes/status"),
+		rbac.Rule("discovery.k8s.io", rbac.Read, "endpointslices"),
+		rbac.Rule("", "create,patch,update", "events"),
+		rbac.Rule("events.k8s.io", "create,patch,update", "events"),
 	)...)
 }
 
 // access gives an identity its rights, and lets it see that it has them.
 func access(name string, identity pki.Identity, rules ...rbacv1.PolicyRule) []client.Object {
-	itself := Rule(rbacv1.GroupName, []string{"get"}, "clusterrolebindings")
-	itself.ResourceNames = []string{name}
+	itself := rbac.Named(rbac.Rule(rbacv1.GroupName, "get", "clusterrolebindings"), name)
 	return []client.Object{ClusterRole(name, append(rules, itself)...), Bind(name, name, user(identity.User()))}
 }
 
@@ -100,8 +95,8 @@ func ConfigOperatorRights(kind release.Kind) []rbacv1.PolicyRule {
 	return map[release.Kind][]rbacv1.PolicyRule{
 		release.KindOpenShift: {
 			// The guest's hash of a password is noted on the password, and what the guest has no more has no copy.
-			Named(Rule("", []string{"patch"}, "secrets"), contract.KubeadminPassword),
-			Named(Rule("", []string{"delete"}, "configmaps"), observed.Names(kind)...),
+			rbac.Named(rbac.Rule("", "patch", "secrets"), contract.KubeadminPassword),
+			rbac.Named(rbac.Rule("", "delete", "configmaps"), observed.Names(kind)...),
 		},
 	}[kind]
 }

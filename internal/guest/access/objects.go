@@ -14,11 +14,6 @@ func ClusterRole(name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 }
 
-// Rule lets who has it do the verbs to resources of one group; the group "" is the core.
-func Rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
-}
-
 // Bind gives subjects a ClusterRole in the whole guest.
 func Bind(name, role string, subjects ...rbacv1.Subject) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
@@ -58,10 +53,4 @@ func BindRole(namespace, name, role string, subjects ...rbacv1.Subject) *rbacv1.
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 		Subjects:   subjects,
 	}
-}
-
-// Named narrows a rule to objects of these names.
-func Named(rule rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
-	rule.ResourceNames = names
-	return rule
 }

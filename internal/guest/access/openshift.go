@@ -2,9 +2,11 @@ package access
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // autoUpdate has API servers of OpenShift complete a role or a binding that they know.
@@ -18,32 +20,32 @@ var autoUpdated = map[string]bool{
 
 // OpenShiftControllers are the rights of the controllers of a payload of OpenShift's, as its programs were written for.
 func OpenShiftControllers(*inside.Facts) []client.Object {
-	namespaces := Rule("", append([]string{"update", "patch"}, look...), "namespaces")
+	namespaces := rbac.Rule("", "update,patch,"+rbac.Read, "namespaces")
 	ranges := rbacv1.PolicyRule{APIGroups: []string{"security.openshift.io", "security.internal.openshift.io"}, Resources: []string{"rangeallocations"}, Verbs: []string{"create", "get", "update"}}
 	tags := rbacv1.PolicyRule{APIGroups: []string{"", "image.openshift.io"}, Resources: []string{"imagestreamtags", "imagetags"}, Verbs: []string{"create", "update"}}
-	change := append([]string{"update"}, look...)
+	const change = "update," + rbac.Read
 	return autoUpdating(rightsOf([]controller{
 		{"system:openshift:controller:cluster-csr-approver-controller", "cluster-csr-approver-controller", []rbacv1.PolicyRule{
-			Rule("certificates.k8s.io", look, "certificatesigningrequests"), Rule("certificates.k8s.io", []string{"update"}, "certificatesigningrequests/approval"),
-			Named(Rule("certificates.k8s.io", []string{"approve"}, "signers"), "kubernetes.io/kube-apiserver-client"), tellEvents}},
+			rbac.Rule("certificates.k8s.io", rbac.Read, "certificatesigningrequests"), rbac.Rule("certificates.k8s.io", "update", "certificatesigningrequests/approval"),
+			rbac.Named(rbac.Rule("certificates.k8s.io", "approve", "signers"), "kubernetes.io/kube-apiserver-client"), tellEvents}},
 		{"system:openshift:controller:namespace-security-allocation-controller", "namespace-security-allocation-controller", []rbacv1.PolicyRule{ranges, namespaces, tellEvents}},
 		{"system:openshift:controller:podsecurity-admission-label-syncer-controller", "podsecurity-admission-label-syncer-controller", []rbacv1.PolicyRule{
-			namespaces, tellEvents, Rule("", look, "serviceaccounts"), Rule("security.openshift.io", look, "securitycontextconstraints"),
-			Rule(rbacv1.GroupName, look, "clusterroles", "clusterrolebindings", "roles", "rolebindings")}},
+			namespaces, tellEvents, rbac.Rule("", rbac.Read, "serviceaccounts"), rbac.Rule("security.openshift.io", rbac.Read, "securitycontextconstraints"),
+			rbac.Rule(rbacv1.GroupName, rbac.Read, "clusterroles", "clusterrolebindings", "roles", "rolebindings")}},
 		{"system:openshift:controller:privileged-namespaces-psa-label-syncer", "privileged-namespaces-psa-label-syncer", []rbacv1.PolicyRule{
-			Rule("", look, "namespaces"), Named(Rule("", []string{"patch"}, "namespaces"), "default", "kube-system", "kube-public")}},
+			rbac.Rule("", rbac.Read, "namespaces"), rbac.Named(rbac.Rule("", "patch", "namespaces"), "default", metav1.NamespaceSystem, "kube-public")}},
 		{"system:openshift:openshift-controller-manager:ingress-to-route-controller", "ingress-to-route-controller", []rbacv1.PolicyRule{
-			Rule("", look, "secrets", "services"),
+			rbac.Rule("", rbac.Read, "secrets", "services"),
 			// In the singular, as OpenShift has it.
-			Rule("networking.k8s.io", look, "ingress"), Rule("networking.k8s.io", []string{"update"}, "ingresses/status"),
-			Rule("route.openshift.io", append([]string{"create", "delete", "patch", "update"}, look...), "routes"),
-			Rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"), tellEvents}},
+			rbac.Rule("networking.k8s.io", rbac.Read, "ingress"), rbac.Rule("networking.k8s.io", "update", "ingresses/status"),
+			rbac.Rule("route.openshift.io", "create,delete,patch,update,"+rbac.Read, "routes"),
+			rbac.Rule("route.openshift.io", "create,update", "routes/custom-host"), tellEvents}},
 		{"system:openshift:openshift-controller-manager:image-trigger-controller", "image-trigger-controller", []rbacv1.PolicyRule{
-			Rule("apps.openshift.io", change, "deploymentconfigs"), Rule("build.openshift.io", change, "buildconfigs"),
-			Rule("apps", change, "deployments", "daemonsets", "statefulsets"), Rule("batch", change, "cronjobs")}},
+			rbac.Rule("apps.openshift.io", change, "deploymentconfigs"), rbac.Rule("build.openshift.io", change, "buildconfigs"),
+			rbac.Rule("apps", change, "deployments", "daemonsets", "statefulsets"), rbac.Rule("batch", change, "cronjobs")}},
 		{"system:deployer", "default-rolebindings-controller", []rbacv1.PolicyRule{
-			Rule("", append([]string{"update", "patch", "delete"}, look...), "replicationcontrollers"), Rule("", []string{"get", "update"}, "replicationcontrollers/scale"),
-			Rule("", append([]string{"create"}, look...), "pods"), Rule("", []string{"get"}, "pods/log"), Rule("", []string{"create", "list"}, "events"), tags}},
+			rbac.Rule("", "update,patch,delete,"+rbac.Read, "replicationcontrollers"), rbac.Rule("", "get,update", "replicationcontrollers/scale"),
+			rbac.Rule("", "create,"+rbac.Read, "pods"), rbac.Rule("", "get", "pods/log"), rbac.Rule("", "create,list", "events"), tags}},
 	}))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 )
 
@@ -18,26 +19,26 @@ const storageGroup, snapshotGroup = "storage.k8s.io", "snapshot.storage.k8s.io"
 func DiskDriver(*inside.Facts) []client.Object {
 	identity := pki.DiskDriver
 	subject := user(identity.User())
-	write := append([]string{"create", "update", "patch", "delete"}, look...)
+	const write = "create,update,patch,delete," + rbac.Read
 	objects := []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: identity.Namespace, Name: identity.Name}},
 		Role(contract.DriverNamespace, DiskDriverAccess,
-			Named(Rule("", []string{"create"}, "serviceaccounts/token"), identity.Name),
-			Rule("coordination.k8s.io", write, "leases")),
+			rbac.Named(rbac.Rule("", "create", "serviceaccounts/token"), identity.Name),
+			rbac.Rule("coordination.k8s.io", write, "leases")),
 		BindRole(contract.DriverNamespace, DiskDriverAccess, DiskDriverAccess, subject),
 	}
 	return append(objects, access(DiskDriverAccess, identity,
-		Rule("", write, "persistentvolumes"),
-		Rule("", append([]string{"update", "patch"}, look...), "persistentvolumeclaims"),
-		Rule("", []string{"update", "patch"}, "persistentvolumeclaims/status"),
-		Rule("", look, "nodes", "pods"),
-		Rule(storageGroup, look, "storageclasses", "csinodes", "volumeattributesclasses"),
-		Rule(storageGroup, append([]string{"update", "patch"}, look...), "volumeattachments"),
-		Rule(storageGroup, []string{"update", "patch"}, "volumeattachments/status"),
-		Rule(snapshotGroup, look, "volumesnapshotclasses"),
-		Rule(snapshotGroup, write, "volumesnapshots", "volumesnapshotcontents"),
-		Rule(snapshotGroup, []string{"update", "patch"}, "volumesnapshots/status", "volumesnapshotcontents/status"),
-		Rule("", []string{"get", "list", "watch", "create", "patch", "update"}, "events"),
+		rbac.Rule("", write, "persistentvolumes"),
+		rbac.Rule("", "update,patch,"+rbac.Read, "persistentvolumeclaims"),
+		rbac.Rule("", "update,patch", "persistentvolumeclaims/status"),
+		rbac.Rule("", rbac.Read, "nodes", "pods"),
+		rbac.Rule(storageGroup, rbac.Read, "storageclasses", "csinodes", "volumeattributesclasses"),
+		rbac.Rule(storageGroup, "update,patch,"+rbac.Read, "volumeattachments"),
+		rbac.Rule(storageGroup, "update,patch", "volumeattachments/status"),
+		rbac.Rule(snapshotGroup, rbac.Read, "volumesnapshotclasses"),
+		rbac.Rule(snapshotGroup, write, "volumesnapshots", "volumesnapshotcontents"),
+		rbac.Rule(snapshotGroup, "update,patch", "volumesnapshots/status", "volumesnapshotcontents/status"),
+		rbac.Rule("", "get,list,watch,create,patch,update", "events"),
 	)...)
 }
 
@@ -45,7 +46,7 @@ func DiskDriver(*inside.Facts) []client.Object {
 func DiskNodes(*inside.Facts) []client.Object {
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: contract.DriverNamespace, Name: DiskNodesAccount}},
-		ClusterRole(DiskNodesAccess, Rule("", []string{"get"}, "nodes"), Rule(storageGroup, []string{"get"}, "csinodes"), Rule(storageGroup, look, "volumeattachments")),
+		ClusterRole(DiskNodesAccess, rbac.Rule("", "get", "nodes"), rbac.Rule(storageGroup, "get", "csinodes"), rbac.Rule(storageGroup, rbac.Read, "volumeattachments")),
 		Bind(DiskNodesAccess, DiskNodesAccess, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: contract.DriverNamespace, Name: DiskNodesAccount}),
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
@@ -36,8 +38,8 @@ done
 
 // connectionChecker tells from the nodes whether applications reach the API server. A checker may write its one ConfigMap and nothing else.
 func connectionChecker(facts *inside.Facts) []client.Object {
-	labels := map[string]string{"k8s-app": CheckerName}
-	write := access.Named(access.Rule("", []string{"get", "patch"}, "configmaps"), ConnectionCheck)
+	labels := map[string]string{contract.AppLabel: CheckerName}
+	write := rbac.Named(rbac.Rule("", "get,patch", "configmaps"), ConnectionCheck)
 	pod := corev1.PodSpec{
 		ServiceAccountName: CheckerName, TerminationGracePeriodSeconds: ptr.To[int64](10),
 		SecurityContext: &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1000), RunAsNonRoot: ptr.To(true)},

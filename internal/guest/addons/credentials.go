@@ -26,11 +26,11 @@ func cloudCredentials(facts *inside.Facts) []client.Object {
 		credentials(facts, drivers, "azure-file-credentials", identities.File),
 	}
 	if inside.Capable(facts.HCP, inside.RegistryCapability) {
-		const registry = "openshift-image-registry"
+		const registry = contract.RegistryNamespace
 		objects = append(objects, namespace(registry, nil), credentials(facts, registry, "installer-cloud-credentials", identities.ImageRegistry))
 	}
 	if inside.Capable(facts.HCP, inside.IngressCapability) {
-		const operator = "openshift-ingress-operator"
+		const operator = contract.IngressOperatorNamespace
 		objects = append(objects, namespace(operator, nil), credentials(facts, operator, "cloud-credentials", identities.Ingress))
 	}
 	return objects

@@ -21,7 +21,7 @@ const (
 	// DiskClass is the StorageClass of claims that name none.
 	DiskClass = "managed-csi"
 
-	registrarImage = "csi-node-driver-registrar"
+	registrarImage = contract.ImageNodeRegistrar
 
 	diskSocket       = "/csi/csi.sock"
 	diskHealth       = "127.0.0.1:29603"
@@ -71,7 +71,7 @@ func diskNodes(facts *inside.Facts) *appsv1.DaemonSet {
 		Args: []string{"--endpoint=unix://" + diskSocket, "--nodeid=$(NODE_NAME)", "--enable-perf-optimization=true", "--allow-empty-cloud-config=true",
 			"--cloud-config-secret-name=", "--cloud-config-secret-namespace=", "--get-node-info-from-labels=false", "--vm-type=standard",
 			"--remove-not-ready-taint=false", "--v=2"},
-		Env:             append(apiEnv(facts), fieldEnv("NODE_NAME", "spec.nodeName"), corev1.EnvVar{Name: "AZURE_CREDENTIAL_FILE", Value: "/etc/kubernetes/cloud.conf"}),
+		Env:             append(apiEnv(facts), fieldEnv(contract.NodeNameEnv, "spec.nodeName"), corev1.EnvVar{Name: contract.AzureCredentialFileEnv, Value: "/etc/kubernetes/cloud.conf"}),
 		Resources:       requests("10m", "50Mi"),
 		SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
 		LivenessProbe: &corev1.Probe{InitialDelaySeconds: 30, PeriodSeconds: 30, TimeoutSeconds: 30, FailureThreshold: 5, ProbeHandler: corev1.ProbeHandler{

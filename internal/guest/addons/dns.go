@@ -9,15 +9,17 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 func coreDNS(facts *inside.Facts) []client.Object {
 	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: "kube-dns", Labels: map[string]string{"k8s-app": "kube-dns", "kubernetes.io/name": "CoreDNS"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: "kube-dns", Labels: map[string]string{contract.AppLabel: "kube-dns", "kubernetes.io/name": "CoreDNS"}},
 		Spec: corev1.ServiceSpec{
-			ClusterIP: facts.DNSAddress, Selector: map[string]string{"k8s-app": "kube-dns"},
+			ClusterIP: facts.DNSAddress, Selector: map[string]string{contract.AppLabel: "kube-dns"},
 			Ports: []corev1.ServicePort{
 				{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP, TargetPort: intstr.FromInt32(53)},
 				{Name: "dns-tcp", Port: 53, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(53)},
@@ -27,8 +29,8 @@ func coreDNS(facts *inside.Facts) []client.Object {
 	return []client.Object{
 		access.ServiceAccount(DNSName),
 		access.ClusterRole("system:coredns",
-			access.Rule("", []string{"list", "watch"}, "endpoints", "services", "pods", "namespaces"),
-			access.Rule("discovery.k8s.io", []string{"list", "watch"}, "endpointslices"),
+			rbac.Rule("", "list,watch", "endpoints", "services", "pods", "namespaces"),
+			rbac.Rule("discovery.k8s.io", "list,watch", "endpointslices"),
 		),
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "system:coredns"},
@@ -62,7 +64,7 @@ func dnsDeployment(facts *inside.Facts) *appsv1.Deployment {
 	if facts.HighlyAvailable {
 		replicas = 2
 	}
-	labels := map[string]string{"k8s-app": "kube-dns"}
+	labels := map[string]string{contract.AppLabel: "kube-dns"}
 	probe := func(path string, port int32, period int32) *corev1.Probe {
 		return &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(port)}},

@@ -7,8 +7,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // flannel gives pods of all nodes one network, over VXLAN.
@@ -27,7 +29,7 @@ func flannel(facts *inside.Facts) []client.Object {
 			Command: []string{"/bin/sh", "-c",
 				"(until [ -s /run/flannel/subnet.env ]; do sleep 0.2; done; cp /etc/kube-flannel/cni-conf.json /etc/cni/net.d/.flannel.new && mv /etc/cni/net.d/.flannel.new /etc/cni/net.d/10-flannel.conflist) & " +
 					"exec /bin/flanneld --ip-masq --kube-subnet-mgr"},
-			Env:             append(apiEnv(facts), fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace"), fieldEnv("NODE_NAME", "spec.nodeName")),
+			Env:             append(apiEnv(facts), fieldEnv(contract.PodNameEnv, "metadata.name"), fieldEnv(contract.PodNamespaceEnv, "metadata.namespace"), fieldEnv(contract.NodeNameEnv, "spec.nodeName")),
 			Resources:       requests("20m", "50Mi"),
 			VolumeMounts:    []corev1.VolumeMount{mount("run", "/run/flannel"), mount("conf", "/etc/cni/net.d"), readOnly("config", "/etc/kube-flannel")},
 			SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},
@@ -39,9 +41,9 @@ func flannel(facts *inside.Facts) []client.Object {
 	return []client.Object{
 		access.ServiceAccount(inside.FlannelName),
 		access.ClusterRole("hypershift:flannel",
-			access.Rule("", []string{"get"}, "pods"),
-			access.Rule("", []string{"get", "list", "watch"}, "nodes"),
-			access.Rule("", []string{"patch"}, "nodes/status"),
+			rbac.Rule("", "get", "pods"),
+			rbac.Rule("", rbac.Read, "nodes"),
+			rbac.Rule("", "patch", "nodes/status"),
 		),
 		access.Bind("hypershift:flannel", "hypershift:flannel", access.Account(inside.FlannelName)),
 		configMap(inside.FlannelName, map[string]string{"cni-conf.json": flannelCNI, "net-conf.json": flannelNetwork(facts.PodCIDR)}),

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	forwarderImage  = "haproxy-router"
+	forwarderImage  = contract.ImageRouter
 	forwarderConfig = "metrics-forwarder-config"
 	forwarderFile   = "haproxy.cfg"
 	forwarderDir    = "/usr/local/etc/haproxy"
@@ -46,7 +46,7 @@ func metricsForwarder(facts *inside.Facts) []client.Object {
 	text := fmt.Sprintf(forwarderText, forwarderPort, facts.Forwarding.Host)
 	sum := sha256.Sum256([]byte(text))
 	files := func(name, key, content string) client.Object {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.MonitoringNamespace, Name: name}, Data: map[string]string{key: content}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: contract.MonitoringNamespace, Name: name}, Data: map[string]string{key: content}}
 	}
 	labels := map[string]string{component.LabelApp: inside.MetricsForwarder}
 	annotations := component.ManagementWorkload()
@@ -54,7 +54,7 @@ func metricsForwarder(facts *inside.Facts) []client.Object {
 	return []client.Object{
 		files(forwarderConfig, forwarderFile, text),
 		files(inside.MetricsProxyServingCA, contract.CAKey, facts.Forwarding.CA),
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: inside.MonitoringNamespace, Name: inside.MetricsForwarder},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: contract.MonitoringNamespace, Name: inside.MetricsForwarder},
 			Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: &metav1.LabelSelector{MatchLabels: labels},
 				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotations}, Spec: forwarderPod(facts)}}},
 	}

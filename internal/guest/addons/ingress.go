@@ -17,6 +17,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
@@ -37,14 +38,14 @@ func defaultIngress(facts *inside.Facts) []client.Object {
 	if !inside.Capable(facts.HCP, inside.IngressCapability) || facts.Ingress == "" {
 		return nil
 	}
-	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: component.RouterNamespace, Name: routerAccount}
+	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: contract.RouterNamespace, Name: routerAccount}
 	return append(ingressNeeds(facts),
 		&corev1.ServiceAccount{ObjectMeta: inRouter(routerAccount)},
 		// Ingresses name Secrets with certificates in any namespace.
 		access.ClusterRole(routerRole,
-			access.Rule("", []string{"get", "list"}, "services", "secrets"),
-			access.Rule("discovery.k8s.io", []string{"get", "list"}, "endpointslices"),
-			access.Rule("networking.k8s.io", []string{"get", "list"}, "ingresses"),
+			rbac.Rule("", "get,list", "services", "secrets"),
+			rbac.Rule("discovery.k8s.io", "get,list", "endpointslices"),
+			rbac.Rule("networking.k8s.io", "get,list", "ingresses"),
 		),
 		access.Bind(routerRole, routerRole, account),
 		&networkingv1.IngressClass{
@@ -62,15 +63,15 @@ func ingressNeeds(facts *inside.Facts) []client.Object {
 		return nil
 	}
 	return []client.Object{
-		namespace(component.RouterNamespace, map[string]string{
-			contract.PolicyGroupLabel: contract.PolicyGroupIngress, "openshift.io/cluster-monitoring": "true"}),
-		&corev1.Secret{ObjectMeta: inRouter(inside.IngressCertificate), Type: corev1.SecretTypeTLS, Data: map[string][]byte{
+		namespace(contract.RouterNamespace, map[string]string{
+			contract.PolicyGroupLabel: contract.PolicyGroupIngress, contract.ClusterMonitoringLabel: "true"}),
+		&corev1.Secret{ObjectMeta: inRouter(contract.IngressCertificate), Type: corev1.SecretTypeTLS, Data: map[string][]byte{
 			corev1.TLSCertKey: []byte(facts.IngressCert), corev1.TLSPrivateKeyKey: []byte(facts.IngressKey)}},
 	}
 }
 
 func inRouter(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: component.RouterNamespace, Name: name}
+	return metav1.ObjectMeta{Namespace: contract.RouterNamespace, Name: name}
 }
 
 func routerService(facts *inside.Facts) *corev1.Service {
@@ -119,7 +120,7 @@ func routerDeployment(facts *inside.Facts) *appsv1.Deployment {
 					TerminationGracePeriodSeconds: ptr.To[int64](60),
 					Containers:                    []corev1.Container{routerContainer(facts)},
 					Volumes: []corev1.Volume{{Name: "certificate", VolumeSource: corev1.VolumeSource{
-						Secret: &corev1.SecretVolumeSource{SecretName: inside.IngressCertificate, DefaultMode: ptr.To[int32](0o440)}}}},
+						Secret: &corev1.SecretVolumeSource{SecretName: contract.IngressCertificate, DefaultMode: ptr.To[int32](0o440)}}}},
 					TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
 						MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 						LabelSelector: &metav1.LabelSelector{MatchLabels: routerLabels},

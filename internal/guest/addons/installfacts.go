@@ -30,8 +30,8 @@ func installFacts(facts *inside.Facts) []client.Object {
 			Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{hyperv1.PullSecretKey: facts.PullSecret}}
 	}
 	return slices.Concat(facts.Copies, []client.Object{
-		pull(inside.ConfigNamespace), pull("openshift"),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ConfigNamespace, Name: "openshift-install"},
+		pull(contract.ConfigNamespace), pull("openshift"),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ConfigNamespace, Name: "openshift-install"},
 			Data: map[string]string{"invoker": "hypershift", "version": first}},
 	})
 }
@@ -48,11 +48,11 @@ func namespaces(*inside.Facts) []client.Object {
 		name   string
 		labels map[string]string
 	}{
-		{"openshift", nil}, {inside.ConfigNamespace, nil}, {inside.ManagedNamespace, nil}, {inside.SignerNamespace, nil},
-		{"openshift-apiserver", nil}, {"openshift-controller-manager", nil}, {"openshift-kube-controller-manager", nil},
-		{"openshift-kube-scheduler", nil}, {"openshift-etcd", nil}, {"openshift-authentication", nil},
-		{"openshift-route-controller-manager", nil}, {"openshift-cluster-machine-approver", nil},
-		{"openshift-infra", privileged}, {"openshift-kube-apiserver", map[string]string{"openshift.io/cluster-monitoring": "true"}},
+		{"openshift", nil}, {contract.ConfigNamespace, nil}, {contract.ManagedNamespace, nil}, {contract.APIOperatorNamespace, nil},
+		{contract.OpenShiftAPIServer, nil}, {contract.OpenShiftControllerManager, nil}, {contract.ControllerManagerNamespace, nil},
+		{contract.SchedulerNamespace, nil}, {contract.EtcdNamespace, nil}, {contract.AuthenticationNamespace, nil},
+		{contract.RouteManager, nil}, {contract.MachineApproverNamespace, nil},
+		{contract.InfraNamespace, privileged}, {contract.APIServerNamespace, map[string]string{contract.ClusterMonitoringLabel: "true"}},
 	} {
 		labels := map[string]string{}
 		for key, value := range namespace.labels {

@@ -27,7 +27,7 @@ const (
 // konnectivityAgent dials out of the guest, so that the control plane reaches kubelets and Services through the tunnel.
 func konnectivityAgent(facts *inside.Facts) []client.Object {
 	container := corev1.Container{
-		Name: KonnectivityAgentName, Image: facts.Images["apiserver-network-proxy"], Command: []string{"/bin/proxy-agent"},
+		Name: KonnectivityAgentName, Image: facts.Images[contract.ImageKonnectivity], Command: []string{"/bin/proxy-agent"},
 		Args: []string{
 			"--logtostderr=true",
 			"--ca-cert=/etc/konnectivity/ca/ca.crt",

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -20,9 +21,9 @@ const (
 
 func kubeProxy(facts *inside.Facts) []client.Object {
 	container := corev1.Container{
-		Name: ProxyName, Image: facts.Images["kube-proxy"], Command: []string{"/bin/kube-proxy"},
+		Name: ProxyName, Image: facts.Images[contract.KubeProxy], Command: []string{"/bin/kube-proxy"},
 		Args:            []string{"--config=/etc/kube-proxy/config.yaml", "--hostname-override=$(NODE_NAME)", "--v=2"},
-		Env:             []corev1.EnvVar{fieldEnv("NODE_NAME", "spec.nodeName")},
+		Env:             []corev1.EnvVar{fieldEnv(contract.NodeNameEnv, "spec.nodeName")},
 		Resources:       requests("10m", "40Mi"),
 		VolumeMounts:    []corev1.VolumeMount{readOnly("config", "/etc/kube-proxy")},
 		SecurityContext: &corev1.SecurityContext{Privileged: ptr.To(true)},

@@ -6,11 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
-// ServiceTrust is a ConfigMap of inside.BuildsNamespace that OpenShift's operator of the authority of Services fills.
+// ServiceTrust is a ConfigMap in the namespace of contract.OpenShiftControllerManager that OpenShift's operator of the authority of Services fills.
 const ServiceTrust = "openshift-service-ca"
 
 // login tells everybody in the guest what the OAuth server's certificate is signed by.
@@ -24,10 +26,10 @@ func login(facts *inside.Facts) []client.Object {
 	)
 	everybody := rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}
 	return []client.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.ManagedNamespace, Name: name,
-			Annotations: map[string]string{"openshift.io/owning-component": "apiserver-auth"}}, Data: map[string]string{"ca-bundle.crt": facts.LoginCA}},
-		access.Role(inside.ManagedNamespace, trust, access.Named(access.Rule("", []string{"get", "list", "watch"}, "configmaps"), name)),
-		access.BindRole(inside.ManagedNamespace, trust, trust, everybody),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: contract.ManagedNamespace, Name: name,
+			Annotations: map[string]string{"openshift.io/owning-component": "apiserver-auth"}}, Data: map[string]string{contract.CABundleKey: facts.LoginCA}},
+		access.Role(contract.ManagedNamespace, trust, rbac.Named(rbac.Rule("", rbac.Read, "configmaps"), name)),
+		access.BindRole(contract.ManagedNamespace, trust, trust, everybody),
 	}
 }
 
@@ -42,6 +44,6 @@ func kubeadmin(facts *inside.Facts) []client.Object {
 
 // serviceTrust asks for the authority of the guest's Services, for the controllers of builds.
 func serviceTrust(*inside.Facts) []client.Object {
-	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: inside.BuildsNamespace, Name: ServiceTrust,
+	return []client.Object{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: contract.OpenShiftControllerManager, Name: ServiceTrust,
 		Annotations: map[string]string{"service.beta.openshift.io/inject-cabundle": "true"}}}}
 }

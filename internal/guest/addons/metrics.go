@@ -15,6 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
@@ -33,17 +34,17 @@ func metricsServer(facts *inside.Facts) []client.Object {
 	return []client.Object{
 		access.ServiceAccount(MetricsName),
 		access.ClusterRole("system:"+MetricsName,
-			access.Rule("", []string{"get"}, "nodes/metrics"),
-			access.Rule("", []string{"get", "list", "watch"}, "pods", "nodes")),
+			rbac.Rule("", "get", "nodes/metrics"),
+			rbac.Rule("", rbac.Read, "pods", "nodes")),
 		access.Bind("system:"+MetricsName, "system:"+MetricsName, account),
 		access.Bind(MetricsName+":system:auth-delegator", "system:auth-delegator", account),
-		access.BindRole(inside.KubeSystem, MetricsName+"-auth-reader", "extension-apiserver-authentication-reader", account),
+		access.BindRole(inside.KubeSystem, MetricsName+"-auth-reader", contract.AuthenticationReader, account),
 		metricsReaders(),
 		&corev1.Secret{ObjectMeta: inside.Meta(metricsCertificate), Type: corev1.SecretTypeTLS, Data: map[string][]byte{
 			corev1.TLSCertKey: []byte(facts.MetricsCert), corev1.TLSPrivateKeyKey: []byte(facts.MetricsKey)}},
 		configMap(metricsAuthority, map[string]string{contract.CAKey: facts.KubeletCA}),
 		&corev1.Service{ObjectMeta: inside.Meta(MetricsName), Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"k8s-app": MetricsName},
+			Selector: map[string]string{contract.AppLabel: MetricsName},
 			Ports:    []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(metricsPort)}},
 		}},
 		metricsDeployment(facts),
@@ -52,7 +53,7 @@ func metricsServer(facts *inside.Facts) []client.Object {
 
 // metricsReaders lets who may view, edit or administer a namespace see what its pods use.
 func metricsReaders() *rbacv1.ClusterRole {
-	role := access.ClusterRole("system:aggregated-metrics-reader", access.Rule("metrics.k8s.io", []string{"get", "list", "watch"}, "pods", "nodes"))
+	role := access.ClusterRole("system:aggregated-metrics-reader", rbac.Rule("metrics.k8s.io", rbac.Read, "pods", "nodes"))
 	role.Labels = map[string]string{}
 	for _, to := range []string{"view", "edit", "admin"} {
 		role.Labels["rbac.authorization.k8s.io/aggregate-to-"+to] = "true"
@@ -61,7 +62,7 @@ func metricsReaders() *rbacv1.ClusterRole {
 }
 
 func metricsDeployment(facts *inside.Facts) *appsv1.Deployment {
-	labels := map[string]string{"k8s-app": MetricsName}
+	labels := map[string]string{contract.AppLabel: MetricsName}
 	probe := func(path string, period int32) *corev1.Probe {
 		return &corev1.Probe{PeriodSeconds: period, FailureThreshold: 3, TimeoutSeconds: 5, ProbeHandler: corev1.ProbeHandler{
 			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(metricsPort), Scheme: corev1.URISchemeHTTPS}}}

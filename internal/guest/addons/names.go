@@ -9,6 +9,6 @@ import (
 const (
 	KonnectivityAgentName = contract.KonnectivityAgent
 	NodeManagerName       = inside.NodeManagerName
-	ProxyName             = "kube-proxy"
+	ProxyName             = contract.KubeProxy
 	DNSName               = "coredns"
 )

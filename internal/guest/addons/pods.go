@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -26,9 +27,9 @@ func configMap(name string, data map[string]string) *corev1.ConfigMap {
 
 // daemonSet is a pod on every node, from the moment the node registers: it tolerates everything.
 func daemonSet(name string, pod corev1.PodSpec) *appsv1.DaemonSet {
-	labels := map[string]string{"k8s-app": name}
+	labels := map[string]string{contract.AppLabel: name}
 	pod.ServiceAccountName = name
-	pod.PriorityClassName = "system-node-critical"
+	pod.PriorityClassName = contract.NodeCritical
 	pod.HostNetwork = true
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	for i := range pod.Containers {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -57,6 +58,6 @@ func pullSecretSyncer(facts *inside.Facts) client.Object {
 		Volumes: []corev1.Volume{hostPath("kubelet", kubeletDir), volume(originalPullSecret, false), volume(globalPullSecret, true)},
 	})
 	digest := sha256.Sum256(append([]byte(string(facts.PullSecret)+"\n"), facts.MergedPullSecret...))
-	set.Spec.Template.Labels = map[string]string{"k8s-app": PullSecretSyncerName, pullSecretHash: hex.EncodeToString(digest[:8])}
+	set.Spec.Template.Labels = map[string]string{contract.AppLabel: PullSecretSyncerName, pullSecretHash: hex.EncodeToString(digest[:8])}
 	return set
 }

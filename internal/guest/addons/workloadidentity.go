@@ -11,12 +11,13 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 const (
 	// webhookName is also the payload's key.
 	webhookName      = contract.WorkloadIdentityWebhook
-	webhookNamespace = "openshift-authentication"
+	webhookNamespace = contract.AuthenticationNamespace
 	// webhookURL is beside the API server, in its pod.
 	webhookURL = "https://127.0.0.1:9443/mutate-v1-pod"
 )
@@ -30,7 +31,7 @@ func workloadIdentityWebhook(facts *inside.Facts) []client.Object {
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: webhookNamespace, Name: webhookName}
 	return []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: webhookNamespace, Name: webhookName}},
-		access.ClusterRole(webhookName, access.Rule("", []string{"get", "list", "watch"}, "serviceaccounts")),
+		access.ClusterRole(webhookName, rbac.Rule("", rbac.Read, "serviceaccounts")),
 		access.Bind(webhookName, webhookName, account),
 		&admissionv1.MutatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: webhookName},

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Kinds of OpenShift's operators that make something in Azure; a guest without those operators does not know them.
@@ -20,7 +22,7 @@ var (
 )
 
 const (
-	ingressNamespace = "openshift-ingress-operator"
+	ingressNamespace = contract.IngressOperatorNamespace
 	registryName     = "cluster"
 	// Conditions of the registry's operator.
 	registryRemoved = "Removed"

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release/catalog"
 )
@@ -28,8 +29,8 @@ func catalogs(facts *inside.Facts) []*unstructured.Unstructured {
 		} else if spec["image"] = facts.CatalogImages[of.Name]; spec["image"] == "" {
 			continue
 		}
-		source := object(CatalogKind, "openshift-marketplace", of.Name, map[string]any{"spec": spec})
-		source.SetAnnotations(map[string]string{"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`})
+		source := object(CatalogKind, contract.MarketplaceNamespace, of.Name, map[string]any{"spec": spec})
+		source.SetAnnotations(map[string]string{contract.ManagementWorkload: `{"effect": "PreferredDuringScheduling"}`})
 		out = append(out, source)
 	}
 	return out

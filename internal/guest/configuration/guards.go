@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/access"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
@@ -58,7 +59,7 @@ func guards(facts *inside.Facts) []*unstructured.Unstructured {
 		config = append(config, "operatorhubs")
 	}
 	var network []string
-	if facts.Images[inside.NetworkOperatorImage] != "" {
+	if facts.Images[contract.NetworkOperator] != "" {
 		network = []string{networkOperatorUser}
 	}
 	all := []guard{
@@ -66,7 +67,7 @@ func guards(facts *inside.Facts) []*unstructured.Unstructured {
 		{name: "infra", operations: changes, group: configGroup, resources: []string{"infrastructures"}, users: network, unless: sameSpec, message: follows},
 		{name: "mirror", operations: writes, group: configGroup, resources: []string{"imagedigestmirrorsets", "imagetagmirrorsets", "operatorhubs"}, unless: sameSpec, message: sources},
 		{name: "icsp", operations: writes, group: "operator.openshift.io", resources: []string{"imagecontentsourcepolicies"}, unless: sameSpec, message: sources},
-		{name: "ntomirroredconfigmaps", operations: writes, resources: []string{"configmaps"}, labelled: inside.MirroredLabel, unless: sameData,
+		{name: "ntomirroredconfigmaps", operations: writes, resources: []string{"configmaps"}, labelled: contract.MirroredLabel, unless: sameData,
 			message: "this ConfigMap follows the configuration of a NodePool of the management cluster; change it there"},
 	}
 	if facts.HCP.Spec.Platform.Azure != nil && inside.Capable(facts.HCP, inside.RegistryCapability) {

@@ -20,7 +20,7 @@ var (
 )
 
 const (
-	apiServerNamespace = "openshift-kube-apiserver"
+	apiServerNamespace = contract.APIServerNamespace
 	scraperFiles       = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	// requested is an API that is asked for in four hours by others than OpenShift's own controllers, which look at every API there is.
 	requested = `group by (group, version, resource, removed_release) (apiserver_requested_deprecated_apis{removed_release=~"RELEASES"})` +
@@ -35,7 +35,7 @@ const (
 func monitors(*inside.Facts) []*unstructured.Unstructured {
 	endpoint := map[string]any{
 		"port": "https", "path": "/metrics", "scheme": "https", "bearerTokenFile": scraperFiles + "token",
-		"tlsConfig":         map[string]any{"caFile": scraperFiles + "ca.crt", "serverName": "kubernetes.default.svc"},
+		"tlsConfig":         map[string]any{"caFile": scraperFiles + contract.CAKey, "serverName": "kubernetes.default.svc"},
 		"metricRelabelings": monitor.APIServerDrops(),
 	}
 	return []*unstructured.Unstructured{
@@ -65,7 +65,7 @@ func forwarderMonitor(facts *inside.Facts) []*unstructured.Unstructured {
 				"ca": map[string]any{"configMap": map[string]any{"name": inside.MetricsProxyServingCA, "key": contract.CAKey}}},
 		})
 	}
-	return []*unstructured.Unstructured{object(PodMonitorKind, inside.MonitoringNamespace, inside.MetricsForwarder, map[string]any{"spec": map[string]any{
+	return []*unstructured.Unstructured{object(PodMonitorKind, contract.MonitoringNamespace, inside.MetricsForwarder, map[string]any{"spec": map[string]any{
 		"scrapeClass": "tls-client-certificate-auth", "podMetricsEndpoints": endpoints,
 		"selector": map[string]any{"matchLabels": map[string]any{component.LabelApp: inside.MetricsForwarder}},
 	}})}

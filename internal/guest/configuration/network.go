@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 )
 
@@ -31,7 +32,7 @@ func networkObject(facts *inside.Facts, user map[string]any) *unstructured.Unstr
 	switch {
 	case facts.RunsFlannel():
 		kind = flannelNetworkType
-	case !facts.OwnNetwork || facts.Images[inside.NetworkOperatorImage] != "":
+	case !facts.OwnNetwork || facts.Images[contract.NetworkOperator] != "":
 		return singletons.Object(NetworkKind.Kind, Singleton, spec, nil)
 	}
 	status := map[string]any{"networkType": kind, "clusterNetwork": spec["clusterNetwork"], "serviceNetwork": spec["serviceNetwork"]}

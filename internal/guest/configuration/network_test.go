@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/addons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/guesttest"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
@@ -23,8 +24,8 @@ func TestNetworkTellsWhatRuns(t *testing.T) {
 	}{
 		"flannel":                    {func(map[string]string) {}, flannelNetworkType},
 		"no network":                 {func(m map[string]string) { delete(m, inside.FlannelName) }, nil},
-		"OpenShift's network":        {func(m map[string]string) { delete(m, inside.FlannelName); m[inside.NetworkOperatorImage] = "x" }, nil},
-		"flannel beside OpenShift's": {func(m map[string]string) { m[inside.NetworkOperatorImage] = "x" }, nil},
+		"OpenShift's network":        {func(m map[string]string) { delete(m, inside.FlannelName); m[contract.NetworkOperator] = "x" }, nil},
+		"flannel beside OpenShift's": {func(m map[string]string) { m[contract.NetworkOperator] = "x" }, nil},
 	} {
 		facts := guesttest.PlainFacts()
 		facts.HCP.Spec.Networking.NetworkType = "OVNKubernetes"

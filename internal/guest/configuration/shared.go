@@ -14,6 +14,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig/singletons"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -144,9 +145,9 @@ func ingressController(facts *inside.Facts) []Shared {
 	if !inside.Capable(facts.HCP, inside.IngressCapability) {
 		return nil
 	}
-	return []Shared{{Unstructured: object(operatorv1.GroupVersion.WithKind("IngressController"), "openshift-ingress-operator", "default", map[string]any{"spec": map[string]any{
+	return []Shared{{Unstructured: object(operatorv1.GroupVersion.WithKind("IngressController"), contract.IngressOperatorNamespace, "default", map[string]any{"spec": map[string]any{
 		"domain": ingressSpec(facts.HCP)["domain"], "replicas": replicas(facts), "endpointPublishingStrategy": publishing(facts.HCP),
-		"defaultCertificate": map[string]any{"name": inside.IngressCertificate}}}), Once: true}}
+		"defaultCertificate": map[string]any{"name": contract.IngressCertificate}}}), Once: true}}
 }
 
 // publishing is how the default router is reached: as the user says, else by the platform.

@@ -20,6 +20,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
@@ -104,7 +105,7 @@ func (r *reconciler) publish(ctx context.Context, hcp *hyperv1.HostedControlPlan
 	}
 	if len(addresses) == 0 {
 		return no(metav1.ConditionFalse, hyperv1.WaitingForIngressAddressReason,
-			"Service "+component.RouterNamespace+"/"+component.RouterName+" of the hosted cluster has no address yet"), 0, nil
+			"Service "+contract.RouterNamespace+"/"+component.RouterName+" of the hosted cluster has no address yet"), 0, nil
 	}
 	records, err := recordsOf(hcp)
 	if err == nil {
@@ -123,7 +124,7 @@ func (r *reconciler) publish(ctx context.Context, hcp *hyperv1.HostedControlPlan
 
 func (r *reconciler) addresses(ctx context.Context) ([]string, error) {
 	service := &corev1.Service{}
-	err := r.guest.Get(ctx, client.ObjectKey{Namespace: component.RouterNamespace, Name: component.RouterName}, service)
+	err := r.guest.Get(ctx, client.ObjectKey{Namespace: contract.RouterNamespace, Name: component.RouterName}, service)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read the Service of the default router: %w", err)
 	}

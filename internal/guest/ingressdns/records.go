@@ -74,7 +74,7 @@ type state struct {
 }
 
 const (
-	// anyETag is that of whatever is there; noETag is nobody's, so that a deletion with it tells only whether there is something.
+	// anyETag matches every record. noETag matches none: a deletion with it changes nothing and tells whether the record exists.
 	anyETag = "*"
 	noETag  = `"none"`
 )

@@ -24,6 +24,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
@@ -138,7 +139,7 @@ func (w *world) restart() {
 
 func (w *world) serve(address string) {
 	w.t.Helper()
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: component.RouterNamespace, Name: component.RouterName}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: contract.RouterNamespace, Name: component.RouterName}}
 	if err := client.IgnoreAlreadyExists(w.guest.Create(w.t.Context(), service)); err != nil {
 		w.t.Fatal(err)
 	}

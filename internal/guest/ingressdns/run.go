@@ -28,11 +28,12 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
 // Name of the subcommand, and of the component.
-const Name = "ingress-operator"
+const Name = contract.IngressOperator
 
 // Options configure the ingress operator. On the management side it needs the HostedControlPlane, its status and finalizers, and
 // ConfigMap ingress-records; in the guest it reads one Service.
@@ -76,7 +77,7 @@ func run(ctx context.Context, options Options) error {
 		return fmt.Errorf("read %s: %w", options.Kubeconfig, err)
 	}
 	router := cache.ByObject{
-		Namespaces: map[string]cache.Config{component.RouterNamespace: {}},
+		Namespaces: map[string]cache.Config{contract.RouterNamespace: {}},
 		Field:      fields.OneTermEqualSelector("metadata.name", component.RouterName),
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{

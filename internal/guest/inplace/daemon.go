@@ -33,7 +33,7 @@ const (
 
 const (
 	// daemonImage is the payload's key of the image with the machine-config-daemon.
-	daemonImage = "machine-config-operator"
+	daemonImage = contract.ImageMachineConfig
 	// daemonPeriod is how soon nodes are looked at again that the daemon changes.
 	daemonPeriod = 30 * time.Second
 	// payloadPeriod is how soon a configuration is looked for that is not rendered yet.
@@ -133,7 +133,7 @@ func (d *daemon) prepare(ctx context.Context) (string, error) {
 	err = kube.Apply(ctx, d.guest, inside.FieldManager,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/audit": "privileged", "pod-security.kubernetes.io/warn": "privileged",
-			"security.openshift.io/scc.podSecurityLabelSync": "false",
+			contract.PodSecuritySyncLabel: "false",
 		}}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}, Data: map[string]string{"config": string(token.Data[ignition.TokenPayloadKey]), "hash": d.target}})
 	if err != nil {

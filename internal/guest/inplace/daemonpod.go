@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
@@ -44,7 +45,7 @@ func hostName(node *corev1.Node) string {
 
 func proxyEnvironment(proxy ignition.Proxy) []corev1.EnvVar {
 	var env []corev1.EnvVar
-	for _, v := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: proxy.HTTPProxy}, {Name: "HTTPS_PROXY", Value: proxy.HTTPSProxy}, {Name: "NO_PROXY", Value: proxy.NoProxy}} {
+	for _, v := range []corev1.EnvVar{{Name: contract.HTTPProxyEnv, Value: proxy.HTTPProxy}, {Name: contract.HTTPSProxyEnv, Value: proxy.HTTPSProxy}, {Name: contract.NoProxyEnv, Value: proxy.NoProxy}} {
 		if v.Value != "" {
 			env = append(env, v)
 		}

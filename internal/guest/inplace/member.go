@@ -23,7 +23,7 @@ const (
 	desiredConfig = "machineconfiguration.openshift.io/desiredConfig"
 	configState   = "machineconfiguration.openshift.io/state"
 	configReason  = "machineconfiguration.openshift.io/reason"
-	// cordonedAnnotation remembers that it was this controller that cordoned the node: one that somebody else did stays so.
+	// cordonedAnnotation marks nodes that this controller has cordoned. It uncordons only those.
 	cordonedAnnotation = "hypershift.openshift.io/cordoned-for-update"
 
 	working  = "Working"

@@ -125,7 +125,7 @@ func updatePod(node, pool, target, image string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: inside.KubeSystem, Name: podName(node), Labels: map[string]string{targetLabel: target, poolLabel: pool}},
 		Spec: corev1.PodSpec{
-			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, HostPID: true, HostNetwork: true, PriorityClassName: "system-node-critical",
+			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, HostPID: true, HostNetwork: true, PriorityClassName: contract.NodeCritical,
 			AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false), TerminationGracePeriodSeconds: ptr.To[int64](1),
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{

@@ -35,15 +35,17 @@ type copied struct {
 
 // copies lists them; the names that the user chose are those of his objects.
 func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
-	within := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: ConfigNamespace, Name: name} }
+	within := func(name string) client.ObjectKey {
+		return client.ObjectKey{Namespace: contract.ConfigNamespace, Name: name}
+	}
 	bundle := func(name string) copied {
 		return copied{from: name, key: hyperv1.TrustBundleKey, to: within(name), toKey: hyperv1.TrustBundleKey}
 	}
 	out := []copied{
 		bundle(contract.UserCABundle),
-		{from: contract.KubeletCA, key: contract.CAKey, to: client.ObjectKey{Namespace: ManagedNamespace, Name: "kubelet-serving-ca"}, toKey: hyperv1.TrustBundleKey},
+		{from: contract.KubeletCA, key: contract.CAKey, to: client.ObjectKey{Namespace: contract.ManagedNamespace, Name: "kubelet-serving-ca"}, toKey: hyperv1.TrustBundleKey},
 		// Authorities of what is signed in the guest; their key stays where it is.
-		{from: contract.KubeletCA, key: contract.CAKey, to: client.ObjectKey{Namespace: SignerNamespace, Name: "kube-control-plane-signer"}, toKey: corev1.TLSCertKey, asSecret: true},
+		{from: contract.KubeletCA, key: contract.CAKey, to: client.ObjectKey{Namespace: contract.APIOperatorNamespace, Name: contract.ControlPlaneSigner}, toKey: corev1.TLSCertKey, asSecret: true},
 		{from: contract.CloudConfig, key: contract.CloudConfigKey, to: within("cloud-provider-config"), toKey: "config"},
 	}
 	configuration := hcp.Spec.Configuration
@@ -52,7 +54,7 @@ func copies(hcp *hyperv1.HostedControlPlane) ([]copied, error) {
 	}
 	if proxy := configuration.Proxy; proxy != nil && proxy.TrustedCA != nil && proxy.TrustedCA.Name != "" {
 		builds := bundle(proxy.TrustedCA.Name)
-		builds.to, builds.kind = client.ObjectKey{Namespace: BuildsNamespace, Name: "openshift-user-ca"}, release.KindOpenShift
+		builds.to, builds.kind = client.ObjectKey{Namespace: contract.OpenShiftControllerManager, Name: "openshift-user-ca"}, release.KindOpenShift
 		out = append(out, bundle(proxy.TrustedCA.Name), builds)
 	}
 	image := configv1.ImageSpec{}

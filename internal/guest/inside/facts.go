@@ -105,14 +105,11 @@ func factsOf(hcp *hyperv1.HostedControlPlane) (*Facts, error) {
 	return facts, err
 }
 
-// NetworkOperatorImage is the payload key of OpenShift's network operator, which brings a network plugin of its own.
-const NetworkOperatorImage = "cluster-network-operator"
-
 // FlannelName is the payload key of the network plugin, and the name of its DaemonSet.
 const FlannelName = "flannel"
 
 // NodeManagerName is the DaemonSet that tells of each node what Azure knows of its machine, and its account.
-const NodeManagerName = "azure-cloud-node-manager"
+const NodeManagerName = contract.AzureNodeManager
 
 // RouterImage is the payload's key of the ingress controller.
 const RouterImage = "skipper"
@@ -138,23 +135,6 @@ const (
 	RegistryCapability = "ImageRegistry"
 )
 
-// Namespaces of a guest that have what OpenShift's programs look for.
-const (
-	ConfigNamespace  = "openshift-config"
-	ManagedNamespace = "openshift-config-managed"
-	SignerNamespace  = "openshift-kube-apiserver-operator"
-	BuildsNamespace  = "openshift-controller-manager"
-)
-
-// IngressCertificate is the Secret with what the default router shows, beside it.
-const IngressCertificate = "default-ingress-cert"
-
-// Labels of the configurations of kubelets that node pools have from their users, and of what follows the control plane in the guest.
-const (
-	KubeletConfigLabel = "hypershift.openshift.io/kubeletconfig-config"
-	MirroredLabel      = "hypershift.openshift.io/mirrored-config"
-)
-
 // ClientSecretKey is the key of a Secret with the secret of an OIDC client.
 const ClientSecretKey = "clientSecret"
 
@@ -171,11 +151,11 @@ func (f *Facts) RunsFlannel() bool {
 
 // operatorOf names the operator that owns an add-on of the same purpose in an OpenShift payload.
 var operatorOf = map[string]string{
-	"kube-proxy": NetworkOperatorImage, FlannelName: NetworkOperatorImage, "coredns": "cluster-dns-operator",
-	RouterImage: "cluster-ingress-operator", contract.DiskDriver: contract.StorageOperator, MetricsImage: "cluster-monitoring-operator",
+	contract.KubeProxy: contract.NetworkOperator, FlannelName: contract.NetworkOperator, "coredns": contract.ImageDNSOperator,
+	RouterImage: contract.ImageIngressOperator, contract.DiskDriver: contract.StorageOperator, MetricsImage: contract.ImageMonitoring,
 }
 
-// Kind of the guest's payload.
+// Kind returns which kind of payload the guest runs.
 func (f *Facts) Kind() release.Kind { return release.KindOf(f.Images) }
 
 // Of tells whether something that exists with one kind of payload, or with each where it names none, exists here.
@@ -193,5 +173,5 @@ func (f *Facts) Has(images ...string) bool {
 
 // Meta is the metadata of an object of kube-system that is found by its name as a label.
 func Meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: KubeSystem, Name: name, Labels: map[string]string{"k8s-app": name}}
+	return metav1.ObjectMeta{Namespace: KubeSystem, Name: name, Labels: map[string]string{contract.AppLabel: name}}
 }

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// MonitoringNamespace is where the guest's own monitoring runs.
-	MonitoringNamespace = "openshift-monitoring"
 	// MetricsForwarder is the Deployment in front of the proxy, and its monitor.
 	MetricsForwarder = "control-plane-metrics-forwarder"
 	// MetricsProxyServingCA is a ConfigMap with the authority of the proxy's certificate.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/plane"
 )
 
@@ -18,18 +19,18 @@ import (
 // stays as long as its pool has a machine.
 func (r *Reader) kubeletConfigs(ctx context.Context, facts *Facts) error {
 	sources, copies := &corev1.ConfigMapList{}, &corev1.ConfigMapList{}
-	selected := client.MatchingLabels{KubeletConfigLabel: "true"}
+	selected := client.MatchingLabels{contract.KubeletConfigLabel: "true"}
 	if err := r.Management.List(ctx, sources, client.InNamespace(r.Namespace), selected); err != nil {
 		return fmt.Errorf("list the configurations of kubelets: %w", err)
 	}
-	if err := r.Live.List(ctx, copies, client.InNamespace(ManagedNamespace), selected); err != nil {
+	if err := r.Live.List(ctx, copies, client.InNamespace(contract.ManagedNamespace), selected); err != nil {
 		return fmt.Errorf("list the configurations of kubelets in the guest: %w", err)
 	}
 	copied := map[string]bool{}
 	mirror := func(of *corev1.ConfigMap) {
 		copied[of.Name] = true
-		facts.Copies = append(facts.Copies, &corev1.ConfigMap{Data: of.Data, ObjectMeta: metav1.ObjectMeta{Namespace: ManagedNamespace, Name: of.Name, Labels: map[string]string{
-			KubeletConfigLabel: "true", MirroredLabel: "true", hyperv1.NodePoolLabel: of.Labels[hyperv1.NodePoolLabel]}}})
+		facts.Copies = append(facts.Copies, &corev1.ConfigMap{Data: of.Data, ObjectMeta: metav1.ObjectMeta{Namespace: contract.ManagedNamespace, Name: of.Name, Labels: map[string]string{
+			contract.KubeletConfigLabel: "true", contract.MirroredLabel: "true", hyperv1.NodePoolLabel: of.Labels[hyperv1.NodePoolLabel]}}})
 	}
 	for i := range sources.Items {
 		mirror(&sources.Items[i])

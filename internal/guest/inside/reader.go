@@ -25,7 +25,7 @@ var SourceSecrets = []string{contract.KonnectivityAgent, contract.PullSecret, pk
 
 // SourceConfigMaps are its ConfigMaps that facts are read from.
 var SourceConfigMaps = map[string]bool{
-	contract.KonnectivityCABundle: true, contract.UserCABundle: true, contract.KubeletCA: true, contract.CloudConfig: true, component.RootCAConfigMap: true,
+	contract.KonnectivityCABundle: true, contract.UserCABundle: true, contract.KubeletCA: true, contract.CloudConfig: true, contract.RootCA: true,
 	contract.LoginCABundle: true,
 }
 
@@ -58,7 +58,7 @@ func (r *Reader) Facts(ctx context.Context, hcp *hyperv1.HostedControlPlane) (*F
 	agent, pull, ingress, metrics := &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}, &corev1.Secret{}
 	authority, trust, root, kubelet := &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}, &corev1.ConfigMap{}
 	for name, obj := range map[string]client.Object{
-		contract.KonnectivityAgent: agent, contract.KonnectivityCABundle: authority, contract.PullSecret: pull, component.RootCAConfigMap: root,
+		contract.KonnectivityAgent: agent, contract.KonnectivityCABundle: authority, contract.PullSecret: pull, contract.RootCA: root,
 		pki.IngressServing: ingress, pki.MetricsServing: metrics, contract.KubeletCA: kubelet,
 	} {
 		if err := r.Management.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, obj); err != nil {

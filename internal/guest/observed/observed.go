@@ -42,9 +42,9 @@ var copies = map[release.Kind][]copied{
 	release.KindOpenShift: {
 		{kind: configv1.GroupVersion.WithKind("Build"), from: client.ObjectKey{Name: "cluster"}, to: contract.ObservedConfigPrefix + "build", toKey: "config"},
 		{kind: configv1.GroupVersion.WithKind("Project"), from: client.ObjectKey{Name: "cluster"}, to: contract.ObservedConfigPrefix + "project", toKey: "config"},
-		{kind: configMap, from: client.ObjectKey{Namespace: inside.ManagedNamespace, Name: "service-ca"}, key: contract.CABundleKey,
+		{kind: configMap, from: client.ObjectKey{Namespace: contract.ManagedNamespace, Name: "service-ca"}, key: contract.CABundleKey,
 			to: contract.ServiceAuthority, toKey: contract.ServiceAuthorityKey},
-		{kind: configMap, from: client.ObjectKey{Namespace: inside.ManagedNamespace, Name: "default-ingress-cert"}, key: contract.CABundleKey,
+		{kind: configMap, from: client.ObjectKey{Namespace: contract.ManagedNamespace, Name: contract.IngressCertificate}, key: contract.CABundleKey,
 			to: contract.ObservedIngressAuthority, toKey: contract.CAKey, capability: inside.IngressCapability},
 	},
 }

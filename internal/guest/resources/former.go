@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -18,7 +19,7 @@ import (
 // former are Deployments that earlier releases made in the guest, whose programs run beside the control plane now: two of one would act
 // against each other. Others the version operator deletes itself.
 var former = map[release.Kind][]client.ObjectKey{
-	release.KindOpenShift: {{Namespace: "openshift-dns-operator", Name: "dns-operator"}},
+	release.KindOpenShift: {{Namespace: contract.DNSOperatorNamespace, Name: contract.DNSOperator}},
 }
 
 // dropFormer deletes them once the guest is of the release that has none.

@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/addons"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/inside"
 	"github.com/hypershift-on-azure/hypershift/internal/guest/observed"
@@ -112,7 +113,7 @@ func Setup(manager ctrl.Manager, management cluster.Cluster, namespace string, f
 		return err
 	}
 	isSource := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return inside.SourceConfigMaps[obj.GetName()] || obj.GetLabels()[inside.KubeletConfigLabel] != ""
+		return inside.SourceConfigMaps[obj.GetName()] || obj.GetLabels()[contract.KubeletConfigLabel] != ""
 	})
 	isAggregated := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(inside.SourceServices, obj.GetName()) })
 	build := ctrl.NewControllerManagedBy(manager).Named("resources").
@@ -228,7 +229,7 @@ func hashOf(content any) (string, error) {
 
 // writtenByOthers are objects, by namespace and name, that the operator makes and others write into.
 var writtenByOthers = map[client.ObjectKey]bool{
-	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: inside.BuildsNamespace, Name: addons.ServiceTrust}: true,
+	{Namespace: inside.KubeSystem, Name: addons.ConnectionCheck}: true, {Namespace: contract.OpenShiftControllerManager, Name: addons.ServiceTrust}: true,
 }
 
 // notWrittenByOthers: what others write into their objects starts no pass.

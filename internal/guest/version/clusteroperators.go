@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,21 +30,21 @@ type operatorRow struct {
 	components []string
 	namespace  string
 	workloads  []string
-	// notes are conditions of its own; where it is available their messages are its message.
-	notes func(*inside.Facts) []configv1.ClusterOperatorStatusCondition
+	// notes are conditions of its own; where it is available their messages are its message, but for those against an upgrade.
+	notes func(*inside.Facts, []corev1.Node) []configv1.ClusterOperatorStatusCondition
 }
 
 // operatorRows has OpenShift's names for what a Kubernetes payload runs. OpenShift's operators that have no like in such a payload
 // have no row: what does not run reports nothing.
 var operatorRows = []operatorRow{
-	{name: "cloud-controller-manager", components: []string{"azure-cloud-controller-manager"}, namespace: "openshift-cloud-controller-manager",
+	{name: contract.CloudControllerManager, components: []string{contract.AzureControllerManager}, namespace: contract.CloudControllerNamespace,
 		workloads: []string{"kube-system/" + addons.NodeManagerName}},
 	{name: "dns", workloads: []string{"kube-system/" + addons.DNSName}},
 	{name: "ingress", workloads: []string{"openshift-ingress/router-default"}},
-	{name: "kube-apiserver", components: []string{contract.APIServer}, namespace: "openshift-kube-apiserver"},
-	{name: "kube-controller-manager", components: []string{contract.ControllerManager}, namespace: "openshift-kube-controller-manager"},
-	{name: "kube-scheduler", components: []string{contract.Scheduler}, namespace: "openshift-kube-scheduler"},
-	{name: "machine-approver", components: []string{contract.MachineApprover}, namespace: "openshift-cluster-machine-approver"},
+	{name: contract.APIServer, components: []string{contract.APIServer}, namespace: contract.APIServerNamespace, notes: kubeletNotes},
+	{name: contract.ControllerManager, components: []string{contract.ControllerManager}, namespace: contract.ControllerManagerNamespace},
+	{name: contract.Scheduler, components: []string{contract.Scheduler}, namespace: contract.SchedulerNamespace},
+	{name: contract.MachineApprover, components: []string{contract.MachineApprover}, namespace: contract.MachineApproverNamespace},
 	{name: "network", workloads: []string{"kube-system/" + addons.ProxyName, "kube-system/" + inside.FlannelName, "kube-system/" + addons.KonnectivityAgentName},
 		notes: networkNotes},
 }
@@ -105,7 +106,9 @@ func (o operatorState) lacking() string {
 func (o operatorState) noted() string {
 	var out []string
 	for _, note := range o.notes {
-		out = append(out, note.Message)
+		if note.Type != configv1.OperatorUpgradeable {
+			out = append(out, note.Message)
+		}
 	}
 	return strings.Join(out, "; ")
 }
@@ -280,7 +283,7 @@ func imagesOf(obj client.Object) []string {
 }
 
 // networkNotes are what ClusterOperator `network` says beside what its workloads do.
-func networkNotes(facts *inside.Facts) []configv1.ClusterOperatorStatusCondition {
+func networkNotes(facts *inside.Facts, _ []corev1.Node) []configv1.ClusterOperatorStatusCondition {
 	if !facts.RunsFlannel() {
 		return nil
 	}
@@ -288,6 +291,40 @@ func networkNotes(facts *inside.Facts) []configv1.ClusterOperatorStatusCondition
 		Type: policiesEnforced, Status: configv1.ConditionFalse, Reason: policiesIgnored, Message: configuration.PolicyNoticeMessage,
 	}}
 }
+
+// oldestKubelet is how many minor versions a kubelet may be older than its API server: https://kubernetes.io/releases/version-skew-policy/.
+const oldestKubelet = 3
+
+// kubeletNotes stand against the next minor version while a kubelet is as old as it may be. A node whose version cannot be read is left out.
+func kubeletNotes(facts *inside.Facts, nodes []corev1.Node) []configv1.ClusterOperatorStatusCondition {
+	server, err := version.ParseGeneric(facts.KubernetesVersion)
+	if err != nil {
+		return nil
+	}
+	var old []string
+	for i := range nodes {
+		kubelet, err := version.ParseGeneric(nodes[i].Status.NodeInfo.KubeletVersion)
+		if err == nil && kubelet.Major() == server.Major() && kubelet.Minor()+oldestKubelet <= server.Minor() {
+			old = append(old, fmt.Sprintf("%s (%s)", nodes[i].Name, nodes[i].Status.NodeInfo.KubeletVersion))
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	slices.Sort(old)
+	more := ""
+	if left := len(old) - namedNodes; left > 0 {
+		old, more = old[:namedNodes], fmt.Sprintf(" and %d more", left)
+	}
+	return []configv1.ClusterOperatorStatusCondition{{
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "KubeletMinorVersionUnsupportedNextUpgrade",
+		Message: fmt.Sprintf("Kubelets would be too old for the next minor version, since the API server has %s: upgrade the node pools of %s%s first",
+			facts.KubernetesVersion, strings.Join(old, ", "), more),
+	}}
+}
+
+// namedNodes is how many nodes a message names.
+const namedNodes = 5
 
 const (
 	// policiesEnforced is the condition of ClusterOperator `network` that tells whether NetworkPolicies have an effect.

@@ -81,7 +81,8 @@ func (r rollout) conditions(status *configv1.ClusterVersionStatus) {
 		set(configv1.OperatorProgressing, false, hyperv1.AsExpectedReason, "Cluster version is "+version)
 	}
 	set(conditionReleaseAccepted, true, "PayloadLoaded", fmt.Sprintf("Payload loaded version=%q image=%q", version, r.desired.Image))
-	set(configv1.OperatorUpgradeable, true, hyperv1.AsExpectedReason, "")
+	against, blocking := r.blocking()
+	set(configv1.OperatorUpgradeable, blocking == "", against, blocking)
 	set(conditionRetrievedUpdates, false, "NoVersionOperator", "The release has no version operator that would ask an update service")
 }
 
@@ -98,6 +99,27 @@ func (r rollout) failing() (reason, message string) {
 			reason, verb = "ClusterOperatorNotAvailable", "is not available"
 		}
 		names = append(names, fmt.Sprintf("cluster operator %s %s", o.Name, verb))
+	}
+	if len(names) == 0 {
+		return hyperv1.AsExpectedReason, ""
+	}
+	return reason, strings.Join(names, ", ")
+}
+
+// blocking names the operators that stand against a new minor version.
+func (r rollout) blocking() (reason, message string) {
+	var names []string
+	reason = "ClusterOperatorNotUpgradeable"
+	for _, o := range r.operators {
+		degraded := findClusterCondition(o.Status.Conditions, configv1.OperatorDegraded)
+		upgradeable := findClusterCondition(o.Status.Conditions, configv1.OperatorUpgradeable)
+		switch {
+		case degraded != nil && degraded.Status == configv1.ConditionTrue:
+			reason = "ClusterOperatorDegraded"
+			names = append(names, fmt.Sprintf("cluster operator %s is degraded", o.Name))
+		case upgradeable != nil && upgradeable.Status == configv1.ConditionFalse:
+			names = append(names, fmt.Sprintf("cluster operator %s is not upgradeable: %s", o.Name, upgradeable.Message))
+		}
 	}
 	if len(names) == 0 {
 		return hyperv1.AsExpectedReason, ""

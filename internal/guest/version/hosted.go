@@ -31,21 +31,21 @@ const operatorGroup = "operator.openshift.io"
 var hostedOperators = []hostedOperator{
 	{name: contract.OpenShiftAPIServer, operand: true, related: slices.Concat(
 		[]configv1.ObjectReference{{Group: operatorGroup, Resource: "openshiftapiservers", Name: "cluster"}},
-		namespacesNamed(inside.ConfigNamespace, inside.ManagedNamespace, "openshift-apiserver-operator", "openshift-apiserver"),
+		namespacesNamed(contract.ConfigNamespace, contract.ManagedNamespace, "openshift-apiserver-operator", contract.OpenShiftAPIServer),
 		apisNamed("apps", "authorization", "build", "image", "oauth", "project", "quota", "route", "security", "template", "user"))},
-	{name: "openshift-controller-manager", operand: true, related: slices.Concat(
+	{name: contract.OpenShiftControllerManager, operand: true, related: slices.Concat(
 		[]configv1.ObjectReference{{Group: operatorGroup, Resource: "openshiftcontrollermanagers", Name: "cluster"}},
-		namespacesNamed(inside.ConfigNamespace, inside.ManagedNamespace, "openshift-controller-manager-operator", "openshift-controller-manager"))},
-	{name: "operator-lifecycle-manager-packageserver", related: namespacesNamed("openshift-operator-lifecycle-manager")},
+		namespacesNamed(contract.ConfigNamespace, contract.ManagedNamespace, "openshift-controller-manager-operator", contract.OpenShiftControllerManager))},
+	{name: "operator-lifecycle-manager-packageserver", related: namespacesNamed(contract.LifecycleManagerNamespace)},
 	{name: contract.APIServer, kubernetes: true, related: slices.Concat(
 		[]configv1.ObjectReference{{Group: operatorGroup, Resource: "kubeapiservers", Name: "cluster"}, {Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}},
-		namespacesNamed(inside.ConfigNamespace, inside.ManagedNamespace, "openshift-kube-apiserver", "openshift-kube-apiserver-operator"))},
+		namespacesNamed(contract.ConfigNamespace, contract.ManagedNamespace, contract.APIServerNamespace, contract.APIOperatorNamespace))},
 	{name: contract.ControllerManager, kubernetes: true, related: slices.Concat(
 		[]configv1.ObjectReference{{Group: operatorGroup, Resource: "kubecontrollermanagers", Name: "cluster"}},
-		namespacesNamed(inside.ConfigNamespace, inside.ManagedNamespace, "openshift-kube-controller-manager", "openshift-kube-controller-manager-operator"))},
+		namespacesNamed(contract.ConfigNamespace, contract.ManagedNamespace, contract.ControllerManagerNamespace, "openshift-kube-controller-manager-operator"))},
 	{name: contract.Scheduler, kubernetes: true, related: slices.Concat(
 		[]configv1.ObjectReference{{Group: operatorGroup, Resource: "kubeschedulers", Name: "cluster"}},
-		namespacesNamed(inside.ConfigNamespace, "openshift-kube-scheduler", "openshift-kube-scheduler-operator"))},
+		namespacesNamed(contract.ConfigNamespace, contract.SchedulerNamespace, "openshift-kube-scheduler-operator"))},
 }
 
 func namespacesNamed(names ...string) []configv1.ObjectReference {

@@ -157,7 +157,11 @@ func (r *reconciler) look(ctx context.Context, hcp *hyperv1.HostedControlPlane, 
 	if err := r.management.List(ctx, &components, client.InNamespace(r.namespace)); err != nil {
 		return nil, nil, fmt.Errorf("list the components of the control plane: %w", err)
 	}
-	workloads, err := r.workloads(ctx, facts)
+	var nodes corev1.NodeList
+	if err := r.guest.List(ctx, &nodes); err != nil {
+		return nil, nil, fmt.Errorf("list nodes: %w", err)
+	}
+	workloads, err := r.workloads(ctx, facts, nodes.Items)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -167,6 +171,9 @@ func (r *reconciler) look(ctx context.Context, hcp *hyperv1.HostedControlPlane, 
 	placed := map[string]bool{}
 	for _, row := range operatorRows {
 		state := row.state(facts, management, components.Items, workloads, placed)
+		if row.notes != nil {
+			state.notes = row.notes(facts, nodes.Items)
+		}
 		if len(state.parts) == 0 {
 			continue
 		}
@@ -175,9 +182,19 @@ func (r *reconciler) look(ctx context.Context, hcp *hyperv1.HostedControlPlane, 
 			waiting = append(waiting, state.name)
 		}
 	}
-	// What has no operator of OpenShift's counts for the version all the same.
-	for i := range components.Items {
-		if p := componentPart(&components.Items[i], management, ""); !placed[p.name] && !p.current {
+	waiting = append(waiting, unplaced(components.Items, management, workloads, placed)...)
+	slices.Sort(waiting)
+	if management == "" || len(components.Items) == 0 {
+		waiting = append(waiting, "the control plane")
+	}
+	return states, waiting, nil
+}
+
+// unplaced names what has no operator of OpenShift's and does not run in the desired version: it counts for the version all the same.
+func unplaced(components []hyperv1.ControlPlaneComponent, management string, workloads map[string]part, placed map[string]bool) []string {
+	var waiting []string
+	for i := range components {
+		if p := componentPart(&components[i], management, ""); !placed[p.name] && !p.current {
 			waiting = append(waiting, p.name)
 		}
 	}
@@ -186,11 +203,7 @@ func (r *reconciler) look(ctx context.Context, hcp *hyperv1.HostedControlPlane, 
 			waiting = append(waiting, p.name)
 		}
 	}
-	slices.Sort(waiting)
-	if management == "" || len(components.Items) == 0 {
-		waiting = append(waiting, "the control plane")
-	}
-	return states, waiting, nil
+	return waiting
 }
 
 // state of the row's operator, without parts where nothing of it runs. What it consists of is noted as placed.
@@ -211,9 +224,6 @@ func (row operatorRow) state(facts *inside.Facts, management string, components 
 			placed[name] = true
 		}
 	}
-	if row.notes != nil {
-		state.notes = row.notes(facts)
-	}
 	return state
 }
 
@@ -231,11 +241,7 @@ func managementVersion(hcp *hyperv1.HostedControlPlane) string {
 }
 
 // workloads compares those that belong into the guest with those that are there, by namespace/name.
-func (r *reconciler) workloads(ctx context.Context, facts *inside.Facts) (map[string]part, error) {
-	var nodes corev1.NodeList
-	if err := r.guest.List(ctx, &nodes); err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
+func (r *reconciler) workloads(ctx context.Context, facts *inside.Facts, nodes []corev1.Node) (map[string]part, error) {
 	out := map[string]part{}
 	for _, desired := range addons.Objects(facts) {
 		// Whether nodes reach the API server has a condition of its own and is no matter of the version.
@@ -254,7 +260,7 @@ func (r *reconciler) workloads(ctx context.Context, facts *inside.Facts) (map[st
 		if err := r.guest.Get(ctx, client.ObjectKeyFromObject(desired), live); client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read %s: %w", kube.Describe(desired), err)
 		}
-		out[desired.GetNamespace()+"/"+desired.GetName()] = workloadPart(desired, live, len(nodes.Items))
+		out[desired.GetNamespace()+"/"+desired.GetName()] = workloadPart(desired, live, len(nodes))
 	}
 	return out, nil
 }

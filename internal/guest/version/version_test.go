@@ -129,7 +129,7 @@ func (w *world) pods(name string, available int32) {
 	key := client.ObjectKey{Namespace: inside.KubeSystem, Name: name}
 	switch {
 	case name == component.RouterName:
-		key.Namespace = component.RouterNamespace
+		key.Namespace = contract.RouterNamespace
 	case strings.HasPrefix(name, contract.DiskDriver):
 		key.Namespace = contract.DriverNamespace
 	}

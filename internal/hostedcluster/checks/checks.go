@@ -15,6 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/cronspec"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -49,6 +50,11 @@ func Configuration(hc *hyperv1.HostedCluster) []error {
 	}
 	if _, err := tags.Parse(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
 		problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.AzureTagsAnnotation, err))
+	}
+	if text, ok := hc.Annotations[hyperv1.EtcdBackupScheduleAnnotation]; ok {
+		if _, err := cronspec.Parse(text); err != nil {
+			problems = append(problems, fmt.Errorf("annotation %s: %w", hyperv1.EtcdBackupScheduleAnnotation, err))
+		}
 	}
 	problems = append(problems, invalidServices(hc)...)
 	problems = append(problems, invalidNetworking(hc.Spec.Networking)...)

@@ -32,7 +32,7 @@ var managedHSMRelease = version.MustParseSemantic("4.22.0")
 func builtInNames(hc *hyperv1.HostedCluster) []string {
 	namespace := contract.ControlPlaneNamespace(hc.Namespace, hc.Name)
 	built := []string{"localhost", "127.0.0.1", "::1", "api." + hc.Name + ".hypershift.local",
-		"kube-apiserver", "kube-apiserver." + namespace + ".svc", "kube-apiserver." + namespace + ".svc.cluster.local"}
+		contract.APIServer, "kube-apiserver." + namespace + ".svc", "kube-apiserver." + namespace + ".svc.cluster.local"}
 	for _, name := range []string{"kubernetes", "openshift"} {
 		built = append(built, name, name+".default", name+".default.svc", name+".default.svc.cluster.local")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
@@ -14,7 +15,7 @@ const (
 	// The API server's own range of node ports; 0 lets Kubernetes choose.
 	firstNodePort, lastNodePort = 30000, 32767
 	// Where nodes find the API server when spec.networking.apiServer does not say.
-	defaultAdvertiseAddress  = "172.20.0.1"
+	defaultAdvertiseAddress  = contract.DefaultAdvertiseAddress
 	defaultAdvertiseAddress6 = "fd00::1"
 )
 

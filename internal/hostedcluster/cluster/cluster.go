@@ -26,7 +26,7 @@ import (
 )
 
 // FieldManager is the name under which this operator applies objects.
-const FieldManager = "hypershift-operator"
+const FieldManager = contract.Operator
 
 // Environment is what all hosted clusters of a controller share.
 type Environment struct {

@@ -10,14 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/metrics"
+	"github.com/hypershift-on-azure/hypershift/internal/metrics/series"
 )
 
 const (
 	// consoleNamespace is where OpenShift's console looks for dashboards.
-	consoleNamespace = "openshift-config-managed"
+	consoleNamespace = contract.ManagedNamespace
 	dashboardKey     = "hostedcluster-dashboard.json"
 )
 
@@ -30,7 +32,7 @@ type Options struct {
 
 // Probe finds the options of an operator in the namespace.
 func Probe(ctx context.Context, live client.Reader, namespace string) (Options, error) {
-	found := Options{Template: client.ObjectKey{Namespace: namespace, Name: metrics.DashboardTemplate}, Namespace: consoleNamespace}
+	found := Options{Template: client.ObjectKey{Namespace: namespace, Name: series.DashboardTemplate}, Namespace: consoleNamespace}
 	err := live.Get(ctx, client.ObjectKey{Name: consoleNamespace}, &corev1.Namespace{})
 	if apierrors.IsNotFound(err) {
 		found.Namespace, err = "", nil
@@ -57,7 +59,7 @@ func Ensure(ctx context.Context, c *cluster.Cluster, options Options) error {
 	if err := c.Client.Get(ctx, options.Template, template); err != nil {
 		return fmt.Errorf("read the template of dashboards, which `install --monitoring-dashboards` makes: %w", err)
 	}
-	text, err := metrics.ClusterDashboard(template.Data[metrics.DashboardTemplateKey], c.Hosted.Namespace, c.Hosted.Name, c.Hosted.Spec.ClusterID)
+	text, err := metrics.ClusterDashboard(template.Data[series.DashboardTemplateKey], c.Hosted.Namespace, c.Hosted.Name, c.Hosted.Spec.ClusterID)
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/checks"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 const (
-	auditWebhookKey = "webhook-kubeconfig"
+	auditWebhookKey = contract.AuditWebhookKey
 
 	referencedValue = "true"
 	// copyLabel marks the copies that go when the HostedCluster no longer names them.

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 )
 
 // managedTrust has the certificate authorities that the management cluster trusts, where it fills it in.
-const managedTrust = "openshift-config-managed-trusted-ca-bundle"
+const managedTrust = contract.ManagedTrust
 
 // InstallationCopies are ConfigMaps of the operator's namespace that control-plane namespaces have copies of, if they hold anything.
 var InstallationCopies = []string{managedTrust, monitor.SREConfigMap}

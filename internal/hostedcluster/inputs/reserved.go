@@ -4,10 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/machines"
-	"github.com/hypershift-on-azure/hypershift/internal/kube/proxyenv"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
@@ -16,18 +14,18 @@ import (
 var (
 	reservedSecrets = []string{
 		contract.PullSecret, contract.SSHKey, contract.SigningKey, machines.WebhookCertSecret, contract.KMSConfig, ingressCredentials, registryCredentials,
-		networkCredentials, contract.CloudConfig, "azure-disk-csi-config", "azure-file-csi-config", "kubeadmin-password", "custom-admin-kubeconfig",
+		networkCredentials, contract.CloudConfig, contract.DiskConfig, contract.FileConfig, contract.KubeadminPassword, contract.CustomAdminKubeconfig,
 		"oauth-openshift-session", "oauth-openshift-default-login-template", "oauth-openshift-default-provider-selection-template",
 		"oauth-openshift-default-error-template", "customer-system-admin-signer", "sre-system-admin-signer", "customer-system-admin-client-cert-key",
 		"sre-system-admin-client-cert-key",
 	}
 	reservedConfigMaps = []string{
-		contract.UserCABundle, proxyenv.TrustBundleName, component.RootCAConfigMap, component.EtcdCAConfigMap, component.EtcdMetricsCAConfigMap, contract.KonnectivityCABundle,
-		contract.AggregatorClientCA, contract.ClientCA, contract.KubeletClientCA, "kube-root-ca.crt", "openshift-service-ca.crt", "kas-config", "auth-config",
-		"kas-audit-config", "kas-egress-selector-config", "kcm-config", "kube-scheduler", contract.CloudConfig, "feature-gate", "oauth-metadata",
-		"oauth-master-ca-bundle", contract.ServiceAuthority, contract.ObservedIngressAuthority, "image-registry-controller-config", "openshift-controller-manager-config",
-		"openshift-route-controller-manager-config", "cluster-policy-controller-config", "openshift-apiserver", "openshift-apiserver-audit",
-		"openshift-oauth-apiserver-audit", "oauth-openshift", "oauth-openshift-audit", contract.TotalClientCA, "customer-system-admin-signer-ca",
+		contract.UserCABundle, contract.TrustedCA, contract.RootCA, contract.EtcdCA, contract.EtcdMetricsCA, contract.KonnectivityCABundle,
+		contract.AggregatorClientCA, contract.ClientCA, contract.KubeletClientCA, contract.KubeRootCA, contract.ServiceCA, contract.APIServerConfig, contract.AuthConfig,
+		contract.APIServerAudit, contract.APIServerEgress, "kcm-config", contract.Scheduler, contract.CloudConfig, contract.FeatureGate, contract.LoginMetadata,
+		contract.LoginCABundle, contract.ServiceAuthority, contract.ObservedIngressAuthority, contract.RegistryConfig, "openshift-controller-manager-config",
+		"openshift-route-controller-manager-config", "cluster-policy-controller-config", contract.OpenShiftAPIServer, "openshift-apiserver-audit",
+		"openshift-oauth-apiserver-audit", contract.OAuthServer, "oauth-openshift-audit", contract.TotalClientCA, "customer-system-admin-signer-ca",
 		"sre-system-admin-signer-ca", contract.MachineConfigServer,
 	}
 	// reservedPrefixes begin the names of what node pools, the ignition server and the config operator make.

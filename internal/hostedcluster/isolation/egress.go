@@ -112,7 +112,7 @@ func (o out) rules() []networkingv1.NetworkPolicyEgressRule {
 // privateRouter lets a router of this cluster, which takes requests from outside, reach what serves them and the outside, but
 // neither the management cluster's API nor other pods of it.
 func (p policies) privateRouter(o out) *networkingv1.NetworkPolicy {
-	policy := p.policy("private-router", appSelector(publish.RouterApp), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
+	policy := p.policy(contract.PrivateRouter, appSelector(publish.RouterApp), networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress)
 	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{
 		{Ports: policyPorts(8080, corev1.ProtocolTCP)}, {Ports: policyPorts(publish.RouterPort, corev1.ProtocolTCP)},
 	}

@@ -87,8 +87,8 @@ func namespace(c *cluster.Cluster, settings NamespaceSettings, level string, use
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: c.Namespace,
 		Labels: map[string]string{
-			hyperv1.HostedControlPlaneLabel:                  "true",
-			"security.openshift.io/scc.podSecurityLabelSync": "false",
+			hyperv1.HostedControlPlaneLabel: "true",
+			contract.PodSecuritySyncLabel:   "false",
 		},
 		Annotations: map[string]string{hyperv1.HostedClusterUIDAnnotation: string(c.Hosted.UID)},
 	}}
@@ -96,7 +96,7 @@ func namespace(c *cluster.Cluster, settings NamespaceSettings, level string, use
 		made.Labels[podSecurityPrefix+mode] = level
 	}
 	if settings.Monitoring {
-		made.Labels["openshift.io/cluster-monitoring"] = "true"
+		made.Labels[contract.ClusterMonitoringLabel] = "true"
 	}
 	if id := c.Hosted.Annotations[hyperv1.AzureMachineIdentityAnnotation]; id != "" {
 		made.Annotations[hyperv1.AzureMachineIdentityAnnotation] = id

@@ -104,7 +104,7 @@ func apiServers(ctx context.Context, live client.Reader) (management, error) {
 	return found, nil
 }
 
-// hosts are those of the addresses that are of IPv4, each a network by itself.
+// hosts turns IPv4 addresses into /32 prefixes and drops all others.
 func hosts(addresses ...string) []netip.Prefix {
 	var found []netip.Prefix
 	for _, text := range addresses {
@@ -115,7 +115,7 @@ func hosts(addresses ...string) []netip.Prefix {
 	return found
 }
 
-// networksOf are those of the texts that are networks of IPv4.
+// networksOf parses IPv4 prefixes and drops all other texts.
 func networksOf(texts ...string) []netip.Prefix {
 	var found []netip.Prefix
 	for _, text := range texts {

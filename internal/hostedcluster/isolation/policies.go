@@ -101,7 +101,7 @@ func (p policies) admitting() []*networkingv1.NetworkPolicy {
 	all := metav1.LabelSelector{}
 	wanted := []*networkingv1.NetworkPolicy{
 		p.admit("same-namespace", all, networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}),
-		p.admit("openshift-monitoring", all, fromGroup("monitoring")),
+		p.admit(contract.MonitoringNamespace, all, fromGroup("monitoring")),
 		p.admitPorts("kas", contract.APIServer, p.apiServerPorts()...),
 	}
 	if p.publishing().UsesIngress() {
@@ -113,12 +113,12 @@ func (p policies) admitting() []*networkingv1.NetworkPolicy {
 		name, app string
 		port      int32
 	}{
-		{hyperv1.OAuthServer, hyperv1.NodePort, "nodeport-oauth", "oauth-openshift", oauthPort},
-		{hyperv1.OAuthServer, hyperv1.LoadBalancer, "loadbalancer-oauth", "oauth-openshift", oauthPort},
+		{hyperv1.OAuthServer, hyperv1.NodePort, "nodeport-oauth", contract.OAuthServer, oauthPort},
+		{hyperv1.OAuthServer, hyperv1.LoadBalancer, "loadbalancer-oauth", contract.OAuthServer, oauthPort},
 		{hyperv1.Ignition, hyperv1.NodePort, "nodeport-ignition", contract.IgnitionServer, ignitionPort},
 		{hyperv1.Ignition, hyperv1.NodePort, "nodeport-ignition-proxy", publish.IgnitionProxyService, publish.IgnitionProxyPort},
 		{hyperv1.Ignition, hyperv1.LoadBalancer, "loadbalancer-ignition", publish.IgnitionProxyService, publish.IgnitionProxyPort},
-		{hyperv1.Konnectivity, hyperv1.NodePort, "nodeport-konnectivity", "konnectivity-server", konnectivityPort},
+		{hyperv1.Konnectivity, hyperv1.NodePort, "nodeport-konnectivity", contract.KonnectivityServer, konnectivityPort},
 		{hyperv1.Konnectivity, hyperv1.NodePort, "nodeport-konnectivity-kas", contract.APIServer, konnectivityPort},
 		{hyperv1.Konnectivity, hyperv1.LoadBalancer, "loadbalancer-konnectivity", contract.APIServer, konnectivityPort},
 	} {
@@ -184,6 +184,6 @@ func dnsRule(openShiftDNS bool) networkingv1.NetworkPolicyEgressRule {
 	return networkingv1.NetworkPolicyEgressRule{
 		Ports: policyPorts(openShiftDNSPort, corev1.ProtocolUDP, corev1.ProtocolTCP),
 		To: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{corev1.LabelMetadataName: "openshift-dns"}}}},
+			MatchLabels: map[string]string{corev1.LabelMetadataName: contract.DNSNamespace}}}},
 	}
 }

@@ -14,7 +14,7 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterapi"
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
-	"github.com/hypershift-on-azure/hypershift/internal/component"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
@@ -125,12 +125,12 @@ func EnsureManagers(ctx context.Context, c *cluster.Cluster, payload Payload, se
 	}
 	// The side-car mounts it. A pod that waits for a volume retries ever more slowly, so it is made when it can start.
 	access := &corev1.Secret{}
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: component.AdminKubeconfigSecret}, access)
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: contract.ServiceKubeconfig}, access)
 	if apierrors.IsNotFound(err) {
-		return &steps.Waiting{For: "the control plane to publish Secret " + component.AdminKubeconfigSecret}
+		return &steps.Waiting{For: "the control plane to publish Secret " + contract.ServiceKubeconfig}
 	}
 	if err != nil {
-		return fmt.Errorf("read Secret %s: %w", component.AdminKubeconfigSecret, err)
+		return fmt.Errorf("read Secret %s: %w", contract.ServiceKubeconfig, err)
 	}
 	traits := managerTraits
 	traits.ReachesCloud = true

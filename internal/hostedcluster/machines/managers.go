@@ -74,9 +74,9 @@ func providerDeployment(namespace string, payload Payload, helperImage string, a
 	manager := providers[payload.Kind](namespace, payload)
 	manager.Image, manager.Resources = payload.Provider, component.Requests("10m", "10Mi")
 	manager.Env = []corev1.EnvVar{
-		{Name: contract.AzureClientID, Value: string(azure.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID)},
-		{Name: contract.AzureTenantID, Value: azure.TenantID},
-		{Name: contract.AzureFederatedTokenFile, Value: component.CloudTokenFile},
+		{Name: contract.AzureClientIDEnv, Value: string(azure.AzureAuthenticationConfig.WorkloadIdentities.NodePoolManagement.ClientID)},
+		{Name: contract.AzureTenantIDEnv, Value: azure.TenantID},
+		{Name: contract.AzureFederatedTokenFileEnv, Value: component.CloudTokenFile},
 	}
 	manager.VolumeMounts = append(manager.VolumeMounts, corev1.VolumeMount{Name: "cloud-token", MountPath: component.CloudTokenDir, ReadOnly: true})
 	minter := component.TokenMinter(helperImage, component.MachineProvider)
@@ -87,7 +87,7 @@ func providerDeployment(namespace string, payload Payload, helperImage string, a
 		Volumes: []corev1.Volume{
 			webhookCertVolume(),
 			{Name: "cloud-token", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-			component.SecretVolume(contract.TokenMinterKubeconfig, component.AdminKubeconfigSecret),
+			component.SecretVolume(contract.TokenMinterKubeconfig, contract.ServiceKubeconfig),
 		},
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -14,7 +15,7 @@ func Accounts(kind release.Kind) []workloads.Account {
 	if kind == release.KindOpenShift {
 		core = append(core, poolRules()...)
 	}
-	definitions := []rbacv1.PolicyRule{workloads.Rule("apiextensions.k8s.io", workloads.ReadVerbs, "customresourcedefinitions")}
+	definitions := []rbacv1.PolicyRule{rbac.Rule("apiextensions.k8s.io", rbac.Read, "customresourcedefinitions")}
 	return []workloads.Account{
 		{Workload: contract.ClusterAPI, Rights: core, ClusterRights: definitions},
 		{Workload: contract.ClusterAPIProvider, Rights: providerRules(), ClusterRights: definitions},
@@ -24,9 +25,9 @@ func Accounts(kind release.Kind) []workloads.Account {
 // leaderRules are what every manager needs for its lease and its events.
 func leaderRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		workloads.Rule("coordination.k8s.io", []string{"get", "create", "update"}, "leases"),
-		workloads.Rule("", []string{"create", "patch"}, "events"),
-		workloads.Rule("events.k8s.io", []string{"create", "patch"}, "events"),
+		rbac.Rule("coordination.k8s.io", "get,create,update", "leases"),
+		rbac.Rule("", "create,patch", "events"),
+		rbac.Rule("events.k8s.io", "create,patch", "events"),
 	}
 }
 
@@ -36,36 +37,36 @@ func leaderRules() []rbacv1.PolicyRule {
 func coreRules() []rbacv1.PolicyRule {
 	kinds := []string{"clusters", "machinedeployments", "machinesets", "machines", "machinehealthchecks"}
 	return append(leaderRules(),
-		workloads.Rule("cluster.x-k8s.io", []string{"get", "list", "watch", "patch"}, kinds...),
-		workloads.Rule("cluster.x-k8s.io", []string{"create"}, "machinesets", "machines"),
-		workloads.Rule("cluster.x-k8s.io", []string{"delete"}, "machinedeployments", "machinesets", "machines"),
-		workloads.Rule("cluster.x-k8s.io", []string{"patch"}, suffixed(kinds, "/status")...),
-		workloads.Rule("cluster.x-k8s.io", []string{"update"}, suffixed(kinds, "/finalizers")...),
-		workloads.Rule("cluster.x-k8s.io", workloads.ReadVerbs, "machinedrainrules"),
-		workloads.Rule("addons.cluster.x-k8s.io", workloads.ReadVerbs, "clusterresourcesets", "clusterresourcesetbindings"),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", []string{"get", "list", "watch", "patch"}, "azureclusters", "azuremachines", "azuremachinetemplates"),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", []string{"create"}, "azuremachines"),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", []string{"delete"}, "azureclusters", "azuremachines"),
-		workloads.Rule("hypershift.openshift.io", []string{"get", "list", "watch", "patch", "delete"}, "hostedcontrolplanes"),
-		workloads.Rule("", workloads.ReadVerbs, "secrets", "configmaps"),
+		rbac.Rule("cluster.x-k8s.io", "get,list,watch,patch", kinds...),
+		rbac.Rule("cluster.x-k8s.io", "create", "machinesets", "machines"),
+		rbac.Rule("cluster.x-k8s.io", "delete", "machinedeployments", "machinesets", "machines"),
+		rbac.Rule("cluster.x-k8s.io", "patch", suffixed(kinds, "/status")...),
+		rbac.Rule("cluster.x-k8s.io", "update", suffixed(kinds, "/finalizers")...),
+		rbac.Rule("cluster.x-k8s.io", rbac.Read, "machinedrainrules"),
+		rbac.Rule("addons.cluster.x-k8s.io", rbac.Read, "clusterresourcesets", "clusterresourcesetbindings"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "get,list,watch,patch", "azureclusters", "azuremachines", "azuremachinetemplates"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "create", "azuremachines"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "delete", "azureclusters", "azuremachines"),
+		rbac.Rule("hypershift.openshift.io", "get,list,watch,patch,delete", "hostedcontrolplanes"),
+		rbac.Rule("", rbac.Read, "secrets", "configmaps"),
 	)
 }
 
 // poolRules: OpenShift's core manager is started with machine pools, of which there are none here, and waits for its cache of them.
 func poolRules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{workloads.Rule("cluster.x-k8s.io", workloads.ReadVerbs, "machinepools")}
+	return []rbacv1.PolicyRule{rbac.Rule("cluster.x-k8s.io", rbac.Read, "machinepools")}
 }
 
 // providerRules: the Azure manager works on AzureMachines and reads what they belong to; the AzureCluster is the operator's. It runs
 // without machine pools and without Azure's own operator.
 func providerRules() []rbacv1.PolicyRule {
 	return append(leaderRules(),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", []string{"get", "list", "watch", "patch"}, "azuremachines"),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", []string{"patch"}, "azuremachines/status", "azuremachinetemplates/status"),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", workloads.ReadVerbs, "azureclusters", "azureclusteridentities", "azuremachinetemplates"),
-		workloads.Rule("cluster.x-k8s.io", workloads.ReadVerbs, "clusters", "machines"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "get,list,watch,patch", "azuremachines"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", "patch", "azuremachines/status", "azuremachinetemplates/status"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", rbac.Read, "azureclusters", "azureclusteridentities", "azuremachinetemplates"),
+		rbac.Rule("cluster.x-k8s.io", rbac.Read, "clusters", "machines"),
 		// It writes a cloud configuration per template, which nothing reads, and cannot be told not to.
-		workloads.Rule("", []string{"get", "list", "watch", "create", "update"}, "secrets"),
+		rbac.Rule("", "get,list,watch,create,update", "secrets"),
 	)
 }
 

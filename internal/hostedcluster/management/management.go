@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/publish"
 )
 
@@ -18,6 +19,8 @@ import (
 type Capabilities struct {
 	// Routes: route.openshift.io is served, so services can be published by Route.
 	Routes bool
+	// EtcdBackups: HCPEtcdBackup, a technology preview, is served.
+	EtcdBackups bool
 	// OpenShiftDNS: name servers are pods of namespace openshift-dns.
 	OpenShiftDNS bool
 	// SecurityContextConstraints: the cluster chooses the user id of pods; without it this operator does.
@@ -29,6 +32,7 @@ func Probe(mapper meta.RESTMapper) (Capabilities, error) {
 	var capabilities Capabilities
 	for kind, found := range map[schema.GroupKind]*bool{
 		publish.RouteKind.GroupKind():                                        &capabilities.Routes,
+		hyperv1.GroupVersion.WithKind("HCPEtcdBackup").GroupKind():           &capabilities.EtcdBackups,
 		{Group: "operator.openshift.io", Kind: "DNS"}:                        &capabilities.OpenShiftDNS,
 		{Group: "security.openshift.io", Kind: "SecurityContextConstraints"}: &capabilities.SecurityContextConstraints,
 	} {

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
-	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // Certificate signing requests have no namespace: what signs those of one hosted cluster is held to the names of its signers.
@@ -21,20 +21,18 @@ const (
 // EmergencyAccess lets the control-plane-pki-operator of a control plane approve and sign requests for access in emergencies. Bindings come before
 // their roles, as they are deleted. Labels say whose they are.
 func EmergencyAccess(namespace, name string) []client.Object {
-	signers := []string{"hypershift.openshift.io/" + namespace + ".customer-break-glass", "hypershift.openshift.io/" + namespace + ".sre-break-glass"}
+	signers := []string{contract.SignerPrefix + namespace + ".customer-break-glass", contract.SignerPrefix + namespace + ".sre-break-glass"}
 	held := func(verb string) rbacv1.PolicyRule {
-		rule := workloads.Rule(csrGroup, []string{verb}, "signers")
-		rule.ResourceNames = signers
-		return rule
+		return rbac.Named(rbac.Rule(csrGroup, verb, "signers"), signers...)
 	}
-	read := workloads.Rule(csrGroup, workloads.ReadVerbs, csrKind)
+	read := rbac.Rule(csrGroup, rbac.Read, csrKind)
 	var objects []client.Object
 	for _, role := range []struct {
 		suffix string
 		rules  []rbacv1.PolicyRule
 	}{
-		{"csr-approver", []rbacv1.PolicyRule{read, workloads.Rule(csrGroup, []string{"update"}, csrKind+"/approval"), held("approve")}},
-		{"csr-signer", []rbacv1.PolicyRule{read, workloads.Rule(csrGroup, []string{"patch"}, csrKind+"/status"), held("sign")}},
+		{"csr-approver", []rbacv1.PolicyRule{read, rbac.Rule(csrGroup, "update", csrKind+"/approval"), held("approve")}},
+		{"csr-signer", []rbacv1.PolicyRule{read, rbac.Rule(csrGroup, "patch", csrKind+"/status"), held("sign")}},
 	} {
 		meta := metav1.ObjectMeta{Name: namespace + "-" + role.suffix, Labels: map[string]string{ownerNamespaceLabel: namespace, ownerNameLabel: name}}
 		objects = append(objects,
@@ -48,9 +46,9 @@ func EmergencyAccess(namespace, name string) []client.Object {
 // EmergencyRights are what this operator has to hold to give EmergencyAccess to control planes of any name.
 func EmergencyRights() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		workloads.Rule(csrGroup, workloads.ReadVerbs, csrKind),
-		workloads.Rule(csrGroup, []string{"update"}, csrKind+"/approval"),
-		workloads.Rule(csrGroup, []string{"patch"}, csrKind+"/status"),
-		workloads.Rule(csrGroup, []string{"approve", "sign"}, "signers"),
+		rbac.Rule(csrGroup, rbac.Read, csrKind),
+		rbac.Rule(csrGroup, "update", csrKind+"/approval"),
+		rbac.Rule(csrGroup, "patch", csrKind+"/status"),
+		rbac.Rule(csrGroup, "approve,sign", "signers"),
 	}
 }

@@ -92,7 +92,7 @@ func deployment(c *cluster.Cluster, options Options, mirrors string, settings wo
 
 func arguments(hc *hyperv1.HostedCluster, options Options) []string {
 	args := []string{
-		"--namespace", "$(" + contract.PodNamespace + ")",
+		"--namespace", "$(" + contract.NamespaceEnv + ")",
 		"--deployment-name", contract.ControlPlaneOperator,
 		"--metrics-addr", "0.0.0.0:8080",
 	}
@@ -117,32 +117,32 @@ func arguments(hc *hyperv1.HostedCluster, options Options) []string {
 // release belongs to the operator before or after it.
 func environment(hc *hyperv1.HostedCluster, options Options, mirrors string, settings workloads.Settings) []corev1.EnvVar {
 	env := []corev1.EnvVar{
-		{Name: contract.PodNamespace, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}},
-		{Name: "OPERATE_ON_RELEASE_IMAGE", Value: cluster.ControlPlaneImage(hc)},
+		{Name: contract.NamespaceEnv, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}}},
+		{Name: contract.OwnReleaseEnv, Value: cluster.ControlPlaneImage(hc)},
 	}
 	for _, name := range []string{
-		"CONTROL_PLANE_OPERATOR_IMAGE", "HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE", "AVAILABILITY_PROBER_IMAGE", "TOKEN_MINTER_IMAGE",
+		contract.ControlPlaneOperatorImageEnv, "HOSTED_CLUSTER_CONFIG_OPERATOR_IMAGE", "AVAILABILITY_PROBER_IMAGE", contract.TokenMinterImageEnv,
 	} {
 		env = append(env, corev1.EnvVar{Name: name, Value: settings.HelperImage})
 	}
 	optional := map[string]string{
-		contract.CertificateScale: options.CertRotationScale,
-		"METRICS_SET":             options.MetricsSet,
-		"CERTIFICATE_VALIDITY":    hc.Annotations[hyperv1.CertificateValidityAnnotation],
-		"CERTIFICATE_RENEWAL":     hc.Annotations[hyperv1.CertificateRenewalAnnotation],
+		contract.CertificateScaleEnv:    options.CertRotationScale,
+		contract.MetricsSetEnv:          options.MetricsSet,
+		contract.CertificateValidityEnv: hc.Annotations[hyperv1.CertificateValidityAnnotation],
+		contract.CertificateRenewalEnv:  hc.Annotations[hyperv1.CertificateRenewalAnnotation],
 		// Routes without a hostname get theirs below this domain.
-		"DEFAULT_INGRESS_DOMAIN": options.IngressDomain,
-		release.MirrorsEnv:       mirrors,
-		contract.FeatureSet:      options.FeatureSet,
+		contract.IngressDomainEnv: options.IngressDomain,
+		release.MirrorsEnv:        mirrors,
+		contract.FeatureSetEnv:    options.FeatureSet,
 	}
 	// The default is not written: that it came must not restart the operators of all clusters.
 	if options.EtcdBackupMaxCount > 0 && options.EtcdBackupMaxCount != contract.DefaultBackupMaxCount {
-		optional[contract.BackupMaxCount] = strconv.Itoa(options.EtcdBackupMaxCount)
+		optional[contract.BackupMaxCountEnv] = strconv.Itoa(options.EtcdBackupMaxCount)
 	}
 	if settings.User != nil {
-		optional["DEFAULT_SECURITY_CONTEXT_UID"] = strconv.FormatInt(*settings.User, 10)
+		optional[contract.SecurityContextUIDEnv] = strconv.FormatInt(*settings.User, 10)
 	}
-	for _, name := range []string{contract.CertificateScale, "CERTIFICATE_VALIDITY", "CERTIFICATE_RENEWAL", "DEFAULT_INGRESS_DOMAIN", "DEFAULT_SECURITY_CONTEXT_UID", "METRICS_SET", release.MirrorsEnv, contract.FeatureSet, contract.BackupMaxCount} {
+	for _, name := range []string{contract.CertificateScaleEnv, contract.CertificateValidityEnv, contract.CertificateRenewalEnv, contract.IngressDomainEnv, contract.SecurityContextUIDEnv, contract.MetricsSetEnv, release.MirrorsEnv, contract.FeatureSetEnv, contract.BackupMaxCountEnv} {
 		if optional[name] != "" {
 			env = append(env, corev1.EnvVar{Name: name, Value: optional[name]})
 		}

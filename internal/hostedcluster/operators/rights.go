@@ -5,6 +5,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/workloads"
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
@@ -20,7 +21,7 @@ func Account(kind release.Kind) workloads.Account {
 	return workloads.Account{
 		Workload:      contract.ControlPlaneOperator,
 		Rights:        rights,
-		ClusterRights: []rbacv1.PolicyRule{workloads.Rule("config.openshift.io", workloads.ReadVerbs, "ingresses", "proxies", "infrastructures")},
+		ClusterRights: []rbacv1.PolicyRule{rbac.Rule("config.openshift.io", rbac.Read, "ingresses", "proxies", "infrastructures")},
 	}
 }
 
@@ -29,36 +30,36 @@ func Account(kind release.Kind) workloads.Account {
 // names, whether this project's own operator uses it or not (ContractRules).
 func rules() []rbacv1.PolicyRule {
 	return append(ContractRules(),
-		workloads.Rule("events.k8s.io", []string{"create", "patch"}, "events"),
-		workloads.Rule("", workloads.ApplyVerbs, "serviceaccounts"),
-		workloads.Rule("", workloads.ReadVerbs, "endpoints"),
-		workloads.Rule("", []string{"get", "list", "watch", "patch", "delete", "deletecollection"}, "pods"),
+		rbac.Rule("events.k8s.io", "create,patch", "events"),
+		rbac.Rule("", rbac.Apply, "serviceaccounts"),
+		rbac.Rule("", rbac.Read, "endpoints"),
+		rbac.Rule("", "get,list,watch,patch,delete,deletecollection", "pods"),
 		// Of the Job that replaces a member of etcd.
-		workloads.Rule("", []string{"get", "list", "delete"}, "persistentvolumeclaims"),
-		workloads.Rule("apps", []string{"deletecollection"}, "replicasets"),
-		workloads.Rule("route.openshift.io", []string{"create", "update"}, "routes/custom-host"),
-		workloads.Rule("route.openshift.io", []string{"patch"}, "routes/status"),
-		workloads.Rule("rbac.authorization.k8s.io", workloads.ApplyVerbs, "roles", "rolebindings"),
-		workloads.Rule("infrastructure.cluster.x-k8s.io", workloads.ReadVerbs, "azuremachinetemplates"),
+		rbac.Rule("", "get,list,delete", "persistentvolumeclaims"),
+		rbac.Rule("apps", "deletecollection", "replicasets"),
+		rbac.Rule("route.openshift.io", "create,update", "routes/custom-host"),
+		rbac.Rule("route.openshift.io", "patch", "routes/status"),
+		rbac.Rule("rbac.authorization.k8s.io", rbac.Apply, "roles", "rolebindings"),
+		rbac.Rule("infrastructure.cluster.x-k8s.io", rbac.Read, "azuremachinetemplates"),
 	)
 }
 
 // openShiftRules are what operators of OpenShift's payloads need beside the rest, in the same namespace: the network's and the storage's
 // make half of their operands there, with accounts and rights.
 func openShiftRules() []rbacv1.PolicyRule {
-	every := append([]string{"deletecollection"}, workloads.WriteVerbs...)
+	const every = "deletecollection," + rbac.Write
 	return []rbacv1.PolicyRule{
-		workloads.Rule("", every, "configmaps", "configmaps/finalizers", "endpoints", "events", "pods", "secrets", "serviceaccounts", "services"),
-		workloads.Rule("apps", every, "deployments", "replicasets", "statefulsets"),
-		workloads.Rule("coordination.k8s.io", []string{"deletecollection"}, "leases"),
-		workloads.Rule("policy", []string{"deletecollection"}, "poddisruptionbudgets"),
-		workloads.Rule("rbac.authorization.k8s.io", []string{"update"}, "roles", "rolebindings"),
-		workloads.Rule("hypershift.openshift.io", []string{"deletecollection"}, "hostedcontrolplanes/status"),
-		workloads.Rule("route.openshift.io", every, "routes", "routes/custom-host"),
-		workloads.Rule("monitoring.coreos.com", every, "servicemonitors", "prometheusrules"),
-		workloads.Rule("monitoring.rhobs", every, "servicemonitors", "prometheusrules"),
-		workloads.Rule(certificates, workloads.ReadVerbs, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
-		workloads.Rule(certificates, []string{"patch"}, "certificaterevocationrequests/status"),
+		rbac.Rule("", every, "configmaps", "configmaps/finalizers", "endpoints", "events", "pods", "secrets", "serviceaccounts", "services"),
+		rbac.Rule("apps", every, "deployments", "replicasets", "statefulsets"),
+		rbac.Rule("coordination.k8s.io", "deletecollection", "leases"),
+		rbac.Rule("policy", "deletecollection", "poddisruptionbudgets"),
+		rbac.Rule("rbac.authorization.k8s.io", "update", "roles", "rolebindings"),
+		rbac.Rule("hypershift.openshift.io", "deletecollection", "hostedcontrolplanes/status"),
+		rbac.Rule("route.openshift.io", every, "routes", "routes/custom-host"),
+		rbac.Rule("monitoring.coreos.com", every, "servicemonitors", "prometheusrules"),
+		rbac.Rule("monitoring.rhobs", every, "servicemonitors", "prometheusrules"),
+		rbac.Rule(certificates, rbac.Read, "certificatesigningrequestapprovals", "certificaterevocationrequests"),
+		rbac.Rule(certificates, "patch", "certificaterevocationrequests/status"),
 	}
 }
 
@@ -73,16 +74,16 @@ func withSubresources(kinds []string) []string {
 // ContractRules are the kinds that a control-plane-operator of any release finds open to it.
 func ContractRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		workloads.Rule("hypershift.openshift.io", workloads.WriteVerbs, withSubresources(contract.ControlPlaneKinds())...),
-		workloads.Rule("hypershift.openshift.io", workloads.ReadVerbs, "*"),
-		workloads.Rule("", workloads.WriteVerbs, "configmaps", "secrets", "services"),
-		workloads.Rule("apps", workloads.WriteVerbs, "deployments", "statefulsets"),
-		workloads.Rule("batch", workloads.WriteVerbs, "jobs", "cronjobs"),
-		workloads.Rule("policy", workloads.WriteVerbs, "poddisruptionbudgets"),
-		workloads.Rule("coordination.k8s.io", workloads.WriteVerbs, "leases"),
-		workloads.Rule("discovery.k8s.io", workloads.WriteVerbs, "endpointslices"),
-		workloads.Rule("monitoring.coreos.com", workloads.WriteVerbs, "podmonitors", "servicemonitors"),
-		workloads.Rule("route.openshift.io", workloads.WriteVerbs, "routes"),
-		workloads.Rule("cluster.x-k8s.io", workloads.WriteVerbs, "*"),
+		rbac.Rule("hypershift.openshift.io", rbac.Write, withSubresources(contract.ControlPlaneKinds())...),
+		rbac.Rule("hypershift.openshift.io", rbac.Read, "*"),
+		rbac.Rule("", rbac.Write, "configmaps", "secrets", "services"),
+		rbac.Rule("apps", rbac.Write, "deployments", "statefulsets"),
+		rbac.Rule("batch", rbac.Write, "jobs", "cronjobs"),
+		rbac.Rule("policy", rbac.Write, "poddisruptionbudgets"),
+		rbac.Rule("coordination.k8s.io", rbac.Write, "leases"),
+		rbac.Rule("discovery.k8s.io", rbac.Write, "endpointslices"),
+		rbac.Rule("monitoring.coreos.com", rbac.Write, "podmonitors", "servicemonitors"),
+		rbac.Rule("route.openshift.io", rbac.Write, "routes"),
+		rbac.Rule("cluster.x-k8s.io", rbac.Write, "*"),
 	}
 }

@@ -60,6 +60,7 @@ var mirroredAnnotations = []string{
 	hyperv1.RestoredFromBackupAnnotation,
 	hyperv1.EnableMetricsForwardingAnnotation,
 	hyperv1.DisableMonitoringServicesAnnotation,
+	hyperv1.EtcdBackupScheduleAnnotation,
 }
 
 var mirroredPrefixes = []string{hyperv1.ResourceRequestOverridePrefix + "/", hyperv1.IDPOverridePrefix + "/"}

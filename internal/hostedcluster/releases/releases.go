@@ -125,7 +125,7 @@ func (l *look) usable(ctx context.Context, image string, access release.Access) 
 		l.Conditions().False(hyperv1.ValidReleaseImage, hyperv1.InvalidImageReason, err.Error())
 		return nil, err
 	}
-	if err := l.allowed(image, found); err != nil {
+	if err := l.allowed(ctx, image, found); err != nil {
 		return nil, l.reject(hyperv1.InvalidImageReason, err)
 	}
 	return found, nil
@@ -204,10 +204,14 @@ func lastRun(hc *hyperv1.HostedCluster) *hyperv1.UpdateHistory {
 
 // allowed applies the version policy. A release that is the control plane's alone counts as forced: nothing compares it with
 // what runs.
-func (l *look) allowed(image string, found *release.Release) error {
+func (l *look) allowed(ctx context.Context, image string, found *release.Release) error {
 	_, skip := l.Hosted.Annotations[hyperv1.SkipReleaseImageValidation]
 	policy := release.Policy{AnyVersion: skip}
 	if image == l.Hosted.Spec.Release.Image {
+		var err error
+		if policy.Begun, err = release.Begun(ctx, l.Client, l.Hosted); err != nil {
+			return err
+		}
 		policy.Current, policy.Network = currentVersion(l.Hosted), l.Hosted.Spec.Networking.NetworkType
 	}
 	parsed, err := policy.Check(found.Version)

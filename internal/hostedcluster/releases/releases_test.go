@@ -4,11 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/hostedclustertest"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
+	"github.com/hypershift-on-azure/hypershift/internal/survey/surveytest"
 )
 
 func TestComponentImages(t *testing.T) {
@@ -78,9 +82,50 @@ func TestReleaseAllowed(t *testing.T) {
 			platform = hyperv1.AzurePlatform
 		}
 		hosted := hostedclustertest.At(&hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}, Spec: hyperv1.HostedClusterSpec{Platform: hyperv1.PlatformSpec{Type: platform}}})
-		err := (&look{Cluster: hosted}).allowed("", &release.Release{Version: c.version, Images: c.images})
+		err := (&look{Cluster: hosted}).allowed(t.Context(), "another", &release.Release{Version: c.version, Images: c.images})
 		if (c.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.title, err)
+		}
+	}
+}
+
+// TestUpgradeIsTakenBack: over a minor version until etcd or the API server runs the newer one, within one always.
+func TestUpgradeIsTakenBack(t *testing.T) {
+	images := map[string]string{release.KeyHypershift: "x"}
+	for _, key := range release.Required(hyperv1.NonePlatform) {
+		images[key] = "x"
+	}
+	history := func(newest, version string) []hyperv1.UpdateHistory {
+		return []hyperv1.UpdateHistory{
+			{State: hyperv1.PartialUpdate, Version: version, Image: newest}, {State: hyperv1.CompletedUpdate, Version: "4.21.3", Image: "old"}}
+	}
+	annotated := map[string]string{hyperv1.ReleaseImageAnnotation: "new"}
+	etcd := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: contract.Etcd}}
+	etcd.Spec.Template.Annotations = annotated
+	server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters-demo", Name: contract.APIServer}}
+	server.Spec.Template.Annotations = annotated
+	for title, c := range map[string]struct {
+		history []hyperv1.UpdateHistory
+		runs    []client.Object
+		to      string
+		want    string
+	}{
+		"nothing runs the newer one":     {history("new", "4.22.0"), nil, "4.21.3", ""},
+		"etcd runs it":                   {history("new", "4.22.0"), []client.Object{etcd}, "4.21.3", "release 4.21.3 is older than 4.22.0, which runs"},
+		"the API server runs it":         {history("new", "4.22.0"), []client.Object{server}, "4.21.3", "cannot be taken back"},
+		"a newer patch level of it":      {history("new", "4.22.0"), []client.Object{etcd}, "4.22.1", ""},
+		"of the same minor version":      {history("new", "4.21.9"), []client.Object{etcd}, "4.21.3", ""},
+		"what was given up is not asked": {history("other", "4.22.0"), []client.Object{etcd}, "4.21.3", ""},
+		"wholly rolled out":              {history("new", "4.21.9")[1:], []client.Object{etcd}, "4.20.0", "release 4.20.0 is older than 4.21.3"},
+	} {
+		hc := &hyperv1.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "demo"}}
+		hc.Spec.Platform.Type, hc.Spec.Release.Image = hyperv1.NonePlatform, "old"
+		hc.Status.Version = &hyperv1.ClusterVersionStatus{History: c.history}
+		hosted := hostedclustertest.At(hc)
+		hosted.Client = surveytest.Client(c.runs...).Build()
+		err := (&look{Cluster: hosted}).allowed(t.Context(), "old", &release.Release{Version: c.to, Images: images})
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", title, err, c.want)
 		}
 	}
 }

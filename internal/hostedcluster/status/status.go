@@ -78,7 +78,7 @@ func Observe(ctx context.Context, c *cluster.Cluster, hcp *hyperv1.HostedControl
 	observeExposure(c)
 	observeVersion(c, hcp, facts)
 	tellStopped(c, facts.BlockedUpgrade)
-	if err := errors.Join(health, observeIgnition(ctx, c)); err != nil || hcp == nil {
+	if err := errors.Join(health, observeIgnition(ctx, c), observeBackup(ctx, c)); err != nil || hcp == nil {
 		return again, err
 	}
 	status.ControlPlaneEndpoint = hcp.Status.ControlPlaneEndpoint

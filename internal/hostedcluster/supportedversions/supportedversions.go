@@ -19,15 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/hostedcluster/cluster"
 	"github.com/hypershift-on-azure/hypershift/internal/kube"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 const (
-	name = "supported-versions"
+	name = contract.SupportedVersions
 	// kindsKey of the ConfigMap has {"kinds": [...]}, the kinds of payload that run.
-	kindsKey = "payload-kinds"
+	kindsKey = contract.PayloadKindsKey
 )
 
 // Publisher publishes which minor versions and which kinds of payload this operator runs: the command line chooses its default release by it. What
@@ -67,7 +68,7 @@ func (p *Publisher) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("encode the kinds of payload: %w", err)
 	}
-	data := map[string]string{name: string(list), kindsKey: string(kinds), "server-version": p.Commit}
+	data := map[string]string{name: string(list), kindsKey: string(kinds), contract.ServerVersionKey: p.Commit}
 	live := &corev1.ConfigMap{}
 	if err := p.Client.Get(ctx, request.NamespacedName, live); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("read ConfigMap %s: %w", request, err)

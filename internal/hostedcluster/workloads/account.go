@@ -13,20 +13,6 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
-// Verbs of rights.
-var (
-	ReadVerbs = []string{"get", "list", "watch"}
-	// ApplyVerbs are what server-side apply and deletion take.
-	ApplyVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
-	// WriteVerbs are those of ordinary life; "*" would hold "impersonate" as well.
-	WriteVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
-)
-
-// Rule is the right to do something with resources of one API group.
-func Rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
-}
-
 // Account is a workload's service account, which is named as the workload is.
 type Account struct {
 	Workload string

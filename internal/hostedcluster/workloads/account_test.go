@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube/rbac"
 )
 
 // TestClusterObjects: what Objects makes outside of the namespace is what ClusterObjects deletes.
 func TestClusterObjects(t *testing.T) {
-	account := Account{Workload: "manager", Rights: []rbacv1.PolicyRule{Rule("", ReadVerbs, "secrets")}, ClusterRights: []rbacv1.PolicyRule{Rule("", ReadVerbs, "nodes")}}
+	account := Account{Workload: "manager", Rights: []rbacv1.PolicyRule{rbac.Rule("", rbac.Read, "secrets")}, ClusterRights: []rbacv1.PolicyRule{rbac.Rule("", rbac.Read, "nodes")}}
 	if got := len(account.AllRights()); got != 2 {
 		t.Errorf("%d rights", got)
 	}

@@ -72,7 +72,7 @@ func Drop(secret *corev1.Secret, drop func(machine string) bool) bool {
 	return dropped
 }
 
-// Keep replaces what a machine has said; one of neither stage nor text takes it back.
+// Keep stores the machine's latest report. An empty report removes the stored one.
 func Keep(secret *corev1.Secret, machine string, said Report) {
 	Drop(secret, func(other string) bool { return other == machine })
 	if secret.Data == nil {

@@ -58,7 +58,7 @@ func (r *render) writeStream() error {
 		return nil
 	}
 	stream, err := yaml.Marshal(map[string]any{
-		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "OSImageStream",
+		"apiVersion": contract.MachineConfigAPI, "kind": "OSImageStream",
 		"metadata": map[string]any{"name": "cluster"}, "spec": map[string]any{"defaultStream": r.OSStream},
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/internal/release/releasetest"
 	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
@@ -127,8 +128,8 @@ func (p *payload) input(t *testing.T) Input {
 		images[tag] = releasetest.Image(tag)
 	}
 	images["rhel-coreos"] = releasetest.Image("rhel-coreos")
-	images[ImageMachineConfig] = p.push(t, ImageMachineConfig, p.image(t, files))
-	images[ImageConfigAPI] = p.push(t, ImageConfigAPI, p.image(t, map[string]string{"usr/bin/render": p.program(t, machineconfig.Render)}))
+	images[contract.ImageMachineConfig] = p.push(t, contract.ImageMachineConfig, p.image(t, files))
+	images[contract.ImageConfigAPI] = p.push(t, contract.ImageConfigAPI, p.image(t, map[string]string{"usr/bin/render": p.program(t, machineconfig.Render)}))
 	images[imageConfigOperator] = p.push(t, imageConfigOperator, p.image(t, map[string]string{"usr/bin/cluster-config-operator": p.program(t, machineconfig.OldRender)}))
 	for _, key := range p.without {
 		delete(images, key)

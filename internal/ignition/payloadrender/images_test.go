@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
 )
@@ -26,18 +27,18 @@ func TestImagesAreKept(t *testing.T) {
 	}
 	render()
 	render()
-	if counting.of(in.Images[ImageMachineConfig]) != 1 || counting.of(in.Images[ImageConfigAPI]) != 1 {
+	if counting.of(in.Images[contract.ImageMachineConfig]) != 1 || counting.of(in.Images[contract.ImageConfigAPI]) != 1 {
 		t.Errorf("taken %v", counting.images)
 	}
 	for _, kept := range r.images.kept {
-		if kept.image == in.Images[ImageMachineConfig] {
+		if kept.image == in.Images[contract.ImageMachineConfig] {
 			if err := os.WriteFile(filepath.Join(kept.dir, "bin", machineconfig.Operator), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	render()
-	if counting.of(in.Images[ImageMachineConfig]) != 2 {
+	if counting.of(in.Images[contract.ImageMachineConfig]) != 2 {
 		t.Errorf("a program that was changed is used: %v", counting.images)
 	}
 	if err := os.Mkdir(filepath.Join(r.WorkDir, workPrefix+"1"), 0o700); err != nil {
@@ -53,7 +54,7 @@ func TestImagesAreKept(t *testing.T) {
 	}
 	for i := range 2 * keptImages {
 		other := (&payload{version: "4.21.0", osRelease: fmt.Sprintf("N=%d", i)}).input(t)
-		if _, err := r.images.get(t.Context(), other.Images[ImageMachineConfig], in.Access, machineConfigFiles()); err != nil {
+		if _, err := r.images.get(t.Context(), other.Images[contract.ImageMachineConfig], in.Access, machineConfigFiles()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +107,7 @@ func TestProgramOfTheSystem(t *testing.T) {
 		}
 		in := p.input(t)
 		r := newRenderer(t, func(o *Options) { o.OSRelease = own })
-		image, err := r.images.get(t.Context(), in.Images[ImageMachineConfig], in.Access, machineConfigFiles())
+		image, err := r.images.get(t.Context(), in.Images[contract.ImageMachineConfig], in.Access, machineConfigFiles())
 		if err != nil {
 			t.Fatal(err)
 		}

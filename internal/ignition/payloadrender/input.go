@@ -99,7 +99,7 @@ func (in *Input) clusterBundle() (string, error) {
 
 // requiredTags are the images that the machine-config-operator writes into what it renders.
 var requiredTags = []string{
-	ImageMachineConfig, "keepalived-ipfailover", "coredns", "baremetal-runtimecfg", "oauth-proxy", "kube-rbac-proxy", "pod", "haproxy-router", "docker-registry",
+	contract.ImageMachineConfig, "keepalived-ipfailover", "coredns", "baremetal-runtimecfg", "oauth-proxy", contract.ImageRBACProxy, "pod", contract.ImageRouter, contract.ImageRegistry,
 }
 
 // MissingImages are those without which the machine-config-operator renders nothing.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 // passedOn are the variables of the environment that programs get: they may ask registries.
 var passedOn = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	contract.HTTPProxyEnv, contract.HTTPSProxyEnv, contract.NoProxyEnv, "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
 // command is a program of the payload that is about to run in the work directory, with no secret in its arguments or its environment.

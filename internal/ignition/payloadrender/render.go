@@ -16,8 +16,6 @@ import (
 
 // Payload keys of images with programs that are run here.
 const (
-	ImageMachineConfig = "machine-config-operator"
-	ImageConfigAPI     = "cluster-config-api"
 	// imageConfigOperator is where releases before 4.15 have the program that renders feature gates.
 	imageConfigOperator = "cluster-config-operator"
 )

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 	"github.com/hypershift-on-azure/hypershift/twin/machineconfig"
 )
@@ -25,7 +26,7 @@ func TestRender(t *testing.T) {
 		version, stream string
 		without         []string
 	}{
-		{"4.14.3", "", []string{ImageConfigAPI}},
+		{"4.14.3", "", []string{contract.ImageConfigAPI}},
 		{"4.18.1", "", []string{imageConfigOperator}},
 		{"4.21.0", "", []string{imageConfigOperator}},
 		{"4.22.0-rc.1", "", []string{imageConfigOperator}},
@@ -76,8 +77,8 @@ func TestFailures(t *testing.T) {
 		change  func(*Input)
 		want    []string
 	}{
-		"no programs":   {payload{without: []string{ImageMachineConfig}}, nil, []string{"take the machine-config programs out of the payload: ", "has no image machine-config-operator"}},
-		"no gates":      {payload{without: []string{ImageConfigAPI}}, nil, []string{"has no image cluster-config-api"}},
+		"no programs":   {payload{without: []string{contract.ImageMachineConfig}}, nil, []string{"take the machine-config programs out of the payload: ", "has no image machine-config-operator"}},
+		"no gates":      {payload{without: []string{contract.ImageConfigAPI}}, nil, []string{"has no image cluster-config-api"}},
 		"too old":       {payload{version: "4.13.9"}, nil, []string{"older than 4.14"}},
 		"gates":         {payload{programs: failing(machineconfig.Render)}, nil, []string{"render feature gates: render: exit status 3: E main.go:1] cannot go on in get-payload"}},
 		"operator":      {payload{programs: failing(machineconfig.Operator)}, nil, []string{"render manifests of machine configurations: machine-config-operator: exit status 3"}},

@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/release"
 )
 
 // Programs of the payload.
 const (
-	operatorProgram   = "machine-config-operator"
+	operatorProgram   = contract.ImageMachineConfig
 	controllerProgram = "machine-config-controller"
-	serverProgram     = "machine-config-server"
+	serverProgram     = contract.MachineConfigServer
 	gatesProgram      = "render"
 	// oldGatesProgram renders feature gates in releases before 4.15.
 	oldGatesProgram = "cluster-config-operator"
@@ -48,7 +49,7 @@ func (r *render) extract(ctx context.Context) error {
 	if err := r.checkPayload(); err != nil {
 		return err
 	}
-	programs, err := r.images.get(ctx, r.Images[ImageMachineConfig], r.Access, machineConfigFiles())
+	programs, err := r.images.get(ctx, r.Images[contract.ImageMachineConfig], r.Access, machineConfigFiles())
 	if err != nil {
 		return err
 	}
@@ -80,14 +81,14 @@ func (r *render) checkPayload() error {
 	if !known {
 		return fmt.Errorf("release %s is older than 4.14, and its machine-config programs are called otherwise; use a newer release", r.Version)
 	}
-	if r.Images[ImageMachineConfig] == "" {
-		return fmt.Errorf("release %s has no image %s, whose programs configure machines; use a complete payload", r.Version, ImageMachineConfig)
+	if r.Images[contract.ImageMachineConfig] == "" {
+		return fmt.Errorf("release %s has no image %s, whose programs configure machines; use a complete payload", r.Version, contract.ImageMachineConfig)
 	}
 	return nil
 }
 
 func (r *render) extractGates(ctx context.Context) error {
-	key, from, name := ImageConfigAPI, "usr/bin/render", gatesProgram
+	key, from, name := contract.ImageConfigAPI, "usr/bin/render", gatesProgram
 	if newer, err := r.knowsRender(); err != nil {
 		return err
 	} else if !newer {
@@ -146,7 +147,7 @@ func (r *render) renderFeatureGates(ctx context.Context) error {
 func (r *render) gatesArgs(tree string) []string {
 	return []string{
 		"--asset-output-dir", r.path(tree + "/output"), "--image-manifests", r.path(tree + "/input"),
-		"--rendered-manifest-dir", r.path(tree + "/manifests"), "--cluster-profile", "ibm-cloud-managed", "--payload-version", r.Version,
+		"--rendered-manifest-dir", r.path(tree + "/manifests"), "--cluster-profile", contract.ClusterProfile, "--payload-version", r.Version,
 	}
 }
 

@@ -158,7 +158,7 @@ func controllers(manager ctrl.Manager, releases release.Provider, renderers map[
 	if err := manager.Add(reconciler.watches); err != nil {
 		return nil, fmt.Errorf("ignition server: %w", err)
 	}
-	served := &recorder{client: manager.GetClient(), namespace: namespace, events: manager.GetEventRecorder("ignition-server")}
+	served := &recorder{client: manager.GetClient(), namespace: namespace, events: manager.GetEventRecorder(contract.IgnitionServer)}
 	return &protocol{store: tokens, served: served.record, metrics: measured,
 		reports: &reports{client: manager.GetClient(), namespace: namespace, now: time.Now}}, nil
 }

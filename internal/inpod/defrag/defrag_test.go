@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/kube/kubetest"
 )
 
@@ -160,7 +161,7 @@ func TestLease(t *testing.T) {
 		ended <- Options{Namespace: "clusters-demo", Identity: "etcd-1", Endpoints: []string{"http://" + kubetest.FreeAddress(t)}}.run(ctx, api)
 	}()
 	holder := func() string {
-		lease, err := api.CoordinationV1().Leases("clusters-demo").Get(t.Context(), LeaseName, metav1.GetOptions{})
+		lease, err := api.CoordinationV1().Leases("clusters-demo").Get(t.Context(), contract.EtcdDefragmenter, metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			return ""
 		}

@@ -11,10 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-)
 
-// LeaseName is the Lease that the controllers of one etcd share.
-const LeaseName = "etcd-defrag-controller"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
+)
 
 // The leases of a control plane are held long, so that a management cluster that is slow for a while moves nothing.
 const (
@@ -42,7 +41,7 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface) error {
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: LeaseName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: contract.EtcdDefragmenter},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
 		},
@@ -54,7 +53,7 @@ func (o Options) run(ctx context.Context, client kubernetes.Interface) error {
 	}
 	elector.Run(ctx)
 	if ctx.Err() == nil {
-		return fmt.Errorf("lost the Lease %s/%s", o.Namespace, LeaseName)
+		return fmt.Errorf("lost the Lease %s/%s", o.Namespace, contract.EtcdDefragmenter)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 	// versionAnnotation of the ConfigMap is the version that the gates were rendered for.
 	versionAnnotation = "hypershift.openshift.io/payload-version"
 
-	fieldManager = "sync-fg-configmap"
+	fieldManager = contract.CommandSyncFeatureGates
 )
 
 // Options of the program.
@@ -38,9 +40,9 @@ type Options struct {
 // AddFlags registers the options; the environment has what the pod is.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.File, "file", "/manifests/99_feature-gate.yaml", "FeatureGate that was rendered")
-	flags.StringVar(&o.Name, "name", "feature-gate", "ConfigMap that gets it")
+	flags.StringVar(&o.Name, "name", contract.FeatureGate, "ConfigMap that gets it")
 	flags.StringVar(&o.Namespace, "namespace", os.Getenv("NAMESPACE"), "namespace of the ConfigMap")
-	flags.StringVar(&o.Version, "payload-version", os.Getenv("PAYLOAD_VERSION"), "version that the gates must be of")
+	flags.StringVar(&o.Version, "payload-version", os.Getenv(contract.PayloadVersionEnv), "version that the gates must be of")
 }
 
 // Run writes the ConfigMap to the cluster that the pod runs in.

@@ -21,11 +21,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
 	// Name of the subcommand, and of who owns the fields that it applies.
-	Name = "kas-bootstrap"
+	Name = contract.CommandBootstrap
 
 	ownRights   = "00_kas-bootstrap-container-rolebinding.yaml"
 	featureGate = "99_feature-gate.yaml"
@@ -46,7 +48,7 @@ type Options struct {
 // AddFlags registers the options; the environment has the kubeconfigs.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Resources, "resources-path", "", "folder with the objects to apply")
-	o.Kubeconfig, o.AdminKubeconfig = os.Getenv("KUBECONFIG"), os.Getenv("KUBECONFIG_ADMIN")
+	o.Kubeconfig, o.AdminKubeconfig = os.Getenv("KUBECONFIG"), os.Getenv(contract.AdminKubeconfigEnv)
 	o.Times = Times{Pause: 500 * time.Millisecond, First: 3 * time.Minute, Rest: 50 * time.Second}
 }
 

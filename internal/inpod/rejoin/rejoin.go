@@ -160,7 +160,7 @@ func list(ctx context.Context, config clientv3.Config) (*clientv3.Client, []*etc
 	return client, answer.Members, nil
 }
 
-// reachable fails at once where nobody listens: the client would wait for somebody.
+// reachable fails at once when nothing listens at the endpoint; the etcd client would keep trying.
 func reachable(ctx context.Context, endpoint string) error {
 	parsed, err := url.Parse(endpoint)
 	if err != nil {

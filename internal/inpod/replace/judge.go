@@ -22,7 +22,7 @@ func (e *Unrecoverable) ExitCode() int { return contract.EtcdUnrecoverable }
 type findings struct {
 	// expected are all members that there should be.
 	expected []string
-	// unheard says why nobody tells who the members are; nil when somebody does.
+	// unheard is why no member could be asked for the list of members; it is nil when one answered.
 	unheard error
 	// members are those that the cluster counts.
 	members []string

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // lookupTimeout bounds the question for one name, so that the next one who may know it is still asked.
@@ -57,7 +59,7 @@ func (n *names) inGuest(ctx context.Context, host string) (string, error) {
 	if !n.fromGuest {
 		return "", nil
 	}
-	dns, err := n.guest.CoreV1().Services("openshift-dns").Get(ctx, "dns-default", metav1.GetOptions{})
+	dns, err := n.guest.CoreV1().Services(contract.DNSNamespace).Get(ctx, "dns-default", metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("find the guest's DNS: %w", err)
 	}

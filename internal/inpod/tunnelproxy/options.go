@@ -15,6 +15,8 @@ import (
 	"golang.org/x/net/http/httpproxy"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 // Options of both proxies.
@@ -56,7 +58,7 @@ func (o *Options) AddSOCKSFlags(flags *pflag.FlagSet) {
 
 func (o *Options) addFlags(flags *pflag.FlagSet) {
 	flags.Uint16Var(&o.Port, "serving-port", 8090, "port to listen on, at 127.0.0.1")
-	flags.StringVar(&o.Host, "konnectivity-hostname", "konnectivity-server-local", "host of the konnectivity server")
+	flags.StringVar(&o.Host, "konnectivity-hostname", contract.KonnectivityLocal, "host of the konnectivity server")
 	flags.Uint16Var(&o.ServerPort, "konnectivity-port", 8090, "port of the konnectivity server")
 	flags.StringVar(&o.CAFile, "ca-cert-path", "/etc/konnectivity/proxy-ca/ca.crt", "certificate authorities to trust at the konnectivity server")
 	flags.StringVar(&o.CertFile, "tls-cert-path", "/etc/konnectivity/proxy-client/tls.crt", "client certificate for the konnectivity server")

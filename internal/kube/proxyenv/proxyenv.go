@@ -19,26 +19,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 const (
-	// TrustBundleName is the ConfigMap that the management cluster fills with the certificate authorities to trust.
-	TrustBundleName = "trusted-ca"
-	// TrustBundleKey is its key.
-	TrustBundleKey = "ca-bundle.crt"
 	// TrustBundleDir is a directory that Go adds to the system's roots, so that no program needs an option for it.
 	TrustBundleDir = "/etc/pki/tls/certs"
 
 	// GivenBundleFile is the file in TrustBundleDir with the authorities that the operator was installed with.
 	GivenBundleFile = "user-ca-bundle.pem"
 
-	injectLabel    = "config.openshift.io/inject-trusted-cabundle"
+	injectLabel    = contract.InjectTrustLabel
 	trustBundleEnv = "TRUSTED_CA_CONFIGMAP"
 )
 
 // always lists what is never reached through a proxy: the pod itself, Services of the cluster, the hosted API server by
 // its short name, and Azure's metadata and platform addresses.
-var always = []string{"localhost", "127.0.0.1", ".svc", ".cluster.local", "kube-apiserver", "169.254.169.254", "168.63.129.16"}
+var always = []string{"localhost", "127.0.0.1", ".svc", ".cluster.local", contract.APIServer, "169.254.169.254", "168.63.129.16"}
 
 // Proxy describes the way out of the management cluster.
 type Proxy struct {
@@ -66,7 +64,7 @@ func (p Proxy) WithGivenAuthorities(dir string) (Proxy, error) {
 	if err != nil {
 		return p, fmt.Errorf("cannot read the certificate authorities that the operator was installed with: %w", err)
 	}
-	p.TrustBundle, p.Authorities = TrustBundleName, string(given)
+	p.TrustBundle, p.Authorities = contract.TrustedCA, string(given)
 	return p, nil
 }
 
@@ -103,7 +101,7 @@ func FromCluster(ctx context.Context, c client.Reader) (Proxy, bool, error) {
 		return s
 	}
 	return Proxy{
-		HTTPProxy: text("httpProxy"), HTTPSProxy: text("httpsProxy"), NoProxy: text("noProxy"), TrustBundle: TrustBundleName,
+		HTTPProxy: text("httpProxy"), HTTPSProxy: text("httpsProxy"), NoProxy: text("noProxy"), TrustBundle: contract.TrustedCA,
 	}, true, nil
 }
 
@@ -116,7 +114,7 @@ func FromEnvironment(getenv func(string) string) Proxy {
 		return getenv(strings.ToLower(name))
 	}
 	return Proxy{
-		HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY"),
+		HTTPProxy: either(contract.HTTPProxyEnv), HTTPSProxy: either(contract.HTTPSProxyEnv), NoProxy: either(contract.NoProxyEnv),
 		TrustBundle: getenv(trustBundleEnv),
 	}
 }
@@ -133,9 +131,9 @@ func (p Proxy) Env(extraNoProxy ...string) []corev1.EnvVar {
 		}
 	}
 	if p.Set() {
-		add("HTTP_PROXY", p.HTTPProxy)
-		add("HTTPS_PROXY", p.HTTPSProxy)
-		add("NO_PROXY", p.noProxy(extraNoProxy))
+		add(contract.HTTPProxyEnv, p.HTTPProxy)
+		add(contract.HTTPSProxyEnv, p.HTTPSProxy)
+		add(contract.NoProxyEnv, p.noProxy(extraNoProxy))
 	}
 	add(trustBundleEnv, p.TrustBundle)
 	return env
@@ -168,14 +166,14 @@ func Stamp(pod *corev1.PodSpec, p Proxy, extraNoProxy ...string) {
 	if p.TrustBundle == "" {
 		return
 	}
-	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == TrustBundleName }) {
+	if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == contract.TrustedCA }) {
 		return
 	}
 	// Not optional: a pod that starts before the bundle is there would never trust anybody. The kubelet waits for it.
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: TrustBundleName, VolumeSource: corev1.VolumeSource{
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: contract.TrustedCA, VolumeSource: corev1.VolumeSource{
 		ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: p.TrustBundle},
-			Items:                []corev1.KeyToPath{{Key: TrustBundleKey, Path: TrustBundleKey}},
+			Items:                []corev1.KeyToPath{{Key: contract.CABundleKey, Path: contract.CABundleKey}},
 			DefaultMode:          new(int32(0o644)),
 		},
 	}})
@@ -190,8 +188,8 @@ func stampContainer(c *corev1.Container, p Proxy, env []corev1.EnvVar) {
 	if p.TrustBundle == "" {
 		return
 	}
-	if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == TrustBundleName }) {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: TrustBundleName, MountPath: TrustBundleDir, ReadOnly: true})
+	if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == contract.TrustedCA }) {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: contract.TrustedCA, MountPath: TrustBundleDir, ReadOnly: true})
 	}
 }
 
@@ -200,13 +198,13 @@ func stampContainer(c *corev1.Container, p Proxy, env []corev1.EnvVar) {
 func (p Proxy) TrustBundleConfigMap(namespace string) *corev1.ConfigMap {
 	var data map[string]string
 	if p.Authorities != "" {
-		data = map[string]string{TrustBundleKey: p.Authorities}
+		data = map[string]string{contract.CABundleKey: p.Authorities}
 	}
 	return &corev1.ConfigMap{
 		Data:     data,
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: TrustBundleName, Labels: map[string]string{injectLabel: "true"},
+			Namespace: namespace, Name: contract.TrustedCA, Labels: map[string]string{injectLabel: "true"},
 		},
 	}
 }

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 func TestStampGivesEveryContainerTheWayOut(t *testing.T) {
@@ -18,7 +20,7 @@ func TestStampGivesEveryContainerTheWayOut(t *testing.T) {
 		InitContainers: []corev1.Container{{Name: "init"}},
 		Containers:     []corev1.Container{{Name: "own", Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://127.0.0.1:8090"}}}},
 	}
-	p := Proxy{HTTPSProxy: "http://proxy:1", NoProxy: "10.0.0.0/8, .svc", TrustBundle: TrustBundleName}
+	p := Proxy{HTTPSProxy: "http://proxy:1", NoProxy: "10.0.0.0/8, .svc", TrustBundle: contract.TrustedCA}
 	Stamp(pod, p, "etcd-client")
 	Stamp(pod, p, "etcd-client")
 
@@ -51,7 +53,7 @@ func TestStampWithoutProxyAndTrustChangesNothing(t *testing.T) {
 }
 
 func TestEnvironmentRoundTrip(t *testing.T) {
-	want := Proxy{HTTPProxy: "http://p:1", HTTPSProxy: "http://p:2", NoProxy: ".svc", TrustBundle: TrustBundleName}
+	want := Proxy{HTTPProxy: "http://p:1", HTTPSProxy: "http://p:2", NoProxy: ".svc", TrustBundle: contract.TrustedCA}
 	env := map[string]string{}
 	for _, e := range want.Env() {
 		env[e.Name] = e.Value
@@ -97,7 +99,7 @@ func TestGivenAuthorities(t *testing.T) {
 		bundle, pem string
 	}{
 		"none":               {},
-		"given":              {given: "PEM", bundle: TrustBundleName, pem: "PEM"},
+		"given":              {given: "PEM", bundle: contract.TrustedCA, pem: "PEM"},
 		"injected and given": {given: "PEM", before: injected, bundle: "injected"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +113,7 @@ func TestGivenAuthorities(t *testing.T) {
 				}
 			}
 			got, err := c.before.WithGivenAuthorities(folder)
-			if err != nil || got.TrustBundle != c.bundle || got.TrustBundleConfigMap("ns").Data[TrustBundleKey] != c.pem {
+			if err != nil || got.TrustBundle != c.bundle || got.TrustBundleConfigMap("ns").Data[contract.CABundleKey] != c.pem {
 				t.Errorf("%+v: %v", got, err)
 			}
 			if c.pem == "" && got.TrustBundleConfigMap("ns").Data != nil {

@@ -44,7 +44,7 @@ func (s *Sizes) get(who asker, now time.Time) (sizesAnswer, bool) {
 	return found, ok && found.fresh(now)
 }
 
-// put drops what is no longer good, too: who asks is what users write.
+// put also drops expired entries: the keys come from users, so the map would grow without bound.
 func (s *Sizes) put(who asker, said sizesAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,16 +17,11 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/ignition"
 )
 
-// OperatorImage is the payload's key of the operator: without it nobody tunes nodes.
-const OperatorImage = "cluster-node-tuning-operator"
-
 // Labels of the ConfigMaps. The pool writes the first five, the operator the others.
 const (
 	TunedLabel         = "hypershift.openshift.io/tuned-config"
 	ProfileLabel       = "hypershift.openshift.io/performanceprofile-config"
-	KubeletLabel       = "hypershift.openshift.io/kubeletconfig-config"
 	RuntimeLabel       = "hypershift.openshift.io/containerruntimeconfig-config"
-	MirroredLabel      = "hypershift.openshift.io/mirrored-config"
 	GeneratedLabel     = "hypershift.openshift.io/nto-generated-machine-config"             //nolint:misspell // the operator calls itself so
 	ProfileStatusLabel = "hypershift.openshift.io/nto-generated-performance-profile-status" //nolint:misspell // the operator calls itself so
 )
@@ -90,7 +85,7 @@ func check(manifest ignition.Manifest) (kind string, err error) {
 	}
 	for member := range manifest {
 		if !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, member) {
-			return "", fmt.Errorf("%s has a member %q, which is none of its own; remove it", kind, member)
+			return "", fmt.Errorf("%s has an unknown field %q; remove it", kind, member)
 		}
 	}
 	metadata, _ := manifest["metadata"].(map[string]any)
@@ -126,7 +121,7 @@ func Mirror(np *hyperv1.NodePool, namespace string, source *corev1.ConfigMap) (m
 	for _, manifest := range manifests {
 		switch manifest["kind"] {
 		case ignition.KindKubeletConfig:
-			labels[KubeletLabel] = true
+			labels[contract.KubeletConfigLabel] = true
 			kubelets++
 		case ignition.KindContainerRuntimeConfig:
 			labels[RuntimeLabel] = true
@@ -135,7 +130,7 @@ func Mirror(np *hyperv1.NodePool, namespace string, source *corev1.ConfigMap) (m
 	if len(labels) == 0 {
 		return nil, 0, nil
 	}
-	made := configMap(np, namespace, nameOf(source.Name, np.Name), source.Data, MirroredLabel)
+	made := configMap(np, namespace, nameOf(source.Name, np.Name), source.Data, contract.MirroredLabel)
 	for label := range labels {
 		made.Labels[label] = "true"
 	}
@@ -169,7 +164,7 @@ func IsOwn(config *corev1.ConfigMap) bool {
 	if config.Labels[GeneratedLabel] != "" {
 		return false
 	}
-	return slices.ContainsFunc([]string{TunedLabel, ProfileLabel, MirroredLabel}, func(label string) bool { return config.Labels[label] == "true" })
+	return slices.ContainsFunc([]string{TunedLabel, ProfileLabel, contract.MirroredLabel}, func(label string) bool { return config.Labels[label] == "true" })
 }
 
 // Generated are the documents that the operator has made for a pool, and how many KubeletConfigs are among them.
@@ -181,7 +176,7 @@ func Generated(configs []corev1.ConfigMap) (documents []string, kubelets int, er
 			return nil, 0, fmt.Errorf("ConfigMap %s of the node tuning operator: %w", config.Name, err)
 		}
 		documents = append(documents, found...)
-		if config.Labels[KubeletLabel] == "true" {
+		if config.Labels[contract.KubeletConfigLabel] == "true" {
 			kubelets++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 )
 
 func source(name, text string) *corev1.ConfigMap {
@@ -64,7 +65,7 @@ func TestRefused(t *testing.T) {
 		"two documents":   {tuned + "---\n" + tuned, "has 2 documents"},
 		"no name":         {strings.Replace(tuned, "{name: t}", "{}", 1), "no metadata.name"},
 		"no spec":         {strings.Replace(tuned, "spec", "status", 1), "no spec"},
-		"unknown member":  {tuned + "speck: {}\n", `member "speck"`},
+		"unknown member":  {tuned + "speck: {}\n", `unknown field "speck"`},
 		"no YAML":         {"{", "read configuration document 1"},
 	} {
 		if err := (&Configuration{}).Add(source("a", test.text)); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `"a"`) {
@@ -88,7 +89,7 @@ func TestMirror(t *testing.T) {
 	long := strings.Repeat("k", 70)
 	both := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: long}, Data: map[string]string{"more": "x", hyperv1.NodePoolConfigKey: "kind: KubeletConfig\n---\nkind: ContainerRuntimeConfig\n"}}
 	made, kubelets, err := Mirror(pool(), "ns", both)
-	if err != nil || kubelets != 1 || made.Labels[KubeletLabel] != "true" || made.Labels[RuntimeLabel] != "true" || made.Labels[MirroredLabel] != "true" || made.Data["more"] != "x" {
+	if err != nil || kubelets != 1 || made.Labels[contract.KubeletConfigLabel] != "true" || made.Labels[RuntimeLabel] != "true" || made.Labels[contract.MirroredLabel] != "true" || made.Data["more"] != "x" {
 		t.Errorf("%+v, %d, %v", made, kubelets, err)
 	}
 	if len(made.Name) != maxName {
@@ -108,7 +109,7 @@ metadata: {name: 50-tuned-np}
 spec: {kernelArguments: [isolcpus=1]}
 `}}
 	kubelet := made
-	kubelet.Labels = map[string]string{GeneratedLabel: "true", KubeletLabel: "true"}
+	kubelet.Labels = map[string]string{GeneratedLabel: "true", contract.KubeletConfigLabel: "true"}
 	documents, kubelets, err := Generated([]corev1.ConfigMap{made, kubelet})
 	if err != nil || len(documents) != 2 || kubelets != 1 || !strings.Contains(documents[0], "isolcpus=1") {
 		t.Errorf("%v, %d, %v", documents, kubelets, err)

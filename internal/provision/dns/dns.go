@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/identity"
@@ -18,14 +19,12 @@ import (
 )
 
 const (
-	// Built-in roles on the zone.
-	roleReader = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
-	// ZoneContributor writes the zone's records.
+	// ZoneContributor is the built-in role that writes a zone's records.
 	ZoneContributor = "befefa01-2a29-4197-83a8-272ff33ce314"
 
 	// Subject is the service account that ExternalDNS runs as, and externalDNSAudience that of its tokens.
 	Subject             = "system:serviceaccount:hypershift:external-dns"
-	externalDNSAudience = "api://AzureADTokenExchange"
+	externalDNSAudience = contract.CloudTokenAudience
 
 	passwordLife  = 365 * 24 * time.Hour
 	passwordLabel = "external-dns" // of the secrets that are ours
@@ -245,7 +244,7 @@ func (d *zoneStack) workloadIdentityNodes() []*stack.Node {
 	nodes := []*stack.Node{account, credential,
 		d.roleNode("role/zone", "DNS Zone Contributor", ZoneContributor, d.out.ZoneID, "identity"),
 		// ExternalDNS lists the zones of the group.
-		d.roleNode("role/group", "Reader", roleReader, d.s.GroupID(d.ResourceGroup), "identity")}
+		d.roleNode("role/group", "Reader", roles.Reader, d.s.GroupID(d.ResourceGroup), "identity")}
 	if d.CredentialsPath != "" {
 		nodes = append(nodes, d.settingsNode())
 	}
@@ -254,7 +253,7 @@ func (d *zoneStack) workloadIdentityNodes() []*stack.Node {
 
 func (d *zoneStack) servicePrincipalNodes() []*stack.Node {
 	return []*stack.Node{d.applicationNode(),
-		d.roleNode("role/reader", "Reader", roleReader, d.out.ZoneID, "application"),
+		d.roleNode("role/reader", "Reader", roles.Reader, d.out.ZoneID, "application"),
 		d.roleNode("role/contributor", "Contributor", roles.Contributor, d.out.ZoneID, "application")}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 
@@ -16,7 +17,9 @@ import (
 // objectEncoding of the credentials in the key vault, whatever the file says: the components read no other.
 const objectEncoding = "utf-8"
 
-var vaultSecretPattern = regexp.MustCompile(`^[a-zA-Z0-9-]{1,127}$`)
+var vaultSecretPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9-]{1,127}$`)
+})
 
 // ReadManagedIdentities reads the file of the control plane's identities, bare or as the member controlPlane of a larger one.
 func ReadManagedIdentities(path string) (*hyperv1.ControlPlaneManagedIdentities, error) {
@@ -52,7 +55,7 @@ func ParseManagedIdentities(raw []byte) (*hyperv1.ControlPlaneManagedIdentities,
 		return nil, fmt.Errorf("managedIdentitiesKeyVault needs name and tenantID")
 	}
 	for _, c := range ControlPlane(&out) {
-		if !vaultSecretPattern.MatchString(c.Identity.CredentialsSecretName) {
+		if !vaultSecretPattern().MatchString(c.Identity.CredentialsSecretName) {
 			return nil, fmt.Errorf("%s.credentialsSecretName must name a secret of the key vault, it is %q", c.Key, c.Identity.CredentialsSecretName)
 		}
 		if id := string(c.Identity.ClientID); id != "" && !azure.IsUUID(id) {

@@ -130,8 +130,8 @@ func PublishedNode(s *azure.Session, o Options, issuer Issuer, signer *SigningKe
 	return &stack.Node{ID: "published", Kind: "published keys", Name: issuer.URL, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
 			_, err := s.Get(ctx, accountID(s, o, issuer), node.APIStorage)
-			if failure.IsNotFound(err) {
-				return stack.Current, nil // where there is no account, its name may not even resolve
+			if failure.IsNotFound(err) { // its address may not even resolve
+				return stack.Current, nameIsFree(ctx, s, issuer.StorageAccount)
 			}
 			set, err := PublishedKeys(ctx, s, issuer.URL)
 			if errors.Is(err, ErrNoKeySet) {
@@ -142,6 +142,15 @@ func PublishedNode(s *azure.Session, o Options, issuer Issuer, signer *SigningKe
 			}
 			return stack.Current, err
 		}}
+}
+
+// nameIsFree asks before anything is made whether Azure would take the name. Who may not ask learns it from the answer to the write.
+func nameIsFree(ctx context.Context, s *azure.Session, name string) error {
+	refused, err := s.StorageNameRefused(ctx, name)
+	if err != nil || refused == "" {
+		return ctx.Err()
+	}
+	return field.Errorf(FieldStorageAccount, "Azure has no storage account %s for this subscription: %s; choose another name by %s", name, refused, FieldStorageAccount)
 }
 
 func otherKey(issuer Issuer, set *signing.KeySet) error {

@@ -3,6 +3,7 @@ package issuer
 import (
 	"cmp"
 	"regexp"
+	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/internal/provision/rules"
 )
@@ -21,8 +22,12 @@ type Options struct {
 }
 
 var (
-	accountPattern   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	accountPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	})
+	containerPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	})
 )
 
 // Validate names the field that is wrong.
@@ -30,11 +35,11 @@ func (o Options) Validate() error {
 	switch {
 	case o.Name == "" && !o.Shared:
 		return FieldName.Wrong("is required: it names the hosted cluster")
-	case !o.Shared && (len(o.Name) < 3 || len(o.Name) > 63 || !containerPattern.MatchString(o.Name)):
+	case !o.Shared && (len(o.Name) < 3 || len(o.Name) > 63 || !containerPattern().MatchString(o.Name)):
 		return FieldName.Wrong("%q cannot name a blob container, which has 3 to 63 lower-case letters, digits and single dashes; choose another name, or %s", o.Name, FieldShared)
 	case o.ResourceGroup == "":
 		return FieldResourceGroup.Wrong("is required: the persistent resource group")
-	case o.StorageAccount != "" && !accountPattern.MatchString(o.StorageAccount):
+	case o.StorageAccount != "" && !accountPattern().MatchString(o.StorageAccount):
 		return FieldStorageAccount.Wrong("%q must be 3 to 24 lower-case letters and digits", o.StorageAccount)
 	case o.PublicKey != "" && o.PrivateKey == "":
 		return FieldPublicKey.Wrong("needs %s: the documents are checked against the key that signs", FieldPrivateKey)

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
@@ -230,11 +231,13 @@ func nameOf(infraID, component, scope string) string {
 
 // IsNamed tells whether the assignment lies on a resource group, a virtual network or a private zone and has the name that one of the cluster's grants has there.
 func IsNamed(infraID string, a azure.Assignment) bool {
-	return ownScope.MatchString(a.Scope) && componentOf(infraID, a, []string{a.Scope}) != ""
+	return ownScope().MatchString(a.Scope) && componentOf(infraID, a, []string{a.Scope}) != ""
 }
 
 // ownScope is the id of a resource group, a virtual network or a private zone, and nothing that only begins like one.
-var ownScope = regexp.MustCompile(`(?i)^/subscriptions/[0-9a-f-]+/resourceGroups/[\p{L}\p{N}_().-]+(/providers/Microsoft\.Network/(virtualNetworks|privateDnsZones)/[\w.-]+)?$`)
+var ownScope = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^/subscriptions/[0-9a-f-]+/resourceGroups/[\p{L}\p{N}_().-]+(/providers/Microsoft\.Network/(virtualNetworks|privateDnsZones)/[\w.-]+)?$`)
+})
 
 // groupSpellings maps the lower-cased ids of the subscription's groups to the ids with the names as they were given.
 func groupSpellings(ctx context.Context, s *azure.Session) (map[string]string, error) {

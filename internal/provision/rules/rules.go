@@ -5,15 +5,22 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 )
 
 // Rules of Azure and of Kubernetes for what a person types. They are checked before the first call, for Azure reports them half-way.
 var (
-	clusterNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	infraIDPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-	groupPattern       = regexp.MustCompile(`^[\p{L}\p{N}_().-]{0,89}[\p{L}\p{N}_()-]$`)
+	clusterNamePattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	})
+	infraIDPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	})
+	groupPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[\p{L}\p{N}_().-]{0,89}[\p{L}\p{N}_()-]$`)
+	})
 )
 
 const (
@@ -34,7 +41,7 @@ func Required(f field.Field, value string) error {
 
 // ClusterName refuses what cannot name a hosted cluster.
 func ClusterName(f field.Field, name string) error {
-	if name != "" && !clusterNamePattern.MatchString(name) {
+	if name != "" && !clusterNamePattern().MatchString(name) {
 		return f.Wrong("%q is not an RFC1123 label: lower-case letters, digits and dashes, at most 63, beginning and ending with a letter or digit", name)
 	}
 	return nil
@@ -42,7 +49,7 @@ func ClusterName(f field.Field, name string) error {
 
 // InfraID refuses what cannot be an infrastructure id.
 func InfraID(f field.Field, id string) error {
-	if id != "" && !infraIDPattern.MatchString(id) {
+	if id != "" && !infraIDPattern().MatchString(id) {
 		return f.Wrong("%q is not valid; use lower-case letters, digits and dashes", id)
 	}
 	return nil
@@ -58,7 +65,7 @@ func DerivedNames(ofName field.Field, name string, ofID field.Field, infraID str
 
 // Group refuses what cannot name a resource group.
 func Group(f field.Field, name string) error {
-	if name != "" && !groupPattern.MatchString(name) {
+	if name != "" && !groupPattern().MatchString(name) {
 		return f.Wrong("%q is not a name of a resource group: at most 90 letters, digits and _().- without a dot at its end", name)
 	}
 	return nil
@@ -93,7 +100,9 @@ func Tags(f field.Field, tags map[string]string) error {
 }
 
 // domainPattern is a name of at least two labels.
-var domainPattern = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+var domainPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+})
 
 // IsDomain tells whether a name is a domain name of at least two labels.
-func IsDomain(name string) bool { return len(name) <= 253 && domainPattern.MatchString(name) }
+func IsDomain(name string) bool { return len(name) <= 253 && domainPattern().MatchString(name) }

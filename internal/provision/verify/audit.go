@@ -13,7 +13,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
 )
 
-// auditKeys fails for a key that is published and that nobody has recorded: whoever has its private half signs in as every identity of the
+// auditKeys fails for a published key that is not on record: the holder of its private half can sign in as every identity of the
 // cluster.
 func (v *verification) auditKeys(ctx context.Context) Check {
 	const area, name = "issuer", "no other key"

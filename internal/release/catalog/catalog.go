@@ -158,7 +158,7 @@ func repositoriesOf(overrides string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("annotation %s: %w", hyperv1.OLMCatalogRegistryOverridesAnnotation, err)
 	}
-	// What is said of the folder comes before what is said of the whole registry.
+	// The longest source wins: a mirror of a folder comes before one of the whole registry.
 	slices.SortStableFunc(mirrors, func(a, b release.Mirror) int { return cmp.Compare(len(b.Source), len(a.Source)) })
 	var repositories []string
 	for _, m := range mirrors {

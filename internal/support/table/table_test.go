@@ -160,6 +160,19 @@ func constants(t *testing.T) (users, controllers []string) {
 	return users, controllers
 }
 
+// constantNames of api/v1beta1 by their values.
+func constantNames(t *testing.T) map[string]string {
+	raw, err := os.ReadFile(root + "api/v1beta1/keys.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, match := range regexp.MustCompile(`(?m)^\t(\w+) += "([^"]+)"`).FindAllStringSubmatch(string(raw), -1) {
+		names[match[2]] = match[1]
+	}
+	return names
+}
+
 // used tells whether a program has the key.
 func used(t *testing.T, key string) bool {
 	for _, source := range sources(t, "internal") {
@@ -208,7 +221,7 @@ func TestRowsSayOneThing(t *testing.T) {
 				t.Errorf("%s.yaml: who tells the user that %v is without effect?", name, row.For)
 			}
 			if row.OpenShift != nil {
-				acts(t, name+" with OpenShift", Row{For: row.For, Acts: row.OpenShift.Acts, Test: row.OpenShift.Test}, tests)
+				acts(t, name+withOpenShift, Row{For: row.For, Acts: row.OpenShift.Acts, Test: row.OpenShift.Test}, tests)
 			}
 			if row.Acts != "" {
 				acts(t, name, row, tests)
@@ -243,24 +256,88 @@ func exercised(t *testing.T, commands []string, row Row, tests map[string]string
 	}
 }
 
+// withOpenShift is said of what a row has for payloads of OpenShift.
+const withOpenShift = " with OpenShift"
+
+// acts: the test is there, and the package reads what the row is for.
 func acts(t *testing.T, name string, row Row, tests map[string]string) {
-	if tests[row.Test] == "" {
-		if _, err := os.Stat(root + row.Test); row.Test == "" || err != nil {
-			t.Errorf("%s.yaml: %v: there is no test or script %q", name, row.For, row.Test)
-		}
+	if tests[row.Test] == "" && !isTest(row.Test) {
+		t.Errorf("%s.yaml: %v: there is no test or script %q", name, row.For, row.Test)
 	}
-	text := strings.ToLower(strings.Join(sources(t, row.Acts), "\n"))
-	if text == "" {
+	all := sources(t, row.Acts)
+	if len(all) == 0 {
 		t.Errorf("%s.yaml: %v: there is no package %s", name, row.For, row.Acts)
 		return
 	}
-	if name != "hostedcluster" && name != "nodepool" {
-		return // a flag is defined, and a key is a constant, in another package than the one that reads it
+	text, reads := strings.Join(all, "\n"), member
+	switch {
+	case strings.HasPrefix(name, "flags"):
+		return // many commands define theirs in a package that they share; exercised looks for the flag in the test
+	case strings.HasPrefix(name, "annotations"):
+		reads = annotation(t)
+	case strings.HasSuffix(name, withOpenShift):
+		reads = copied
 	}
 	for _, key := range row.For {
-		leaf := key[strings.LastIndexByte(key, '.')+1:]
-		if !strings.Contains(text, "."+strings.ToLower(leaf)) && !strings.Contains(text, `"`+strings.ToLower(leaf)+`"`) && !strings.Contains(text, "json:\""+strings.ToLower(leaf)) {
-			t.Errorf("%s.yaml: package %s does not read spec.%s", name, row.Acts, key)
+		if !reads(key).MatchString(text) {
+			t.Errorf("%s.yaml: package %s does not read %s", name, row.Acts, key)
+		}
+	}
+}
+
+// demoScripts are typed by the command demo of the end-to-end scripts, which all begin with it: what they do not make, no script finds.
+var demoScripts = []string{"hack/demo.sh", "hack/demo-lib.sh"}
+
+// isTest tells whether a path is that of a script, or of a file with tests.
+func isTest(path string) bool {
+	info, err := os.Stat(root + path)
+	kind := strings.HasSuffix(path, ".txtar") || strings.HasSuffix(path, "_test.go") || slices.Contains(demoScripts, path)
+	return kind && err == nil && info.Mode().IsRegular()
+}
+
+// member is how a program reads a member of a spec: as a member of a struct, or by its name.
+func member(path string) *regexp.Regexp {
+	leaf := regexp.QuoteMeta(path[strings.LastIndexByte(path, '.')+1:])
+	return regexp.MustCompile(`(?i)\.` + leaf + `\b|"` + leaf + `[",]`)
+}
+
+// copied is how a program reads a member of the configuration that a program of OpenShift is to find in the guest: itself, or all of the
+// kind that it is of.
+func copied(path string) *regexp.Regexp {
+	parts := strings.Split(path, ".")
+	if parts[0] != "configuration" || len(parts) < 3 {
+		return member(path)
+	}
+	return regexp.MustCompile(member(path).String() + `|\.(?i:` + regexp.QuoteMeta(parts[1]) + `)\b`)
+}
+
+// annotation returns how a program reads an annotation: by its constant, or where there is none by its name.
+func annotation(t *testing.T) func(key string) *regexp.Regexp {
+	names := constantNames(t)
+	return func(key string) *regexp.Regexp {
+		if name := names[key]; name != "" {
+			return regexp.MustCompile(`\bhyperv1\.` + name + `\b`)
+		}
+		return regexp.MustCompile(`"` + regexp.QuoteMeta(key) + `"`)
+	}
+}
+
+func TestWhatReads(t *testing.T) {
+	for _, test := range []struct {
+		reads *regexp.Regexp
+		text  string
+		want  bool
+	}{
+		{member("a.b.port"), "x.Port = 1", true}, {member("a.b.port"), "x.Ports", false}, {member("a.b.clientCA"), "c.ClientCA.Name", true},
+		{member("port"), `json:"port,omitempty"`, true}, {member("port"), `f("port")`, true}, {member("port"), `f("portal")`, false},
+		{member("configuration.ingress.x"), "UserSpec(configuration.Ingress)", false}, {copied("configuration.ingress.x"), "UserSpec(configuration.Ingress)", true},
+		{copied("configuration.ingress.x"), "UserSpec(configuration.Image)", false},
+		{annotation(t)("hypershift.openshift.io/topology"), "hyperv1.TopologyAnnotation]", true},
+		{annotation(t)("hypershift.openshift.io/topology"), "hyperv1.TopologyAnnotations]", false},
+		{annotation(t)("api.openshift.com/limited-support"), `"api.openshift.com/limited-support"`, true},
+	} {
+		if got := test.reads.MatchString(test.text); got != test.want {
+			t.Errorf("%s in %s: %t", test.reads, test.text, got)
 		}
 	}
 }

@@ -3,16 +3,27 @@ package graph
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
 var (
-	anyRe    = regexp.MustCompile(`(?i)^(\w+)/any\(\s*(\w+)\s*:\s*\w+\s+eq\s+'((?:[^']|'')*)'\s*\)$`)
-	startsRe = regexp.MustCompile(`(?i)^startswith\(\s*(\w+)\s*,\s*'((?:[^']|'')*)'\s*\)$`)
-	equalRe  = regexp.MustCompile(`(?i)^(\w+)\s+eq\s+'((?:[^']|'')*)'$`)
-	orRe     = regexp.MustCompile(`(?i)\s+or\s+`)
-	andRe    = regexp.MustCompile(`(?i)\s+and\s+`)
+	anyRe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(\w+)/any\(\s*(\w+)\s*:\s*\w+\s+eq\s+'((?:[^']|'')*)'\s*\)$`)
+	})
+	startsRe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^startswith\(\s*(\w+)\s*,\s*'((?:[^']|'')*)'\s*\)$`)
+	})
+	equalRe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(\w+)\s+eq\s+'((?:[^']|'')*)'$`)
+	})
+	orRe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\s+or\s+`)
+	})
+	andRe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\s+and\s+`)
+	})
 )
 
 // parseFilter reads disjunctions of conjunctions of eq, startswith and any.
@@ -21,9 +32,9 @@ func parseFilter(filter string) (func(Doc) bool, error) {
 		return func(Doc) bool { return true }, nil
 	}
 	var alternatives [][]func(Doc) bool
-	for _, alternative := range orRe.Split(filter, -1) {
+	for _, alternative := range orRe().Split(filter, -1) {
 		var all []func(Doc) bool
-		for _, text := range andRe.Split(alternative, -1) {
+		for _, text := range andRe().Split(alternative, -1) {
 			term, err := parseTerm(strings.TrimSpace(text))
 			if err != nil {
 				return nil, err
@@ -53,7 +64,7 @@ func every(terms []func(Doc) bool, d Doc) bool {
 
 func parseTerm(text string) (func(Doc) bool, error) {
 	unquote := func(s string) string { return strings.ReplaceAll(s, "''", "'") }
-	if m := anyRe.FindStringSubmatch(text); m != nil {
+	if m := anyRe().FindStringSubmatch(text); m != nil {
 		return func(d Doc) bool {
 			for _, s := range wire.Texts(d, m[1]) {
 				if strings.EqualFold(s, unquote(m[3])) {
@@ -63,12 +74,12 @@ func parseTerm(text string) (func(Doc) bool, error) {
 			return false
 		}, nil
 	}
-	if m := startsRe.FindStringSubmatch(text); m != nil {
+	if m := startsRe().FindStringSubmatch(text); m != nil {
 		return func(d Doc) bool {
 			return strings.HasPrefix(strings.ToLower(wire.Text(d, m[1])), strings.ToLower(unquote(m[2])))
 		}, nil
 	}
-	if m := equalRe.FindStringSubmatch(text); m != nil {
+	if m := equalRe().FindStringSubmatch(text); m != nil {
 		return func(d Doc) bool { return strings.EqualFold(wire.Text(d, m[1]), unquote(m[2])) }, nil
 	}
 	return nil, invalid("Invalid filter clause: '%s' is not supported by the embedded Azure.", text)

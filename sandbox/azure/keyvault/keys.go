@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
@@ -21,7 +22,9 @@ import (
 const keptFor = 90
 
 var (
-	keyName    = regexp.MustCompile(`^[0-9a-zA-Z-]{1,127}$`)
+	keyName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9a-zA-Z-]{1,127}$`)
+	})
 	allowedOps = []any{"encrypt", "decrypt", "sign", "verify", "wrapKey", "unwrapKey"}
 	keySizes   = map[int]bool{2048: true, 3072: true, 4096: true}
 )
@@ -77,7 +80,7 @@ func newAttributes(given Doc) Doc {
 }
 
 func (c *call) createKey() (*reply, error) {
-	if !keyName.MatchString(c.name) {
+	if !keyName().MatchString(c.name) {
 		return nil, failf(http.StatusBadRequest, "BadParameter", "The request URI contains an invalid name: %s", c.name)
 	}
 	if kind := wire.Text(c.body, "kty"); kind != "RSA" && kind != "RSA-HSM" {

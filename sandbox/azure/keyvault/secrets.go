@@ -13,7 +13,7 @@ const longestSecret = 25 << 10
 func (c *call) setSecret() (*reply, error) {
 	value, isText := c.body["value"].(string)
 	switch {
-	case !keyName.MatchString(c.name):
+	case !keyName().MatchString(c.name):
 		return nil, failf(http.StatusBadRequest, "BadParameter", "The request URI contains an invalid name: %s", c.name)
 	case !isText || len(value) > longestSecret:
 		return nil, failf(http.StatusBadRequest, "BadParameter", "Property value is missing or has more than %d bytes.", longestSecret)

@@ -8,7 +8,7 @@ import (
 
 	"time"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
+	"github.com/hypershift-on-azure/hypershift/sni"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/access"
 )
@@ -32,7 +32,7 @@ func (p *Proxy) serveEdge(ctx context.Context, ln net.Listener) error {
 // route reads the server name and sends the connection, untouched, to its plane or its forward address.
 func (p *Proxy) route(ctx context.Context, c net.Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(helloTimeout))
-	host, early, err := sni.Read(c)
+	host, early, err := sni.Read(ctx, c)
 	_ = c.SetReadDeadline(time.Time{})
 	if err != nil {
 		c.Close()

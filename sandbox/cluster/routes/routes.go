@@ -18,7 +18,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
-	"github.com/hypershift-on-azure/hypershift/sandbox/sni"
+	"github.com/hypershift-on-azure/hypershift/sni"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -185,7 +185,7 @@ func hostOf(route *unstructured.Unstructured) string {
 func (r *table) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
-	name, hello, err := sni.Read(conn)
+	name, hello, err := sni.Read(ctx, conn)
 	if err != nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// letGo ends the pods of the Node that somebody deletes: a kubelet says when their containers have ended, and here there are none.
+// letGo finishes the deletion of the Node's pods. A kubelet would wait for their containers; a hollow machine has none.
 func (m *Machine) letGo(ctx context.Context, own kubernetes.Interface) {
 	end := func(obj any) {
 		pod, ok := obj.(*corev1.Pod)

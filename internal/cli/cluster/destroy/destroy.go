@@ -69,7 +69,7 @@ func NewAzureCommand(destroyInfra InfraDestroyer, c client.Client) *cobra.Comman
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "name of the hosted cluster")
 	_ = cmd.RegisterFlagCompletionFunc("name", management.CompleteClusters)
-	f.StringVar(&o.namespace, "namespace", "clusters", "namespace of the hosted cluster")
+	f.StringVarP(&o.namespace, "namespace", "n", "clusters", "namespace of the hosted cluster")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster")
 	f.StringVar(&o.InfraID, "infra-id", "", "infrastructure id; read from the HostedCluster when it still exists")
 	f.StringVar(&o.ResourceGroup, "resource-group-name", "", "main resource group; <name>-<infra-id> when empty")

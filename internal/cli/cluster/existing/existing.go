@@ -220,7 +220,7 @@ func (c *comparison) note(key, asked string) bool {
 	return known && earlier == asked
 }
 
-// fulfils tells whether what is there is as asked: what the API server has added to it beside is nobody's wish.
+// fulfils tells whether the found value is what was asked for. It ignores fields that the API server has added.
 func fulfils(found, asked any) bool {
 	switch asked := asked.(type) {
 	case nil:

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/manifest"
 )
 
@@ -38,7 +39,7 @@ func references(t Flags, cluster manifest.Cluster, spec hyperv1.HostedClusterSpe
 		{flag: "generate-ssh", field: "sshKey", name: spec.SSHKey.Name, ours: names.SSHKey, kind: "Secret", key: hyperv1.SSHPublicKeyKey},
 		{flag: "sa-token-issuer-private-key-path", file: t.Files["sa-token-issuer-private-key-path"], field: "serviceAccountSigningKey", name: nameOf(spec.ServiceAccountSigningKey), ours: names.SigningKey,
 			kind: "Secret", key: hyperv1.ServiceAccountSigningKey, content: s.SigningKey},
-		{flag: "additional-trust-bundle", file: t.Files["additional-trust-bundle"], field: "additionalTrustBundle", name: nameOf(spec.AdditionalTrustBundle), ours: manifest.TrustBundleName,
+		{flag: "additional-trust-bundle", file: t.Files["additional-trust-bundle"], field: "additionalTrustBundle", name: nameOf(spec.AdditionalTrustBundle), ours: contract.UserCABundle,
 			kind: "ConfigMap", key: hyperv1.TrustBundleKey, content: s.TrustBundle},
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/tags"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/vault"
+	"github.com/hypershift-on-azure/hypershift/internal/cli/cluster/export/compare"
 )
 
 func (e *exported) cluster(hc *hyperv1.HostedCluster) {
@@ -16,7 +18,7 @@ func (e *exported) cluster(hc *hyperv1.HostedCluster) {
 	e.spec["name"] = hc.Name
 	e.set("namespace", hc.Namespace)
 	e.set("infra-id", s.InfraID)
-	e.set("labels", equations(ownOf(hc.Labels)))
+	e.set("labels", equations(compare.OwnLabels(hc.Labels)))
 	e.annotations(hc)
 	e.set("release-image", s.Release.Image)
 	e.set("control-plane-availability-policy", s.ControllerAvailabilityPolicy)
@@ -40,7 +42,7 @@ func (e *exported) cluster(hc *hyperv1.HostedCluster) {
 		}
 	}
 	if conf := s.Configuration; conf != nil {
-		if conf.FeatureGate != nil {
+		if conf.FeatureGate != nil && conf.FeatureGate.FeatureSet != "CustomNoUpgrade" { // single gates have no flag
 			e.set("feature-set", conf.FeatureGate.FeatureSet)
 		}
 		e.set("olm-disable-default-sources", conf.OperatorHub != nil && conf.OperatorHub.DisableAllDefaultSources)
@@ -49,28 +51,36 @@ func (e *exported) cluster(hc *hyperv1.HostedCluster) {
 		e.set("enable-cluster-capabilities", texts(caps.Enabled))
 		e.set("disable-cluster-capabilities", texts(caps.Disabled))
 	}
-	e.encryption(s.SecretEncryption)
+	e.encryption(hc)
 }
 
 // annotations of a person; two of them have flags of their own.
 func (e *exported) annotations(hc *hyperv1.HostedCluster) {
-	own := ownOf(hc.Annotations)
+	own := compare.OwnAnnotations(hc.Annotations)
 	e.set("control-plane-operator-image", own[hyperv1.ControlPlaneOperatorImageAnnotation])
 	delete(own, hyperv1.ControlPlaneOperatorImageAnnotation)
-	if tags, err := tags.Parse(hc.Annotations[hyperv1.AzureTagsAnnotation]); err != nil {
-		e.note("annotation %s: %v", hyperv1.AzureTagsAnnotation, err)
-	} else {
-		e.set("additional-tags", tags)
+	if parsed, err := tags.Parse(own[hyperv1.AzureTagsAnnotation]); err == nil && tags.Format(parsed) == own[hyperv1.AzureTagsAnnotation] {
+		e.set("additional-tags", parsed)
+		delete(own, hyperv1.AzureTagsAnnotation)
 	}
 	e.set("annotations", equations(own))
 }
 
-func (e *exported) encryption(s *hyperv1.SecretEncryptionSpec) {
+// encryption is by a key of a vault, which has an address, or by a local one, which is a file.
+func (e *exported) encryption(hc *hyperv1.HostedCluster) {
+	s := hc.Spec.SecretEncryption
 	if s == nil || s.KMS == nil || s.KMS.Azure == nil {
 		return
 	}
-	k := s.KMS.Azure.ActiveKey
-	e.note("encryption-key-id: the id of key %s, version %s, of vault %s", k.KeyName, k.KeyVersion, k.KeyVaultName)
+	k := s.KMS.Azure
+	id, err := vault.Key{Vault: k.ActiveKey.KeyVaultName, Name: k.ActiveKey.KeyName, Version: k.ActiveKey.KeyVersion,
+		ManagedHSM: k.KeyVaultType == "ManagedHSM", Cloud: hc.Spec.Platform.Azure.Cloud}.ID()
+	if err == nil {
+		e.set("encryption-key-id", id)
+	}
+	if k.KMS != nil {
+		e.set("kms-credentials-secret-name", k.KMS.CredentialsSecretName)
+	}
 }
 
 func (e *exported) network(hc *hyperv1.HostedCluster) {
@@ -103,74 +113,14 @@ func (e *exported) network(hc *hyperv1.HostedCluster) {
 func (e *exported) services(hc *hyperv1.HostedCluster) {
 	for _, service := range hc.Spec.Services {
 		if service.Service == hyperv1.APIServer && service.ServicePublishingStrategy.Route != nil {
-			domain, named := strings.CutPrefix(string(service.ServicePublishingStrategy.Route.Hostname), "api-"+hc.Name+".")
-			if named {
+			if domain, named := strings.CutPrefix(string(service.ServicePublishingStrategy.Route.Hostname), "api-"+hc.Name+"."); named {
 				e.set("external-dns-domain", domain)
-			} else {
-				e.note("the endpoints have names of their own (%s), which no flag gives", service.ServicePublishingStrategy.Route.Hostname)
 			}
 		}
 		if service.Service == hyperv1.OAuthServer && service.ServicePublishingStrategy.Type == hyperv1.LoadBalancer {
 			e.set("oauth-publishing-strategy", "LoadBalancer")
 		}
 	}
-}
-
-// platform is where the cluster is in Azure. What has the names that our stack gives is made again, and not named.
-func (e *exported) platform(hc *hyperv1.HostedCluster) {
-	p, name, id := hc.Spec.Platform.Azure, hc.Name, hc.Spec.InfraID
-	e.set("cloud", p.Cloud)
-	e.set("location", p.Location)
-	if p.ResourceGroupName != name+"-"+id {
-		e.set("resource-group-name", p.ResourceGroupName)
-	}
-	if !strings.HasSuffix(p.VnetID, "/virtualNetworks/"+name+"-"+id) {
-		e.set("vnet-id", p.VnetID)
-		e.set("subnet-id", p.SubnetID)
-	}
-	if !strings.HasSuffix(p.SecurityGroupID, "/networkSecurityGroups/"+name+"-"+id+"-nsg") {
-		e.set("network-security-group-id", p.SecurityGroupID)
-	}
-	e.set("endpoint-access", p.Topology)
-	if p.Private != nil && p.Private.PrivateLink != nil {
-		e.set("endpoint-access-private-nat-subnet-id", p.Private.PrivateLink.NATSubnetID)
-		e.set("endpoint-access-private-additional-allowed-subscriptions", p.Private.PrivateLink.AdditionalAllowedSubscriptions)
-	}
-}
-
-// files are members whose content is in Secrets, or in the HostedCluster in another form.
-func (e *exported) files(hc *hyperv1.HostedCluster) {
-	s := hc.Spec
-	e.note("azure-creds: the file with the credentials of subscription %s", s.Platform.Azure.SubscriptionID)
-	e.note("pull-secret: a file with what Secret %s has", s.PullSecret.Name)
-	if s.Platform.Azure.AzureAuthenticationConfig.ManagedIdentities != nil {
-		e.note("managed-identities-file, data-plane-identities-file: the files of the identities")
-	} else {
-		e.note("workload-identities-file: the file that `hypershift create iam azure` wrote")
-	}
-	for _, f := range []struct {
-		flag string
-		in   *corev1.LocalObjectReference
-	}{{"sa-token-issuer-private-key-path", s.ServiceAccountSigningKey}, {"ssh-key", &s.SSHKey}, {"additional-trust-bundle", s.AdditionalTrustBundle}} {
-		if f.in != nil && f.in.Name != "" {
-			e.note("%s: a file with what %s has", f.flag, f.in.Name)
-		}
-	}
-	if len(s.ImageContentSources) > 0 {
-		e.note("image-content-sources: a file with the %d sources of the HostedCluster", len(s.ImageContentSources))
-	}
-}
-
-// ownOf are the labels or annotations of a person: what programs of this field write is left out.
-func ownOf(all map[string]string) map[string]string {
-	own := map[string]string{}
-	for key, value := range all {
-		domain, _, _ := strings.Cut(key, "/")
-		if key == hyperv1.ControlPlaneOperatorImageAnnotation || domain != "hypershift.openshift.io" && !strings.HasSuffix(domain, "kubernetes.io") {
-			own[key] = value
-		}
-	}
-	return own
 }
 
 func equations(all map[string]string) []string {
@@ -213,4 +163,11 @@ func tolerations(all []corev1.Toleration) []string {
 		out = append(out, strings.Join(parts, ","))
 	}
 	return out
+}
+
+func nameOf(in *corev1.LocalObjectReference) string {
+	if in == nil {
+		return ""
+	}
+	return in.Name
 }

@@ -1,7 +1,7 @@
 package export
 
 import (
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,57 +10,40 @@ import (
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 )
 
-// pools are those that a creation makes: one with the cluster's name, or one for each zone.
-func (e *exported) pools(hc *hyperv1.HostedCluster, all []hyperv1.NodePool) {
-	var ours []hyperv1.NodePool
-	var zones []string
-	for _, np := range all {
-		if np.Spec.ClusterName != hc.Name {
-			continue
-		}
-		zone, inZone := strings.CutPrefix(np.Name, hc.Name+"-")
-		inZone = inZone && np.Spec.Platform.Azure != nil && zone == np.Spec.Platform.Azure.AvailabilityZone && zone != ""
-		if np.Name != hc.Name && !inZone {
-			e.note("node pool %s is made by `hypershift create nodepool azure`", np.Name)
-			continue
-		}
-		ours = append(ours, np)
-		if inZone {
-			zones = append(zones, zone)
+// pools are those that a creation makes: one in each of the zones, or one with the cluster's name. What is written is as the first of them
+// is.
+func (e *exported) pools(hc *hyperv1.HostedCluster, all []pool) {
+	var named *pool
+	zoned := map[string]*pool{}
+	for i := range all {
+		p := &all[i]
+		zone, inZone := strings.CutPrefix(p.Name, hc.Name+"-")
+		switch azure := p.Spec.Platform.Azure; {
+		case p.Name == hc.Name:
+			named = p
+		case inZone && azure != nil && zone != "" && zone == azure.AvailabilityZone:
+			zoned[zone] = p
 		}
 	}
-	if len(ours) == 0 {
+	zones := slices.Sorted(maps.Keys(zoned))
+	switch {
+	case len(zones) > 0:
+		e.set("availability-zones", zones)
+		e.pool(hc, &zoned[zones[0]].NodePool, true)
+	case named != nil:
+		e.pool(hc, &named.NodePool, false)
+	default:
 		e.spec["node-pool-replicas"] = -1
-		return
-	}
-	slices.Sort(zones)
-	e.set("availability-zones", zones)
-	e.pool(&ours[0], len(zones) > 0)
-	for _, other := range ours[1:] {
-		if !alike(ours[0].Spec, other.Spec) {
-			e.note("node pool %s differs from %s, which is what is written here", other.Name, ours[0].Name)
-		}
 	}
 }
 
-// alike compares pools but for their zones.
-func alike(a, b hyperv1.NodePoolSpec) bool {
-	if a.Platform.Azure == nil || b.Platform.Azure == nil {
-		return reflect.DeepEqual(a, b)
-	}
-	pa, pb := *a.Platform.Azure, *b.Platform.Azure
-	pa.AvailabilityZone, pb.AvailabilityZone = "", ""
-	a.Platform.Azure, b.Platform.Azure = &pa, &pb
-	return reflect.DeepEqual(a, b)
-}
-
-func (e *exported) pool(np *hyperv1.NodePool, zoned bool) {
+func (e *exported) pool(hc *hyperv1.HostedCluster, np *hyperv1.NodePool, zoned bool) {
 	s, p := np.Spec, np.Spec.Platform.Azure
 	switch {
 	case s.Replicas != nil:
 		e.spec["node-pool-replicas"] = *s.Replicas
 	case s.AutoScaling != nil:
-		e.note("node pool %s is scaled by itself: spec.autoScaling has no flag", np.Name)
+		e.spec["node-pool-replicas"] = s.AutoScaling.Min
 	}
 	e.set("arch", s.Arch)
 	e.set("auto-repair", s.Management.AutoRepair)
@@ -71,6 +54,9 @@ func (e *exported) pool(np *hyperv1.NodePool, zoned bool) {
 		return
 	}
 	e.set("instance-type", p.VMSize)
+	if p.SubnetID != hc.Spec.Platform.Azure.SubnetID {
+		e.set("nodepool-subnet-id", p.SubnetID)
+	}
 	e.set("root-disk-size", p.OSDisk.SizeGiB)
 	e.set("disk-storage-account-type", p.OSDisk.DiskStorageAccountType)
 	e.set("disk-encryption-set-id", p.OSDisk.EncryptionSetID)
@@ -89,11 +75,7 @@ func (e *exported) pool(np *hyperv1.NodePool, zoned bool) {
 }
 
 func (e *exported) image(np *hyperv1.NodePool) {
-	i := np.Spec.Platform.Azure.Image
-	if i.ImageID != nil {
-		e.note("the machines of node pool %s boot image %s, which no flag names", np.Name, *i.ImageID)
-	}
-	if m := i.AzureMarketplace; m != nil {
+	if m := np.Spec.Platform.Azure.Image.AzureMarketplace; m != nil {
 		e.set("image-generation", m.ImageGeneration)
 		e.set("marketplace-publisher", m.Publisher)
 		e.set("marketplace-offer", m.Offer)

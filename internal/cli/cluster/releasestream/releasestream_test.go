@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
+	"github.com/hypershift-on-azure/hypershift/internal/buildinfo"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/clitest"
 	"github.com/hypershift-on-azure/hypershift/internal/cli/management"
-	"github.com/hypershift-on-azure/hypershift/internal/version"
 )
 
 func TestReleaseStream(t *testing.T) {
@@ -52,7 +52,7 @@ func TestReleaseStream(t *testing.T) {
 
 func TestOperatorMinorsAndRevision(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "hypershift", Name: "supported-versions", Labels: map[string]string{hyperv1.SupportedVersionsLabel: "true"}},
-		Data: map[string]string{"supported-versions": `{"versions":["4.22","4.21"]}`, "server-version": version.Get().Commit}}
+		Data: map[string]string{"supported-versions": `{"versions":["4.22","4.21"]}`, "server-version": buildinfo.Get().Commit}}
 	minors, err := management.OperatorMinors(context.Background(), clitest.Client(cm))
 	if err != nil || strings.Join(minors, " ") != "4.22 4.21" {
 		t.Errorf("minors %v, %v", minors, err)

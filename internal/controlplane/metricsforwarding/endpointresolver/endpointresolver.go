@@ -19,13 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/serve"
 )
 
 const (
 	// Name of the subcommand.
-	Name = "endpoint-resolver"
-	// Path answers questions.
+	Name = contract.EndpointResolver
+	// Path is the URL path that serves queries.
 	Path = "/resolve"
 
 	// longest question, in bytes.
@@ -60,7 +61,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CertFile, "tls-cert-file", "", "certificate of this server")
 	flags.StringVar(&o.KeyFile, "tls-key-file", "", "its key")
 	flags.IntVar(&o.Port, "serving-port", 9444, "port to listen at")
-	o.Namespace = os.Getenv("MY_NAMESPACE")
+	o.Namespace = os.Getenv(contract.NamespaceEnv)
 }
 
 // Run answers until the context ends.

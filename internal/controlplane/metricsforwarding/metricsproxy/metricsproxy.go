@@ -17,13 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/serve"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 )
 
 const (
 	// Name of the subcommand.
-	Name = "metrics-proxy"
+	Name = contract.MetricsProxy
 	// Port that it listens at.
 	Port = 9443
 )

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
+	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/controlplane/metricsforwarding/endpointresolver"
 	"github.com/hypershift-on-azure/hypershift/internal/monitor"
 	"github.com/hypershift-on-azure/hypershift/internal/pki"
@@ -77,7 +78,7 @@ func start(t *testing.T) *proxy {
 		t.Fatal(err)
 	}
 	secrets := p.certify()
-	o := Options{ConfigFile: p.write("config.yaml", config), ClientCAFile: p.write("ca.crt", secrets[pki.CSRSigner]["ca.crt"]), Set: "Telemetry"}
+	o := Options{ConfigFile: p.write("config.yaml", config), ClientCAFile: p.write("ca.crt", secrets[contract.CSRSigner]["ca.crt"]), Set: "Telemetry"}
 	handler, err := o.handler()
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func (p *proxy) certify() pki.Secrets {
 	now := time.Now()
 	var signer pki.Authority
 	for _, a := range pki.Authorities() {
-		if a.Secret == pki.CSRSigner {
+		if a.Secret == contract.CSRSigner {
 			signer = a
 		}
 	}
@@ -107,7 +108,7 @@ func (p *proxy) certify() pki.Secrets {
 	if err != nil {
 		p.Fatal(err)
 	}
-	leaves, err := pki.EnsureLeaves(secrets, []pki.Leaf{{Secret: "client", Signer: pki.CSRSigner, CN: "prometheus", Usages: pki.ClientUsages()}}, pki.DefaultPolicy(), now)
+	leaves, err := pki.EnsureLeaves(secrets, []pki.Leaf{{Secret: "client", Signer: contract.CSRSigner, CN: "prometheus", Usages: pki.ClientUsages()}}, pki.DefaultPolicy(), now)
 	if err != nil {
 		p.Fatal(err)
 	}

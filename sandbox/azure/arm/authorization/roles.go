@@ -3,7 +3,6 @@ package authorization
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 const typeRoleDefinition = "Microsoft.Authorization/roleDefinitions"
 
-var assignmentName = &provider.NameRule{Pattern: regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`), Code: "InvalidRoleAssignmentId", Demand: "The role assignment ID must be a GUID."}
+var assignmentName = &provider.NameRule{Pattern: provider.Pattern(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`), Code: "InvalidRoleAssignmentId", Demand: "The role assignment ID must be a GUID."}
 
 // Spec is what the gateway serves of authorization.
 var Spec = provider.Spec{Namespace: "Microsoft.Authorization",
@@ -101,7 +100,7 @@ func permissions(c *provider.Call) (*provider.Reply, error) {
 	return provider.Answer(http.StatusOK, wire.Doc{"value": out}), nil
 }
 
-// denyAssignments are none: Azure makes them itself, for managed applications and deployment stacks, which nobody has here.
+// denyAssignments answers with an empty list: Azure makes them for managed applications and deployment stacks, which the sandbox does not have.
 func denyAssignments(*provider.Call) (*provider.Reply, error) {
 	return provider.Answer(http.StatusOK, wire.Doc{"value": []any{}}), nil
 }

@@ -3,7 +3,6 @@ package compute
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -27,8 +26,8 @@ const (
 )
 
 var (
-	vmName   = &provider.NameRule{Pattern: regexp.MustCompile(`^\w([\w.-]{0,62}\w)?$`), Code: "InvalidParameter", Demand: "The name has up to 64 letters, digits, periods, underscores and hyphens, and does not end with a period or a hyphen."}
-	diskName = &provider.NameRule{Pattern: regexp.MustCompile(`^[\w.-]{1,80}$`), Code: "InvalidParameter", Demand: "The name has up to 80 letters, digits, underscores, periods and hyphens."}
+	vmName   = &provider.NameRule{Pattern: provider.Pattern(`^\w([\w.-]{0,62}\w)?$`), Code: "InvalidParameter", Demand: "The name has up to 64 letters, digits, periods, underscores and hyphens, and does not end with a period or a hyphen."}
+	diskName = &provider.NameRule{Pattern: provider.Pattern(`^[\w.-]{1,80}$`), Code: "InvalidParameter", Demand: "The name has up to 80 letters, digits, underscores, periods and hyphens."}
 )
 
 var kinds = []*provider.Kind{

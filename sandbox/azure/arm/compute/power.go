@@ -36,7 +36,7 @@ func powerAction(change func(wire.Doc)) func(*provider.Call, *provider.Resource)
 	}
 }
 
-// shownPower tells a stopped machine whose hardware is let go of from one that keeps it: the hypervisor reports both alike.
+// shownPower distinguishes deallocated machines from stopped ones, which the hypervisor reports alike.
 func shownPower(wanted, reported string) string {
 	switch {
 	case reported == "", reported == feed.PowerStopped && wanted == feed.PowerDeallocated:

@@ -2,7 +2,6 @@
 package identity
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ var (
 )
 
 func nameRule(more, longest string) *provider.NameRule {
-	return &provider.NameRule{Pattern: regexp.MustCompile(`^[A-Za-z0-9][\w-]{2,` + more + `}$`), Code: "InvalidResourceName",
+	return &provider.NameRule{Pattern: provider.Pattern(`^[A-Za-z0-9][\w-]{2,` + more + `}$`), Code: "InvalidResourceName",
 		Demand: "The name has 3 to " + longest + " letters, digits, hyphens and underscores and begins with a letter or a digit."}
 }
 

@@ -2,7 +2,6 @@ package network
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ var commonName = networkName("1", "80")
 
 func networkName(shortest, longest string) *provider.NameRule {
 	rest := map[string]string{"1": `{0,78}\w)?`, "2": `{0,62}\w)`}[shortest]
-	return &provider.NameRule{Pattern: regexp.MustCompile(`^[A-Za-z0-9]([\w.-]` + rest + `$`), Code: "InvalidResourceName", Demand: strings.ReplaceAll(networkDemand, "%s", longest)}
+	return &provider.NameRule{Pattern: provider.Pattern(`^[A-Za-z0-9]([\w.-]` + rest + `$`), Code: "InvalidResourceName", Demand: strings.ReplaceAll(networkDemand, "%s", longest)}
 }
 
 // maxPublicIPs is how many public addresses a subscription may have in a region, as usages shows it.

@@ -3,7 +3,6 @@
 package resources
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
@@ -46,7 +45,7 @@ func (served Namespaces) Spec() provider.Spec {
 	}
 }
 
-var groupName = &provider.NameRule{Pattern: regexp.MustCompile(`^[\w.()-]{0,89}[\w()-]$`), Code: "InvalidResourceGroup", Demand: "The name can only be a letter, digit, '-', '.', '(', ')' or '_', must not end with '.' and has at most 90 characters."}
+var groupName = &provider.NameRule{Pattern: provider.Pattern(`^[\w.()-]{0,89}[\w()-]$`), Code: "InvalidResourceGroup", Demand: "The name can only be a letter, digit, '-', '.', '(', ')' or '_', must not end with '.' and has at most 90 characters."}
 
 func putResourceGroup(_ *provider.Call, r *provider.Resource, old wire.Doc) error {
 	at := wire.Text(r.Body, "location")

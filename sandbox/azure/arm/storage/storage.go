@@ -68,6 +68,13 @@ func putStorageAccount(c *provider.Call, r *provider.Resource, old wire.Doc) err
 	wire.Default(p, "creationTime", time.Now().UTC().Format("2006-01-02T15:04:05.0000000Z"))
 	wire.Default(p, "allowBlobPublicAccess", false)
 	wire.Default(p, "supportsHttpsTrafficOnly", true)
+	// What Azure answers of an account that says nothing of these: https://learn.microsoft.com/rest/api/storagerp/storage-accounts/get-properties.
+	wire.Default(p, "minimumTlsVersion", "TLS1_0")
+	wire.Default(p, "accessTier", "Hot")
+	wire.Default(p, "networkAcls", wire.Doc{"bypass": "AzureServices", "defaultAction": "Allow", "ipRules": []any{}, "virtualNetworkRules": []any{}})
+	encrypted := wire.Doc{"enabled": true, "keyType": "Account"}
+	wire.Default(p, "encryption", wire.Doc{"keySource": "Microsoft.Storage", "services": wire.Doc{"blob": encrypted, "file": encrypted}})
+	wire.Default(p, "privateEndpointConnections", []any{})
 	wire.Default(r.Body, "kind", "StorageV2")
 	if old != nil {
 		return nil

@@ -3,7 +3,6 @@ package vaults
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ const (
 	vaultRecover = "recover"
 )
 
-var vaultName = &provider.NameRule{Pattern: regexp.MustCompile(`^(?i)[a-z](-?[a-z0-9])*$`), Code: "VaultNameNotValid", Shortest: 3, Longest: 24,
+var vaultName = &provider.NameRule{Pattern: provider.Pattern(`^(?i)[a-z](-?[a-z0-9])*$`), Code: "VaultNameNotValid", Shortest: 3, Longest: 24,
 	Demand: "The vault name has 3 to 24 letters, digits and hyphens, begins with a letter, ends with a letter or a digit and has no two hyphens in a row."}
 
 // Spec is what the gateway serves of key vaults.

@@ -4,7 +4,6 @@ package zones
 import (
 	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ var (
 	nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
 )
 
-var zoneName = &provider.NameRule{Pattern: regexp.MustCompile(`^(?i)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)+$`), Code: "BadRequest", Demand: "A zone name has at least two labels of up to 63 letters, digits, hyphens and underscores."}
+var zoneName = &provider.NameRule{Pattern: provider.Pattern(`^(?i)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)+$`), Code: "BadRequest", Demand: "A zone name has at least two labels of up to 63 letters, digits, hyphens and underscores."}
 
 const zonePath = "subscriptions/*/resourcegroups/*/providers/microsoft.network/"
 

@@ -1,8 +1,10 @@
-// Package sni reads the name that a TLS client asks for, and leaves the connection to who answers it.
+// Package sni reads the name that a TLS client asks for, and leaves the connection to who answers it. The router of the product and the
+// sandbox use it.
 package sni
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -16,13 +18,13 @@ var ErrNoName = errors.New("no TLS server name")
 
 // Read parses a client hello with the standard library. It returns the name and everything that it has read, which who answers has to get
 // before the rest of the connection. The client gets no answer. Deadlines are the caller's.
-func Read(conn net.Conn) (name string, read []byte, err error) {
+func Read(ctx context.Context, conn net.Conn) (name string, read []byte, err error) {
 	var buffer bytes.Buffer
 	err = tls.Server(mute{Conn: conn, reader: io.TeeReader(conn, &buffer)}, &tls.Config{MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			name = hello.ServerName
 			return nil, errRead
-		}}).Handshake()
+		}}).HandshakeContext(ctx)
 	if !errors.Is(err, errRead) || name == "" {
 		return "", nil, ErrNoName
 	}

@@ -2,16 +2,18 @@ package sni
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 )
 
 // hello is what a client says first.
-func hello(t *testing.T, name string) []byte {
+func hello(t testing.TB, name string) []byte {
 	t.Helper()
 	said := &recorder{}
 	// The client ends when nobody answers.
@@ -49,7 +51,7 @@ func TestReadLosesNothing(t *testing.T) {
 	all := append(bytes.Clone(first), bytes.Repeat([]byte("and more"), 1000)...)
 	for name, reader := range map[string]io.Reader{"at once": bytes.NewReader(all), "in two parts": io.MultiReader(bytes.NewReader(all[:7]), bytes.NewReader(all[7:]))} {
 		conn := &said{reader: reader}
-		got, read, err := Read(conn)
+		got, read, err := Read(t.Context(), conn)
 		if err != nil || got != "api.example.com" {
 			t.Fatalf("%s: %q, %v", name, got, err)
 		}
@@ -66,17 +68,22 @@ func TestReadLosesNothing(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	for name, text := range map[string][]byte{"nothing": nil, "no TLS": []byte("GET / HTTP/1.1\r\n\r\n"), "no name": hello(t, ""), "half a hello": hello(t, "x.example.com")[:20]} {
 		conn := &said{reader: bytes.NewReader(text)}
-		if got, _, err := Read(conn); !errors.Is(err, ErrNoName) || got != "" || conn.heard.Len() > 0 {
+		if got, _, err := Read(t.Context(), conn); !errors.Is(err, ErrNoName) || got != "" || conn.heard.Len() > 0 {
 			t.Errorf("%s: %q, %v, told %q", name, got, err, conn.heard.Bytes())
 		}
 	}
 }
 
+// FuzzRead: whatever a client says first, what is passed on is what it said.
 func FuzzRead(f *testing.F) {
+	for _, name := range []string{"a.example.com", "A.Example.COM", strings.Repeat("a", 200) + ".test"} {
+		f.Add(hello(f, name))
+	}
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Add([]byte{22, 3, 1, 255, 255, 1, 0, 255, 251})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		name, read, err := Read(&said{reader: bytes.NewReader(text)})
-		if (err == nil) != (name != "") || !bytes.HasPrefix(text, read) {
+		name, read, err := Read(context.Background(), &said{reader: bytes.NewReader(text)})
+		if (err == nil) != (name != "") || err != nil && read != nil || !bytes.HasPrefix(text, read) {
 			t.Errorf("%q, %v of %x: read %x", name, err, text, read)
 		}
 	})

@@ -1,0 +1,32 @@
+package contract
+
+// Keys of payloads for images that no workload is called after.
+const (
+	ImageAttacher           = "csi-external-attacher"
+	ImageAuthentication     = "cluster-authentication-operator"
+	ImageCloudNetworkConfig = "cloud-network-config-controller"
+	ImageConfigAPI          = "cluster-config-api"
+	ImageDiskOperator       = "azure-disk-csi-driver-operator"
+	ImageDNSOperator        = "cluster-dns-operator"
+	ImageFileOperator       = "azure-file-csi-driver-operator"
+	ImageIngressOperator    = "cluster-ingress-operator"
+	ImageKonnectivity       = "apiserver-network-proxy"
+	ImageLifecycleManager   = "operator-lifecycle-manager"
+	ImageMachineConfig      = "machine-config-operator"
+	ImageMonitoring         = "cluster-monitoring-operator"
+	ImageMultus             = "multus-admission-controller"
+	ImageNetworkPlugins     = "container-networking-plugins"
+	ImageNodeRegistrar      = "csi-node-driver-registrar"
+	ImageOAuthAPIServer     = "oauth-apiserver"
+	ImageOAuthServer        = "oauth-server"
+	ImageOperatorRegistry   = "operator-registry"
+	ImageOVN                = "ovn-kubernetes"
+	ImageProvisioner        = "csi-external-provisioner"
+	ImageRBACProxy          = "kube-rbac-proxy"
+	ImageRegistry           = "docker-registry"
+	ImageResizer            = "csi-external-resizer"
+	ImageRouteManager       = "route-controller-manager"
+	ImageRouter             = "haproxy-router"
+	ImageSnapshotOperator   = "cluster-csi-snapshot-controller-operator"
+	ImageSnapshotter        = "csi-external-snapshotter"
+)
