@@ -75,8 +75,12 @@ func parses(words []string) error {
 			flags = append(flags, word)
 		}
 	}
+	cmd.InitDefaultHelpFlag()
 	if err := cmd.ParseFlags(flags); err != nil {
 		return err
+	}
+	if cmd.Flag("help").Changed {
+		return nil // help is given whatever the arguments
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
