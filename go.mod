@@ -55,8 +55,11 @@ require (
 	k8s.io/apiextensions-apiserver v0.36.2
 	k8s.io/apimachinery v0.36.2
 	k8s.io/client-go v0.36.2
+	k8s.io/component-base v0.36.2
 	k8s.io/component-helpers v0.36.2
 	k8s.io/kms v0.36.2
+	k8s.io/kube-scheduler v0.36.2
+	k8s.io/kubelet v0.36.2
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
 	maragu.dev/gomponents v1.2.0
 	pgregory.net/rapid v1.2.0
@@ -71,6 +74,7 @@ require (
 	github.com/AzureAD/microsoft-authentication-library-for-go v1.6.0 // indirect
 	github.com/aws/aws-sdk-go v1.55.5 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/containerd/stargz-snapshotter/estargz v0.18.1 // indirect

@@ -6,6 +6,11 @@ import (
 	"maps"
 	"net"
 	"slices"
+
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
+	"k8s.io/utils/ptr"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // defaultMaxPods is how many pods a node takes.
@@ -33,34 +38,37 @@ func kubeletConfig(serviceCIDR string, overrides map[string]any) (string, error)
 	if err != nil {
 		return "", err
 	}
-	config := map[string]any{
-		"authentication": map[string]any{
-			"x509":      map[string]any{"clientCAFile": "/etc/kubernetes/kubelet-ca.crt"},
-			"webhook":   map[string]any{"enabled": true},
-			"anonymous": map[string]any{"enabled": false},
+	config, err := kube.Compact(&kubeletv1beta1.KubeletConfiguration{
+		Authentication: kubeletv1beta1.KubeletAuthentication{
+			X509:      kubeletv1beta1.KubeletX509Authentication{ClientCAFile: "/etc/kubernetes/kubelet-ca.crt"},
+			Webhook:   kubeletv1beta1.KubeletWebhookAuthentication{Enabled: ptr.To(true)},
+			Anonymous: kubeletv1beta1.KubeletAnonymousAuthentication{Enabled: ptr.To(false)},
 		},
-		"authorization":      map[string]any{"mode": "Webhook"},
-		"rotateCertificates": true,
-		"serverTLSBootstrap": true,
+		Authorization:      kubeletv1beta1.KubeletAuthorization{Mode: kubeletv1beta1.KubeletAuthorizationModeWebhook},
+		RotateCertificates: true,
+		ServerTLSBootstrap: true,
 		// The container runtime is configured for systemd, too; one that can be asked confirms it.
-		"cgroupDriver":             "systemd",
-		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
-		"failCgroupV1":             false,
-		"failSwapOn":               false,
-		"clusterDNS":               []any{dns},
-		"clusterDomain":            "cluster.local",
-		"staticPodPath":            "/etc/kubernetes/manifests",
+		CgroupDriver:             "systemd",
+		ContainerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+		FailCgroupV1:             ptr.To(false),
+		FailSwapOn:               ptr.To(false),
+		ClusterDNS:               []string{dns},
+		ClusterDomain:            "cluster.local",
+		StaticPodPath:            "/etc/kubernetes/manifests",
 		// The kubelet's default lies below /usr.
-		"volumePluginDir":     "/var/lib/kubelet/volume-plugins",
-		"maxPods":             defaultMaxPods,
-		"serializeImagePulls": false,
+		VolumePluginDir:     "/var/lib/kubelet/volume-plugins",
+		MaxPods:             defaultMaxPods,
+		SerializeImagePulls: ptr.To(false),
 		// Absolute sizes: a share of a large disk would be wasted, and of a small one too little.
-		"evictionHard":                map[string]any{"memory.available": "100Mi", "nodefs.available": "1Gi", "imagefs.available": "1Gi"},
-		"imageGCHighThresholdPercent": 95,
-		"imageGCLowThresholdPercent":  90,
+		EvictionHard:                map[string]string{"memory.available": "100Mi", "nodefs.available": "1Gi", "imagefs.available": "1Gi"},
+		ImageGCHighThresholdPercent: ptr.To[int32](95),
+		ImageGCLowThresholdPercent:  ptr.To[int32](90),
+	})
+	if err != nil {
+		return "", err
 	}
 	mergeMaps(config, overrides)
-	config["apiVersion"] = "kubelet.config.k8s.io/v1beta1"
+	config["apiVersion"] = kubeletv1beta1.SchemeGroupVersion.String()
 	config["kind"] = "KubeletConfiguration"
 	encoded, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {

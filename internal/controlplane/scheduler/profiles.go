@@ -1,27 +1,54 @@
 package scheduler
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
 
-// profilesOf is the profile of the scheduler that spec.configuration.scheduler names: spread the load, fill nodes up, or decide quickly.
-func profilesOf(name string) ([]map[string]any, error) {
-	profile := map[string]any{"schedulerName": "default-scheduler"}
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
+)
+
+// profilesOf is how pods are placed, by the name that spec.configuration.scheduler has for it.
+func profilesOf(name string) ([]schedulerv1.KubeSchedulerProfile, error) {
+	profile := schedulerv1.KubeSchedulerProfile{SchedulerName: ptr.To("default-scheduler")}
 	switch name {
 	case "", "LowNodeUtilization":
 	case "HighNodeUtilization":
-		profile["plugins"] = map[string]any{"score": map[string]any{
-			"disabled": []map[string]any{{"name": "NodeResourcesBalancedAllocation"}},
-			"enabled":  []map[string]any{{"name": "NodeResourcesFit", "weight": 5}},
+		fit, err := fullestFirst()
+		if err != nil {
+			return nil, err
+		}
+		profile.Plugins = &schedulerv1.Plugins{Score: schedulerv1.PluginSet{
+			Disabled: []schedulerv1.Plugin{{Name: "NodeResourcesBalancedAllocation"}},
+			Enabled:  []schedulerv1.Plugin{{Name: "NodeResourcesFit", Weight: ptr.To[int32](5)}},
 		}}
-		profile["pluginConfig"] = []map[string]any{{"name": "NodeResourcesFit", "args": map[string]any{
-			"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourcesFitArgs",
-			"scoringStrategy": map[string]any{"type": "MostAllocated", "resources": []map[string]any{
-				{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}}},
-		}}}
+		profile.PluginConfig = []schedulerv1.PluginConfig{fit}
 	case "NoScoring":
-		off := map[string]any{"disabled": []map[string]any{{"name": "*"}}}
-		profile["plugins"] = map[string]any{"score": off, "preScore": off}
+		off := schedulerv1.PluginSet{Disabled: []schedulerv1.Plugin{{Name: "*"}}}
+		profile.Plugins = &schedulerv1.Plugins{Score: off, PreScore: off}
 	default:
 		return nil, fmt.Errorf("spec.configuration.scheduler.profile is %q; it must be LowNodeUtilization, HighNodeUtilization or NoScoring", name)
 	}
-	return []map[string]any{profile}, nil
+	return []schedulerv1.KubeSchedulerProfile{profile}, nil
+}
+
+// fullestFirst has the node with the least room score highest.
+func fullestFirst() (schedulerv1.PluginConfig, error) {
+	const name = "NodeResourcesFit"
+	args := &schedulerv1.NodeResourcesFitArgs{ScoringStrategy: &schedulerv1.ScoringStrategy{
+		Type: schedulerv1.MostAllocated, Resources: []schedulerv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "memory", Weight: 1}},
+	}}
+	args.SetGroupVersionKind(schedulerv1.SchemeGroupVersion.WithKind(name + "Args"))
+	fields, err := kube.Compact(args)
+	if err != nil {
+		return schedulerv1.PluginConfig{}, err
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return schedulerv1.PluginConfig{}, fmt.Errorf("render the arguments of %s: %w", name, err)
+	}
+	return schedulerv1.PluginConfig{Name: name, Args: runtime.RawExtension{Raw: raw}}, nil
 }

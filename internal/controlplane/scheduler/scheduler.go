@@ -5,15 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	componentbasev1alpha1 "k8s.io/component-base/config/v1alpha1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hypershift-on-azure/hypershift/internal/clusterconfig"
 	"github.com/hypershift-on-azure/hypershift/internal/component"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
+	"github.com/hypershift-on-azure/hypershift/internal/kube"
 )
 
 // Name of the component, its Deployment and its ConfigMap.
@@ -60,21 +65,27 @@ func configuration(profile string, profiling bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.MarshalIndent(map[string]any{
-		"profiles":         profiles,
-		"apiVersion":       "kubescheduler.config.k8s.io/v1",
-		"kind":             "KubeSchedulerConfiguration",
-		"enableProfiling":  profiling,
-		"clientConnection": map[string]any{"kubeconfig": kubeconfig},
-		"leaderElection": map[string]any{
-			"leaderElect": true, "leaseDuration": "2m17s", "renewDeadline": "1m47s", "retryPeriod": "26s",
+	config := &schedulerv1.KubeSchedulerConfiguration{
+		Profiles:               profiles,
+		DebuggingConfiguration: componentbasev1alpha1.DebuggingConfiguration{EnableProfiling: &profiling},
+		ClientConnection:       componentbasev1alpha1.ClientConnectionConfiguration{Kubeconfig: kubeconfig},
+		LeaderElection: componentbasev1alpha1.LeaderElectionConfiguration{
+			LeaderElect: ptr.To(true), LeaseDuration: seconds(137), RenewDeadline: seconds(107), RetryPeriod: seconds(26),
 		},
-	}, "", "  ")
+	}
+	config.SetGroupVersionKind(schedulerv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration"))
+	fields, err := kube.Compact(config)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.MarshalIndent(fields, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("render the scheduler's configuration: %w", err)
 	}
 	return string(text), nil
 }
+
+func seconds(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Second} }
 
 func deployment(ctx *component.Context, gates []string) *appsv1.Deployment {
 	args := slices.Concat([]string{"/bin/kube-scheduler",
