@@ -21,8 +21,8 @@ const (
 )
 
 // addTunnel puts the konnectivity server beside the API server: a side-car, so that it is there before the API server, whose first
-// request may go through the tunnel, and as long as the last one. The API server waits for etcd, and until agents have found the
-// server of its pod: it takes over from one that has agents.
+// request may go through the tunnel, and as long as the last one. The API server waits for etcd, until the server of its pod
+// listens, and until agents have found it: it takes over from one that has agents.
 func addTunnel(ctx *component.Context, pod *corev1.PodSpec) {
 	// Each API server uses the konnectivity server of its own pod: no DNS, and no detour through the Service.
 	pod.HostAliases = append(pod.HostAliases, corev1.HostAlias{IP: "127.0.0.1", Hostnames: []string{publish.KonnectivityLocalService}})
@@ -35,11 +35,6 @@ func addTunnel(ctx *component.Context, pod *corev1.PodSpec) {
 		"--tunnel-cert-file="+proberTunnelDir+"/client/tls.crt", "--tunnel-key-file="+proberTunnelDir+"/client/tls.key")
 	prober.VolumeMounts = append(prober.VolumeMounts,
 		component.Mount(tunnelCAVolume+":"+proberTunnelDir+"/ca"), component.Mount(tunnelClientVolume+":"+proberTunnelDir+"/client"))
-}
-
-func tunnelProbe(period, timeout, failures int32) *corev1.Probe {
-	return &corev1.Probe{PeriodSeconds: period, TimeoutSeconds: timeout, FailureThreshold: failures, ProbeHandler: corev1.ProbeHandler{
-		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(tunnelHealthPort), Scheme: corev1.URISchemeHTTP}}}
 }
 
 func konnectivityServer(ctx *component.Context) corev1.Container {
@@ -70,9 +65,10 @@ func konnectivityServer(ctx *component.Context) corev1.Container {
 			{Name: "agent", ContainerPort: publish.KonnectivityPort, Protocol: corev1.ProtocolTCP},
 			{Name: "tunnel-health", ContainerPort: tunnelHealthPort, Protocol: corev1.ProtocolTCP},
 		},
-		// The API server starts once the server listens. Ready means to it that an agent is connected, which it must not wait for: no
-		// agent comes before the API server and the first node.
-		StartupProbe: tunnelProbe(1, 5, 60), LivenessProbe: tunnelProbe(30, 30, 3),
+		// No probe holds the API server back: the prober waits until this listens, while it waits for etcd. Ready means to it that an agent is
+		// connected, which nobody must wait for: no agent comes before the API server and the first node.
+		LivenessProbe: &corev1.Probe{PeriodSeconds: 30, TimeoutSeconds: 30, FailureThreshold: 3, ProbeHandler: corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(tunnelHealthPort), Scheme: corev1.URISchemeHTTP}}},
 		Resources: component.Requests("10m", "50Mi"),
 		VolumeMounts: []corev1.VolumeMount{
 			component.Mount("konnectivity-server:/etc/konnectivity/server"), component.Mount("konnectivity-cluster:/etc/konnectivity/cluster"),

@@ -24,7 +24,7 @@ const (
 
 // Tunnel says how to find out whether agents have found a konnectivity server.
 type Tunnel struct {
-	// Own is the server to wait for, host:port.
+	// Own is the server to wait for, host:port: until it listens, and then for its agents.
 	Own string
 	// Others is where those answer that are in use: without agents of theirs there is nothing to wait for.
 	Others string
@@ -33,7 +33,7 @@ type Tunnel struct {
 }
 
 func (t *Tunnel) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&t.Own, "tunnel", "", "konnectivity server, host:port, to which agents must be connected if --tunnel-of-others has any; waits at most "+tunnelPatience.String())
+	flags.StringVar(&t.Own, "tunnel", "", "konnectivity server, host:port, that must listen, and have agents if --tunnel-of-others has any; waits for these at most "+tunnelPatience.String())
 	flags.StringVar(&t.Others, "tunnel-of-others", "", "where the konnectivity servers in use answer, host:port")
 	flags.StringVar(&t.CAFile, "tunnel-ca-file", "", "certificate authorities of the konnectivity servers")
 	flags.StringVar(&t.CertFile, "tunnel-cert-file", "", "client certificate for the konnectivity servers")
@@ -43,6 +43,9 @@ func (t *Tunnel) addFlags(flags *pflag.FlagSet) {
 func (t Tunnel) wait(ctx context.Context, patience time.Duration) error {
 	config, err := clientConfig(t.CAFile, t.CertFile, t.KeyFile)
 	if err != nil {
+		return err
+	}
+	if err := wait(ctx, "konnectivity server "+t.Own, func(ctx context.Context) error { return listens(ctx, t.Own) }); err != nil {
 		return err
 	}
 	logger := log.FromContext(ctx).WithValues("waitingFor", "agents of the tunnel")
@@ -60,6 +63,15 @@ func (t Tunnel) wait(ctx context.Context, patience time.Duration) error {
 		return nil
 	}
 	return err
+}
+
+// listens tells whether somebody takes connections at an address.
+func listens(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("reach %s: %w", address, err)
+	}
+	return conn.Close()
 }
 
 var errNoAgent = errors.New("no agent answers")

@@ -2,6 +2,7 @@ package prober
 
 import (
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -52,6 +53,26 @@ func TestTunnel(t *testing.T) {
 				t.Errorf("%v after %d requests", err, asked.Load())
 			}
 		})
+	}
+	late, asked := konnectivity(t, 1)
+	address := late.Listener.Addr().String()
+	late.Close()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Tunnel{Own: address, Others: gone.Listener.Addr().String(), CAFile: ca}.wait(t.Context(), time.Hour)
+	}()
+	select {
+	case err := <-ended:
+		t.Fatalf("a server that does not listen is not waited for: %v", err)
+	case <-time.After(2 * interval):
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := <-ended; err != nil || asked.Load() != 0 {
+		t.Errorf("%v after %d requests to a server whose agents nobody needs", err, asked.Load())
 	}
 	if err := (Tunnel{Own: "localhost:1", Others: always.Listener.Addr().String(), CAFile: "/nonexistent"}).wait(t.Context(), time.Hour); err == nil {
 		t.Error("missing authorities are no error")
