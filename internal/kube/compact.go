@@ -34,8 +34,8 @@ func dropZero(value any) bool {
 		return len(v) > 0
 	case string:
 		return v != "" && v != "0" && v != "0s" // "0" is a Quantity
-	case int64, uint64:
-		return v != int64(0) && v != uint64(0)
+	case int64, uint64, float64:
+		return v != int64(0) && v != uint64(0) && v != float64(0)
 	}
 	return value != nil
 }
