@@ -140,7 +140,7 @@ var provoked = map[string]struct {
 	"locked":               {machine("InfrastructureReady False DeletionFailed ScopeLocked: the scope is locked"), "ScopeLocked"},
 	"resource-group":       {machine("InfrastructureReady False AzureError ResourceGroupNotFound: Resource group 'demo-group' could not be found."), "demo-group"},
 	"provisioning-timeout": {machine("InfrastructureReady False VMProvisionFailed OSProvisioningTimedOut: OS Provisioning did not finish in the allotted time"), "allotted time"},
-	"vm-deleted":           {machine("InfrastructureReady False VMDeleted vm deleted"), "vm deleted"},
+	"vm-deleted":           {machine(`InfrastructureReady False UpdateError failed to reconcile AzureMachine service virtualmachine: failed to get desired parameters for resource g/m (service: virtualmachine): VM with provider id "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m" has been deleted`), "has been deleted"},
 
 	"pod-unschedulable": {withPod("etcd", "etcd-0", unscheduled), "Insufficient cpu"},
 	"pod-image":         {withPod("kube-scheduler", "kube-scheduler-5d-x", waiting("ImagePullBackOff", `Back-off pulling image "quay.io/none"`)), "quay.io/none"},
@@ -268,7 +268,6 @@ func TestEveryCaseIsProvoked(t *testing.T) {
 	}
 }
 
-// With nothing wrong nothing is found.
 // TestIdentitiesWithoutAnyCredential: an identity that has none is told as one that has another.
 func TestIdentitiesWithoutAnyCredential(t *testing.T) {
 	w := newWorld()
@@ -281,6 +280,7 @@ func TestIdentitiesWithoutAnyCredential(t *testing.T) {
 	}
 }
 
+// TestHealthy: with nothing wrong nothing is found.
 func TestHealthy(t *testing.T) {
 	w := newWorld()
 	w.objects = append(w.objects, surveytest.NodeOf(surveytest.Machine("demo", "demo-a", "InfrastructureReady True Ready", "NodeReady True NodeReady"), "n"))
