@@ -96,7 +96,7 @@ var cases = []Case{
 		"the network's pods of the hosted cluster do not run on the node", []string{"`hypershift create kubeconfig {cluster} --output-file FILE`, then `kubectl --kubeconfig FILE get pods --all-namespaces -o wide`"}},
 	{"machine-says", "Workers do not join: they say why", machineStages, words(`the machine says:`),
 		"the machine tells what keeps it", []string{"docs/nodes.md, \"A machine that stays out\", says what its words mean"}},
-	{"ignition-not-reached", "Workers do not join: network or network security group", []string{survey.Booting}, words(`ignitionNotReached|asked for its configuration`),
+	{"ignition-not-reached", "Workers do not join: network or network security group", []string{survey.Booting, survey.Creating}, words(`ignitionNotReached|asked for its configuration`),
 		"no machine has reached the ignition endpoint: a rule of a network security group, a route, a firewall or DNS is in between, or the image has no Ignition",
 		[]string{"the pool's subnet must reach {ignition} (configuration), {api} (API server) and the konnectivity endpoint: `az network nsg rule list --resource-group {group} --nsg-name NSG -o table`, `az network route-table list -o table`",
 			"boot diagnostics of the virtual machine have its console: `az vm boot-diagnostics get-boot-log --resource-group {group} --name VM`"}},

@@ -390,3 +390,27 @@ func TestMachinesOfOneTrouble(t *testing.T) {
 		t.Errorf("%+v", told)
 	}
 }
+
+// TestMachineWithoutASignOfLife: Azure calls a machine made once the machine has told it so. One that cannot be reached from its subnet never does:
+// after some minutes the network is suspected, and not earlier.
+func TestMachineWithoutASignOfLife(t *testing.T) {
+	for _, test := range []struct {
+		age  time.Duration
+		want string
+	}{{2 * time.Minute, "machine-creating"}, {4 * time.Minute, "ignition-not-reached"}} {
+		w := newWorld()
+		machine("InfrastructureReady False Creating Azure makes it")(w)
+		w.objects[len(w.objects)-1].SetCreationTimestamp(metav1.NewTime(surveytest.Now.Add(-test.age)))
+		poolSays(hyperv1.NodePoolReachedIgnitionEndpoint, hyperv1.IgnitionNotReachedReason, "no machine has asked for its configuration yet")(w)
+		var found []string
+		told := explain.Cluster(w.facts(t))
+		told.Walk(func(f *explain.Finding) {
+			if strings.HasPrefix(f.Object, "Machine") {
+				found = append(found, f.Case)
+			}
+		})
+		if !slices.Equal(found, []string{test.want}) {
+			t.Errorf("after %s: %v, want %s", test.age, found, test.want)
+		}
+	}
+}

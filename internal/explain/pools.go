@@ -60,6 +60,10 @@ func (t *teller) summaries(pool survey.Pool, object string) []Finding {
 	return found
 }
 
+// creationTakes is how long Azure may make a machine before its start is in doubt: it calls one made that has told it so, which a machine without its
+// configuration never does. Azure itself waits for twenty minutes and more.
+const creationTakes = 3 * time.Minute
+
 // trouble is what machines have in common.
 type trouble struct{ stage, reason, message string }
 
@@ -84,11 +88,12 @@ func (t *teller) machines(pool survey.Pool) []Finding {
 		if machines[0].Message != "" {
 			out.Evidence = append(out.Evidence, Evidence{"condition of " + machines[0].Name, machines[0].Message})
 		}
-		if reached := survey.PoolCondition(pool.Object, hyperv1.NodePoolReachedIgnitionEndpoint); of.stage == survey.Booting && reached != nil && reached.Status == "False" {
+		boots := of.stage == survey.Booting || of.stage == survey.Creating && t.Now.Sub(*out.Since) > creationTakes
+		if reached := survey.PoolCondition(pool.Object, hyperv1.NodePoolReachedIgnitionEndpoint); boots && reached != nil && reached.Status == "False" {
 			out.Evidence = append(out.Evidence, Evidence{"condition " + reached.Type + " of the NodePool", reached.Message})
 			out.Reason = reached.Reason
 		}
-		if azure := pool.Object.Spec.Platform.Azure; azure != nil && of.stage == survey.Booting {
+		if azure := pool.Object.Spec.Platform.Azure; azure != nil && boots {
 			out.Evidence = append(out.Evidence, Evidence{"spec of the NodePool", "subnet " + azure.SubnetID})
 		}
 		found = append(found, out)

@@ -174,7 +174,7 @@ func (out *Machine) coming(m *capiv1.Machine, infrastructure, node *metav1.Condi
 		out.at(Joined, node.LastTransitionTime.Time, node)
 	case out.Node != "":
 		out.at(Joined, m.CreationTimestamp.Time, nil)
-	case infrastructure == nil || infrastructure.Status != metav1.ConditionTrue && infrastructure.Reason == noWord && infrastructure.Message == "":
+	case infrastructure == nil || silent(infrastructure):
 		out.at(Asked, m.CreationTimestamp.Time, infrastructure)
 	case infrastructure.Status == metav1.ConditionTrue:
 		out.at(Booting, infrastructure.LastTransitionTime.Time, nil)
@@ -184,6 +184,11 @@ func (out *Machine) coming(m *capiv1.Machine, infrastructure, node *metav1.Condi
 	default:
 		out.at(Creating, m.CreationTimestamp.Time, infrastructure)
 	}
+}
+
+// silent tells of a condition whether the provider has told nothing: Cluster API says then which field it looks at.
+func silent(c *metav1.Condition) bool {
+	return c.Status != metav1.ConditionTrue && c.Reason == noWord && (c.Message == "" || strings.HasSuffix(c.Message, " status.initialization.provisioned is false"))
 }
 
 // listen takes the pool's own words about the machine: they have what the machine itself says, and what Azure answers where its provider is

@@ -60,6 +60,7 @@ func TestStages(t *testing.T) {
 	}{
 		"nobody has said anything":  {surveytest.Machine("demo", "m"), survey.Asked, "", "", 10 * time.Minute},
 		"the provider is silent":    {surveytest.Machine("demo", "m", "InfrastructureReady False NotReady"), survey.Asked, "NotReady", "", 10 * time.Minute},
+		"Cluster API says so":       {surveytest.Machine("demo", "m", "InfrastructureReady False NotReady AzureMachine status.initialization.provisioned is false"), survey.Asked, "NotReady", "AzureMachine status.initialization.provisioned is false", 10 * time.Minute},
 		"Azure's word for a pool":   {surveytest.Machine("demo", "silent", "InfrastructureReady False NotReady"), survey.Asked, "InvalidAzureCredentials", denied, 10 * time.Minute},
 		"Azure makes it":            {surveytest.Machine("demo", "m", "InfrastructureReady False Creating in Azure"), survey.Creating, "Creating", "in Azure", 10 * time.Minute},
 		"Azure could not make it":   {surveytest.Machine("demo", "m", "InfrastructureReady False VMProvisionFailed quota"), survey.Failed, "VMProvisionFailed", "quota", time.Minute},
