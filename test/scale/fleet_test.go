@@ -31,7 +31,7 @@ import (
 )
 
 // figures measures at the sizes of the table; without it, a small fleet shows that the operator comes to rest.
-var figures = flag.Bool("figures", false, "measure 12 and 200 hosted clusters and print the figures")
+var figures = flag.Bool("figures", false, "measure 12, 100 and 200 hosted clusters and print the figures")
 
 const (
 	release         = "4.21.0"
@@ -55,16 +55,52 @@ func TestOperator(t *testing.T) {
 	if *figures {
 		sizes = []limits{
 			{clusters: 12, settle: time.Minute, memory: 100 << 20, cores: 0.05, rest: time.Minute},
-			{clusters: 200, settle: 2 * time.Minute, memory: 200 << 20, cores: 0.5, rest: time.Minute},
+			{clusters: 100, settle: 2 * time.Minute, memory: 200 << 20, cores: 0.1, rest: time.Minute},
+			{clusters: 200, settle: 2 * time.Minute, memory: 200 << 20, cores: 0.1, rest: time.Minute},
 		}
 	}
 	program := buildOperator(t)
-	for _, size := range sizes {
-		t.Run(fmt.Sprintf("%d", size.clusters), func(t *testing.T) { measure(t, program, size) })
+	costs := make([]cost, len(sizes))
+	for i, size := range sizes {
+		t.Run(fmt.Sprintf("%d", size.clusters), func(t *testing.T) { costs[i] = measure(t, program, size) })
+	}
+	if *figures && !t.Failed() {
+		compareCosts(t, costs[1], costs[2])
 	}
 }
 
-func measure(t *testing.T, program string, size limits) {
+// cost is what a fleet takes of its operator.
+type cost struct {
+	clusters         int
+	fresh, restarted time.Duration
+	memory           int64
+}
+
+// mostGrowth is how much more the second hundred of hosted clusters may cost than the first one did.
+const mostGrowth = 1.5
+
+// compareCosts prints what one more hosted cluster costs in the larger fleet, and fails where that grows with the fleet.
+func compareCosts(t *testing.T, small, large cost) {
+	t.Helper()
+	more := float64(large.clusters - small.clusters)
+	for _, slope := range []struct {
+		name, unit   string
+		small, large float64
+	}{
+		{"first start", "ms", float64(small.fresh.Milliseconds()), float64(large.fresh.Milliseconds())},
+		{"restart", "ms", float64(small.restarted.Milliseconds()), float64(large.restarted.Milliseconds())},
+		{"memory", "KiB", float64(small.memory >> 10), float64(large.memory >> 10)},
+	} {
+		first, next := slope.small/float64(small.clusters), (slope.large-slope.small)/more
+		t.Logf("%s: %.0f %s for each of %d hosted clusters, %.0f %s for each one more of %d", slope.name, first, slope.unit, small.clusters, next, slope.unit, large.clusters)
+		if next > mostGrowth*first {
+			t.Errorf("%s: one more hosted cluster costs %.0f %s, and may cost %.1f times the %.0f %s of a small fleet", slope.name, next, slope.unit, mostGrowth, first, slope.unit)
+		}
+	}
+}
+
+func measure(t *testing.T, program string, size limits) cost {
+	t.Helper()
 	f := newFleet(t, size.clusters)
 	f.create(t)
 	first := startOperator(t, program, f.kubeconfig, "--registry-overrides="+releasetest.Trust(f.image))
@@ -76,16 +112,16 @@ func measure(t *testing.T, program string, size limits) {
 	restarted := f.settle(t, o)
 	f.quiet(t)
 
-	writes, cpu := f.writes(t), o.cpu(t)
+	writes, asked, cpu := f.writes(t), o.requests(t), o.cpu(t)
 	time.Sleep(size.rest)
-	writes, cpu = f.writes(t)-writes, o.cpu(t)-cpu
+	writes, asked, cpu = f.writes(t)-writes, o.requests(t)-asked, o.cpu(t)-cpu
 	cores, peak := cpu.Seconds()/size.rest.Seconds(), max(first.peak.Load(), o.peak.Load())
 	memory, err := o.memory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d hosted clusters, %d node pools: reconciled in %.1f s of the operator's first start, %.1f s of a restart; at rest %.0f millicores, %.0f MiB (at most %.0f MiB), %d writes in %s",
-		size.clusters, size.clusters*poolsPerCluster, fresh.Seconds(), restarted.Seconds(), cores*1000, mib(memory), mib(peak), writes, size.rest)
+	t.Logf("%d hosted clusters, %d node pools: reconciled in %.1f s of the operator's first start, %.1f s of a restart; at rest %.0f millicores, %.0f MiB (at most %.0f MiB), %d writes and %d requests, those of its lease too, in %s",
+		size.clusters, size.clusters*poolsPerCluster, fresh.Seconds(), restarted.Seconds(), cores*1000, mib(memory), mib(peak), writes, asked, size.rest)
 	for start, took := range map[string]time.Duration{"first start": fresh, "restart": restarted} {
 		if size.settle > 0 && took > size.settle {
 			t.Errorf("everything was reconciled %.1f s after the operator's %s, and may take %s", took.Seconds(), start, size.settle)
@@ -100,6 +136,7 @@ func measure(t *testing.T, program string, size limits) {
 	if size.cores > 0 && cores > size.cores {
 		t.Errorf("%.3f cores at rest, and no more than %.3f may be used", cores, size.cores)
 	}
+	return cost{size.clusters, fresh, restarted, memory}
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

@@ -169,6 +169,22 @@ func (o *operator) busy(clusters, pools int) string {
 	return ""
 }
 
+// requests are all that the operator has sent to the API server.
+func (o *operator) requests(t *testing.T) int {
+	t.Helper()
+	samples, err := scrape(t.Context(), http.DefaultClient, "http://"+o.metrics+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for series, value := range samples {
+		if strings.HasPrefix(series, "rest_client_requests_total{") {
+			total += value
+		}
+	}
+	return int(total)
+}
+
 // scrape reads what Prometheus would: the value of each series.
 func scrape(ctx context.Context, httpClient *http.Client, url string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
