@@ -414,3 +414,23 @@ func TestMachineWithoutASignOfLife(t *testing.T) {
 		}
 	}
 }
+
+// TestAdviceHasNames: a command in an advice has the names of what the finding is about, so that it can be typed as it stands.
+func TestAdviceHasNames(t *testing.T) {
+	for condition, wants := range map[string][]string{
+		"InfrastructureReady False VMProvisionFailed SkuNotAvailable: not available": {"--size Standard_D4s_v5 "},
+		"InfrastructureReady False VMProvisionFailed subnet could not be found":      {"--ids /subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/default`"},
+		"InfrastructureReady True Ready":                                             {"--name demo-a-vm`"},
+	} {
+		w := newWorld()
+		machine(condition)(w)
+		var advice []string
+		told := explain.Cluster(w.facts(t))
+		told.Walk(func(f *explain.Finding) { advice = append(advice, f.Next...) })
+		for _, want := range wants {
+			if text := strings.Join(advice, "\n"); !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", condition, want, text)
+			}
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	hyperv1 "github.com/hypershift-on-azure/hypershift/api/v1beta1"
 	"github.com/hypershift-on-azure/hypershift/internal/metrics/health"
 	"github.com/hypershift-on-azure/hypershift/internal/survey"
@@ -225,25 +227,38 @@ func (t *teller) words(f *Finding) *strings.Replacer {
 		"{namespace}", hc.Namespace, "{cluster}", hc.Name, "{control-plane}", t.Namespace, "{infra-id}", hc.Spec.InfraID, "{issuer}", hc.Spec.IssuerURL,
 		"{location}", t.Cluster.Location, "{api}", cmp.Or(t.Cluster.Endpoint, "the API server's address"), "{ignition}", cmp.Or(hc.Status.IgnitionEndpoint, "the ignition endpoint"),
 		"{operator}", t.Operator, "{image}", hc.Spec.Release.Image, "{pull-secret}", hc.Spec.PullSecret.Name, "{object}", object, "{component}", componentOf(object),
-		"{pool}", poolOf(f, t.Cluster.NodePools), "{group}", "RESOURCE-GROUP", "{base-domain}", hc.Spec.DNS.BaseDomain,
+		"{base-domain}", hc.Spec.DNS.BaseDomain,
 	}
-	if azure := hc.Spec.Platform.Azure; azure != nil {
-		pairs[slices.Index(pairs, "{group}")+1] = azure.ResourceGroupName
-	}
-	return strings.NewReplacer(pairs...)
+	azure := ptr.Deref(hc.Spec.Platform.Azure, hyperv1.AzurePlatformSpec{})
+	pairs = append(pairs, "{group}", cmp.Or(azure.ResourceGroupName, "RESOURCE-GROUP"), "{nsg}", cmp.Or(azure.SecurityGroupID, "NSG-ID"))
+	return strings.NewReplacer(append(pairs, t.poolWords(f)...)...)
 }
 
-// poolOf is the pool that a finding belongs to.
-func poolOf(f *Finding, pools []survey.Pool) string {
-	for _, pool := range pools {
-		if strings.HasSuffix(f.Object, "/"+pool.Name) {
-			return pool.Name
+// poolWords are those of the pool, and of the machine, that a finding is about.
+func (t *teller) poolWords(f *Finding) []string {
+	pool, machine := poolOf(f, t.Cluster.NodePools)
+	azure, name := hyperv1.AzureNodePoolPlatform{}, "NODEPOOL"
+	if pool != nil {
+		name, azure = pool.Name, ptr.Deref(pool.Object.Spec.Platform.Azure, azure)
+	}
+	urn := "PUBLISHER:OFFER:SKU:VERSION"
+	if image := azure.Image.AzureMarketplace; image != nil && image.Publisher != "" {
+		urn = strings.Join([]string{image.Publisher, image.Offer, image.SKU, image.Version}, ":")
+	}
+	return []string{"{pool}", name, "{subnet}", cmp.Or(azure.SubnetID, "SUBNET-ID"), "{size}", cmp.Or(azure.VMSize, "SIZE"), "{urn}", urn, "{vm}", cmp.Or(machine.VM, "VM")}
+}
+
+// poolOf is the pool that a finding belongs to, nil where it belongs to none, with the machine that it names.
+func poolOf(f *Finding, pools []survey.Pool) (*survey.Pool, survey.Machine) {
+	for i := range pools {
+		if strings.HasSuffix(f.Object, "/"+pools[i].Name) {
+			return &pools[i], survey.Machine{}
 		}
-		for _, m := range pool.Machines {
+		for _, m := range pools[i].Machines {
 			if strings.Contains(f.Object, m.Name) {
-				return pool.Name
+				return &pools[i], m
 			}
 		}
 	}
-	return "NODEPOOL"
+	return nil, survey.Machine{}
 }
