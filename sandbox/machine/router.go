@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 // router is the network namespace of a VNet.
@@ -25,7 +27,7 @@ type router struct {
 	ns      *namespace
 	found   bool // made by an earlier run
 	network feed.Network
-	rules   string // as applied last
+	rules   nftable.Loader
 	serving []io.Closer
 	steered map[netip.Addr]bool // backends that have a rule and a routing table
 	proxied map[netip.Addr]bool // private frontends that the router answers ARP for
@@ -209,13 +211,7 @@ func (r *router) update(t traffic) error {
 		errs = append(errs, addAddress(nl, bridge, netip.PrefixFrom(gateway(prefix), prefix.Bits()).String()))
 	}
 	errs = append(errs, r.steer(nl, bridge, services), r.answerARP(nl, bridge, services), r.route(nl, bridge, t))
-	if rules := routerRules(t); rules != r.rules {
-		err := applyRules(r.ns, rules)
-		if err == nil {
-			r.rules = rules
-		}
-		errs = append(errs, err)
-	}
+	errs = append(errs, r.ns.do(func() error { return r.rules.Replace(context.Background(), routerRules(t)) }))
 	return errors.Join(errs...)
 }
 
