@@ -124,10 +124,14 @@ func routerSysctls() error {
 }
 
 // bridgeSysctls: the bridge sees frontends as source addresses, and answers at once for every address, as Azure does: machines of one subnet meet
-// in the router, which has their security rules.
+// in the router, which has their security rules. What a machine sends is the router's to filter and not the bridge's, which would pass on what is
+// translated to an address of the same subnet from port to port, where nothing passes.
 func bridgeSysctls() error {
-	for name, value := range map[string]string{"conf/" + routerBridge + "/rp_filter": "0", "conf/" + routerBridge + "/proxy_arp_pvlan": "1", "neigh/" + routerBridge + "/proxy_delay": "0"} {
-		if err := setSysctl("net/ipv4/"+name, value); err != nil {
+	for name, value := range map[string]string{
+		"net/ipv4/conf/" + routerBridge + "/rp_filter": "0", "net/ipv4/conf/" + routerBridge + "/proxy_arp_pvlan": "1",
+		"net/ipv4/neigh/" + routerBridge + "/proxy_delay": "0", "net/bridge/bridge-nf-call-iptables": "0",
+	} {
+		if err := setSysctl(name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
