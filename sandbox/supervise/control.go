@@ -51,7 +51,7 @@ func (s *Supervisor) serve(ctx context.Context, listener net.Listener) {
 			flusher.Flush()
 		}
 		// The answer must leave before the process does.
-		time.AfterFunc(20*time.Millisecond, func() { close(s.done) })
+		time.AfterFunc(20*time.Millisecond, func() { s.finish.Do(func() { close(s.done) }) })
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	_ = server.Serve(listener)
@@ -237,7 +237,7 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 				continue
 			}
 			waiting = append(waiting, name)
-			if isHopeless(part, name, before) {
+			if err == nil && isHopeless(part, name, before) {
 				return notReady(dir, state, name, errHopeless)
 			}
 		}
