@@ -49,9 +49,7 @@ const (
 // newPacketBed has machines a and c in subnet "one", b in subnet "two". Each answers at ports 22, 80 and 8080 with its name and who asks.
 func newPacketBed(t *testing.T) *packetBed {
 	t.Helper()
-	if _, err := exec.LookPath("nft"); err != nil || os.Geteuid() != 0 || !hasCapability(unix.CAP_NET_ADMIN) || !hasCapability(unix.CAP_SYS_ADMIN) {
-		t.Skip("skipped: network namespaces need root, and the rules nft")
-	}
+	needNamespaces(t)
 	b := &packetBed{t: t, places: map[string]*namespace{}, passing: func(probeKey) bool { return true }}
 	inside := b.place("router")
 	b.router = &router{cfg: Config{Uplinks: "198.19"}, number: uplinkNumber, ns: inside, steered: map[netip.Addr]bool{}, proxied: map[netip.Addr]bool{}}
@@ -81,6 +79,13 @@ func newPacketBed(t *testing.T) *packetBed {
 }
 
 const testEdgeOfPackets = "198.18.0.1"
+
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("nft"); err != nil || os.Geteuid() != 0 || !hasCapability(unix.CAP_NET_ADMIN) || !hasCapability(unix.CAP_SYS_ADMIN) {
+		t.Skip("skipped: network namespaces need root, and the rules nft")
+	}
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -180,11 +185,17 @@ func (b *packetBed) get(from, source, address string, expected bool) string {
 func (b *packetBed) want(name, connection string) {
 	b.t.Helper()
 	how, answer, _ := strings.Cut(connection, " = ")
-	from, address, _ := strings.Cut(how, " > ")
-	from, source, _ := strings.Cut(from, " ")
+	from, source, address, _ := split(how)
 	if got := b.get(from, source, address, answer != ""); got != answer {
 		b.t.Errorf("%s: %s is answered %q, want %q", name, how, got, answer)
 	}
+}
+
+// split reads "from [source] > address", of a connection that shall come about.
+func split(how string) (from, source, address string, expected bool) {
+	from, address, _ = strings.Cut(how, " > ")
+	from, source, _ = strings.Cut(from, " ")
+	return from, source, address, true
 }
 
 // packetNet has b with a public address, which nothing but security groups closes.
