@@ -22,14 +22,14 @@ const (
 	fromBridge = `iifname "` + routerBridge + `" `
 	fromUplink = `iifname "` + routerUplink + `" `
 	toUplink   = `oifname "` + routerUplink + `" `
+
+	alreadyAccepted = "ct state established,related accept"
 )
 
 // hook is where a chain of filters or translations is asked.
 func hook(kind knftables.BaseChainType, at knftables.BaseChainHook, priority knftables.BaseChainPriority) nftable.Hook {
 	return nftable.Hook{Type: kind, At: at, Priority: priority}
 }
-
-const alreadyAccepted = "ct state established,related accept"
 
 // hostRules is the host's table: machines reach the edge and published addresses and nothing else; nothing reaches machines but by
 // a published address. It tells by the address that a connection was first made to, so it does not matter who translates it later.

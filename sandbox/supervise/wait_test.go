@@ -115,6 +115,38 @@ func TestARestartOfTheSupervisorIsNoFailureOfItsParts(t *testing.T) {
 	}
 }
 
+// A supervisor that ends while it is asked is one that is being restarted, too.
+func TestASupervisorThatEndsWhileItIsAsked(t *testing.T) {
+	dir := tempDir(t)
+	listener, err := listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	s := &Supervisor{dir: dir, changed: make(chan struct{}), state: State{Parts: map[string]PartState{"a": {State: Ready}}}}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"} {
+			c, err := listener.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = c.Read(make([]byte, 1000))
+			_, _ = c.Write([]byte(answer))
+			_ = c.Close()
+		}
+		go s.serve(t.Context(), listener)
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := WaitReady(ctx, dir, []string{"a"}, nil); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}
+
 func TestNoSupervisor(t *testing.T) {
 	dir := tempDir(t)
 	if _, err := Query(t.Context(), dir); !errors.Is(err, ErrDown) {
