@@ -181,7 +181,8 @@ func TestWith(t *testing.T) {
 }
 
 func TestMountOptions(t *testing.T) {
-	for super, want := range map[string]string{"rw,cpu,cpuacct": "cpu,cpuacct", "ro,memory,clone_children": "memory", "rw,xattr,name=systemd": "none,name=systemd",
+	for super, want := range map[string]string{"rw,cpu,cpuacct": "cpu,cpuacct", "ro,memory,clone_children": "memory",
+		"rw,xattr,name=systemd":        "none,name=systemd",
 		"rw,release_agent=/a/b,name=x": "none,name=x", "rw,cpu,name=x": "cpu,name=x"} {
 		if got := mountOptions(super); got != want {
 			t.Errorf("%s: %q, want %q", super, got, want)

@@ -44,7 +44,8 @@ type prober struct {
 }
 
 func newProber(ns *namespace, trust bool, changed func()) *prober {
-	return &prober{dial: ns.dial, trust: trust, changed: changed, cancel: map[probeKey]context.CancelFunc{}, probes: map[probeKey]feed.Probe{}, up: map[probeKey]bool{}}
+	return &prober{dial: ns.dial, trust: trust, changed: changed, cancel: map[probeKey]context.CancelFunc{}, probes: map[probeKey]feed.Probe{},
+		up: map[probeKey]bool{}}
 }
 
 // want makes exactly these probes run.

@@ -201,7 +201,8 @@ func split(how string) (from, source, address string, expected bool) {
 // packetNet has b with a public address, which nothing but security groups closes.
 func packetNet() feed.Snapshot {
 	nic := func(name, subnet, ip string) feed.Machine {
-		return feed.Machine{ID: "/vm/" + name, Running: true, NICs: []feed.NIC{{ID: name, NetworkID: netA, SubnetID: netA + "/subnets/" + subnet, PrivateIP: ip}}}
+		return feed.Machine{ID: "/vm/" + name, Running: true,
+			NICs: []feed.NIC{{ID: name, NetworkID: netA, SubnetID: netA + "/subnets/" + subnet, PrivateIP: ip}}}
 	}
 	snap := feed.Snapshot{
 		Networks: []feed.Network{{ID: netA, Name: "n", Prefixes: []string{"10.0.0.0/16"}, Subnets: []feed.Subnet{
@@ -245,25 +246,28 @@ func TestSecurityGroupsOnPackets(t *testing.T) {
 		subnet, nic []string // rules; nil: there is no group
 		want        []string
 	}{
-		"no group at all":               {nil, nil, []string{fromInternet, passA, passOut, passToA}},
-		"a group without rules":         {[]string{}, nil, []string{fromInternet, passA, passOut, passToA}},
-		"one port from anywhere":        {[]string{"Inbound Allow Tcp Internet > * 80"}, nil, []string{passInternet, passOther, toShell, passA}},
-		"a range of ports":              {[]string{"Inbound Allow Tcp * > * 20-30,443"}, nil, []string{passShell, fromInternet}},
-		"one source":                    {nil, []string{"Inbound Allow Tcp " + internetHost + " > * *"}, []string{passInternet, passShell, fromOther}},
-		"one destination":               {[]string{"Inbound Allow Tcp * > " + ipA + " *"}, nil, []string{fromInternet}},
-		"another protocol":              {[]string{"Inbound Allow Udp * > * *"}, nil, []string{fromInternet}},
-		"every protocol":                {[]string{"Inbound Allow * * > * 80"}, nil, []string{passInternet, toShell}},
-		"a tag that nobody here has":    {[]string{"Inbound Allow Tcp Sql > * *"}, nil, []string{fromInternet, passA}},
-		"the first rule that fits":      {[]string{"Inbound Deny Tcp " + otherHost + " > * *", "Inbound Allow Tcp * > * *"}, nil, []string{passInternet, fromOther}},
-		"and no later one":              {[]string{"Inbound Allow Tcp * > * *", "Inbound Deny Tcp " + otherHost + " > * *"}, nil, []string{passInternet, passOther}},
+		"no group at all":            {nil, nil, []string{fromInternet, passA, passOut, passToA}},
+		"a group without rules":      {[]string{}, nil, []string{fromInternet, passA, passOut, passToA}},
+		"one port from anywhere":     {[]string{"Inbound Allow Tcp Internet > * 80"}, nil, []string{passInternet, passOther, toShell, passA}},
+		"a range of ports":           {[]string{"Inbound Allow Tcp * > * 20-30,443"}, nil, []string{passShell, fromInternet}},
+		"one source":                 {nil, []string{"Inbound Allow Tcp " + internetHost + " > * *"}, []string{passInternet, passShell, fromOther}},
+		"one destination":            {[]string{"Inbound Allow Tcp * > " + ipA + " *"}, nil, []string{fromInternet}},
+		"another protocol":           {[]string{"Inbound Allow Udp * > * *"}, nil, []string{fromInternet}},
+		"every protocol":             {[]string{"Inbound Allow * * > * 80"}, nil, []string{passInternet, toShell}},
+		"a tag that nobody here has": {[]string{"Inbound Allow Tcp Sql > * *"}, nil, []string{fromInternet, passA}},
+		"the first rule that fits": {[]string{"Inbound Deny Tcp " + otherHost + " > * *", "Inbound Allow Tcp * > * *"}, nil,
+			[]string{passInternet, fromOther}},
+		"and no later one": {[]string{"Inbound Allow Tcp * > * *", "Inbound Deny Tcp " + otherHost + " > * *"}, nil,
+			[]string{passInternet, passOther}},
 		"the subnet's alone allows":     {[]string{"Inbound Allow * * > * *"}, []string{}, []string{fromInternet, passA}},
 		"the interface's alone allows":  {[]string{}, []string{"Inbound Allow * * > * *"}, []string{fromInternet, passA}},
 		"both allow":                    {[]string{"Inbound Allow * * > * *"}, []string{"Inbound Allow Tcp * > * 80"}, []string{passInternet, toShell}},
 		"the network itself is shut":    {nil, []string{"Inbound Deny * VirtualNetwork > * *"}, []string{fromA, passToA, passOut}},
 		"nothing leaves to the outside": {[]string{"Outbound Deny * * > Internet *"}, nil, []string{toInternet, passToA, passA}},
 		"nothing leaves at all":         {nil, []string{"Outbound Deny * * > * *"}, []string{toInternet, toA, passA}},
-		"answers leave":                 {[]string{"Inbound Allow * * > * *"}, []string{"Inbound Allow Tcp * > * *", "Outbound Deny * * > * *"}, []string{passInternet, toInternet}},
-		"only Azure's services":         {nil, []string{"Outbound Allow Tcp * > Storage *", "Outbound Deny * * > * *"}, []string{passEdge, toInternet, toA}},
+		"answers leave": {[]string{"Inbound Allow * * > * *"}, []string{"Inbound Allow Tcp * > * *", "Outbound Deny * * > * *"},
+			[]string{passInternet, toInternet}},
+		"only Azure's services": {nil, []string{"Outbound Allow Tcp * > Storage *", "Outbound Deny * * > * *"}, []string{passEdge, toInternet, toA}},
 	} {
 		snap := packetNet()
 		rules := func(list []string) *feed.SecurityGroup {
@@ -369,8 +373,9 @@ func balancedNet(rules ...feed.Rule) feed.Snapshot {
 		rules[i].Protocol, rules[i].Backends = "Tcp", pool
 	}
 	snap.LoadBalancers = []feed.LoadBalancer{{
-		Frontends: []feed.Frontend{{Name: "public", IP: frontend, Public: true}, {Name: "second", IP: otherFront, Public: true}, {Name: "inside", IP: insideFront}},
-		Probes:    []feed.Probe{{Name: "p", Protocol: "Tcp", Port: 80}}, Rules: rules,
+		Frontends: []feed.Frontend{{Name: "public", IP: frontend, Public: true}, {Name: "second", IP: otherFront, Public: true},
+			{Name: "inside", IP: insideFront}},
+		Probes: []feed.Probe{{Name: "p", Protocol: "Tcp", Port: 80}}, Rules: rules,
 		NATRules: []feed.NATRule{{Frontend: "second", Protocol: "Tcp", FrontendPort: 2201, BackendPort: 22, Backend: pool[1]}},
 	}}
 	return snap
@@ -384,11 +389,13 @@ func TestBalancersOnPackets(t *testing.T) {
 		source        string // whom the backends see
 		port          string // at which they are asked
 	}{
-		"translated":              {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 8080}, outsideName, frontend + ":80", hostSide, "8080"},
-		"floating":                {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 80, FloatingIP: true}, outsideName, frontend + ":80", hostSide, "80"},
-		"inside, translated":      {feed.Rule{Frontend: "inside", FrontendPort: 80, BackendPort: 22}, "c", insideFront + ":80", ipC, "22"},
-		"inside to the public":    {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 8080}, "c", frontend + ":80", ipC, "8080"},
-		"with a probe, and alive": {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 8080, ProbeName: "P"}, outsideName, frontend + ":80", hostSide, "8080"},
+		"translated": {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 8080}, outsideName, frontend + ":80", hostSide, "8080"},
+		"floating": {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 80, FloatingIP: true}, outsideName, frontend + ":80",
+			hostSide, "80"},
+		"inside, translated":   {feed.Rule{Frontend: "inside", FrontendPort: 80, BackendPort: 22}, "c", insideFront + ":80", ipC, "22"},
+		"inside to the public": {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 8080}, "c", frontend + ":80", ipC, "8080"},
+		"with a probe, and alive": {feed.Rule{Frontend: "public", FrontendPort: 80, BackendPort: 8080, ProbeName: "P"}, outsideName, frontend + ":80",
+			hostSide, "8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newPacketBed(t)

@@ -121,7 +121,8 @@ func TestStopIsGraceful(t *testing.T) {
 	soft := shell("soft", `trap 'echo bye >`+said+`; exit 0' TERM; touch `+said+`; while :; do sleep 0.05; done`)
 	deaf := shell("deaf", `trap '' TERM; sleep 1000 & echo $! >`+child+`.new; mv `+child+`.new `+child+`; while :; do sleep 0.05; done`)
 	hard := shell("hard", `trap 'echo bye >`+said+`-hard' TERM; touch `+said+`-hard; while :; do sleep 0.05; done`)
-	soft.Grace, soft.Ready, deaf.Grace, deaf.Ready, hard.Ready = 20*time.Second, Probe{File: said}, 100*time.Millisecond, Probe{File: child}, Probe{File: said + "-hard"}
+	soft.Grace, soft.Ready, deaf.Grace, deaf.Ready, hard.Ready = 20*time.Second, Probe{File: said}, 100*time.Millisecond, Probe{File: child},
+		Probe{File: said + "-hard"}
 	stop := supervisor(t, dir, soft, deaf, hard)
 	defer stop()
 	before := ready(t, dir, "soft", "deaf", "hard")
@@ -201,7 +202,8 @@ func TestStopsAtOnce(t *testing.T) {
 	if err := WritePlan(dir, Plan{Mode: "test", Parts: []Part{slow}}); err != nil {
 		t.Fatal(err)
 	}
-	s := &Supervisor{dir: dir, runners: map[string]*runner{}, changed: make(chan struct{}), done: make(chan struct{}), state: State{Boot: bootID(), Parts: map[string]PartState{}}}
+	s := &Supervisor{dir: dir, runners: map[string]*runner{}, changed: make(chan struct{}), done: make(chan struct{}), state: State{Boot: bootID(),
+		Parts: map[string]PartState{}}}
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o750); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,8 @@ func TestWaitReadyTellsOnce(t *testing.T) {
 // Who waits in vain is told what for: other parts, or what the part has said.
 func TestWaitReadyExplains(t *testing.T) {
 	_, dir := scripted(t, map[string]PartState{
-		"ready": {State: Ready}, "waits": {State: Waiting}, "fails": {State: BackOff, Restarts: 4, Message: "exit status 2"}, "sick": {State: Unready, Message: "answers 503"}})
+		"ready": {State: Ready}, "waits": {State: Waiting}, "fails": {State: BackOff, Restarts: 4, Message: "exit status 2"}, "sick": {State: Unready,
+			Message: "answers 503"}})
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,8 @@ func TestABrokenPlanIsNotWritten(t *testing.T) {
 	if plan, err := ReadPlan(dir); err != nil || len(plan.Parts) != 0 {
 		t.Errorf("without a file: %+v, %v", plan, err)
 	}
-	good := Plan{Mode: "m", Parts: []Part{{Name: "a", Argv: []string{"x"}, Grace: time.Second, Env: []string{"S=1"}, Ready: Probe{TCP: "127.0.0.1:1"}}}, Watcher: []string{"w"}}
+	good := Plan{Mode: "m", Parts: []Part{{Name: "a", Argv: []string{"x"}, Grace: time.Second, Env: []string{"S=1"},
+		Ready: Probe{TCP: "127.0.0.1:1"}}}, Watcher: []string{"w"}}
 	if err := WritePlan(dir, good); err != nil {
 		t.Fatal(err)
 	}

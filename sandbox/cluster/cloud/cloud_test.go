@@ -68,7 +68,8 @@ func inAzure(t *testing.T, dir string) (*arm, *recorded) {
 	must(t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	r := &recorded{next: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: server.ProxyAddr()}), TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
+	r := &recorded{next: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: server.ProxyAddr()}),
+		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
 	a := &arm{http: &http.Client{Transport: r}}
 	must(t, a.login(t.Context(), dir, armScope))
 	r.changes = nil
@@ -207,7 +208,8 @@ func TestProviderConfig(t *testing.T) {
 		ids = append(ids, o.id)
 	}
 	for _, id := range []string{
-		networkID("virtualNetworks", got["vnetName"].(string)), networkID("networkSecurityGroups", got["securityGroupName"].(string)), groupID(got["resourceGroup"].(string)),
+		networkID("virtualNetworks", got["vnetName"].(string)), networkID("networkSecurityGroups", got["securityGroupName"].(string)),
+		groupID(got["resourceGroup"].(string)),
 	} {
 		if !slices.Contains(ids, id) {
 			t.Errorf("%s is not made", id)

@@ -15,8 +15,9 @@ func address(s string) netip.Addr  { return netip.MustParseAddr(s) }
 // Networks of the sandbox lie in or beside each other; an overlap would send packets elsewhere.
 func TestNetworks(t *testing.T) {
 	edge := prefix(EdgeIP + EdgePrefix)
-	for inner, outer := range map[string]string{edge.String(): AllPrefix, PublicPrefix: AllPrefix, EdgeIP + "/32": edge.String(), RouterIP + "/32": edge.String(),
-		AllPrefix: ManagementPrefix, APIServiceIP + "/32": ServiceCIDR, DNSServiceIP + "/32": ServiceCIDR} {
+	for inner, outer := range map[string]string{edge.String(): AllPrefix, PublicPrefix: AllPrefix, EdgeIP + "/32": edge.String(),
+		RouterIP + "/32": edge.String(),
+		AllPrefix:        ManagementPrefix, APIServiceIP + "/32": ServiceCIDR, DNSServiceIP + "/32": ServiceCIDR} {
 		if i, o := prefix(inner), prefix(outer); !o.Contains(i.Addr()) || i.Bits() < o.Bits() {
 			t.Errorf("%s is not in %s", inner, outer)
 		}
@@ -59,10 +60,12 @@ func TestLinks(t *testing.T) {
 func TestNoProxy(t *testing.T) {
 	config := httpproxy.Config{HTTPSProxy: ProxyURL, HTTPProxy: ProxyURL, NoProxy: NoProxy}
 	for target, by := range map[string]string{
-		APIURL: "", "https://10.201.0.1": "", "https://10.200.3.4:8443": "", "https://kubernetes.default.svc": "", "https://web.ns.svc.cluster.local": "", "https://localhost:1": "",
+		APIURL: "", "https://10.201.0.1": "", "https://10.200.3.4:8443": "", "https://kubernetes.default.svc": "",
+		"https://web.ns.svc.cluster.local": "", "https://localhost:1": "",
 		"http://" + RegistryAddr: "", "http://169.254.169.254/metadata": "", "http://168.63.129.16": "",
-		"https://management.azure.com": ProxyURL, "https://login.microsoftonline.com": ProxyURL, "https://" + OwnRegistryHost: ProxyURL, "https://app." + AppsDomain: ProxyURL,
-		"https://198.18.16.1:7443": ProxyURL, "https://10.202.0.1": ProxyURL,
+		"https://management.azure.com": ProxyURL, "https://login.microsoftonline.com": ProxyURL, "https://" + OwnRegistryHost: ProxyURL,
+		"https://app." + AppsDomain: ProxyURL,
+		"https://198.18.16.1:7443":  ProxyURL, "https://10.202.0.1": ProxyURL,
 	} {
 		u, err := url.Parse(target)
 		if err != nil {

@@ -91,12 +91,14 @@ func TestCertificatesServe(t *testing.T) {
 	} {
 		seen := ""
 		err := handshake(
-			&tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(t, filepath.Join(dir, "ca.crt")), MinVersion: tls.VersionTLS13,
+			&tls.Config{Certificates: []tls.Certificate{server}, MinVersion: tls.VersionTLS13,
+				ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(t, filepath.Join(dir, "ca.crt")),
 				VerifyConnection: func(s tls.ConnectionState) error {
 					seen = s.PeerCertificates[0].Subject.String()
 					return nil
 				}},
-			&tls.Config{Certificates: []tls.Certificate{c.client}, ServerName: c.host, RootCAs: pool(t, filepath.Join(dir, "ca.crt")), MinVersion: tls.VersionTLS13})
+			&tls.Config{Certificates: []tls.Certificate{c.client}, ServerName: c.host, RootCAs: pool(t, filepath.Join(dir, "ca.crt")),
+				MinVersion: tls.VersionTLS13})
 		if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %v, want %q", name, err, c.fails)
 		}

@@ -125,7 +125,8 @@ func TestNoAddress(t *testing.T) {
 }
 
 func TestKernelAddress(t *testing.T) {
-	for text, want := range map[string]string{"0100007F": "127.0.0.1", "010012C6": "198.18.0.1", "00000000": "0.0.0.0", "00000000000000000000000001000000": "::1",
+	for text, want := range map[string]string{"0100007F": "127.0.0.1", "010012C6": "198.18.0.1", "00000000": "0.0.0.0",
+		"00000000000000000000000001000000": "::1",
 		"0000000000000000FFFF00000100007F": "127.0.0.1", "B80D0120000000000000000001000000": "2001:db8::1"} {
 		if got, ok := kernelAddress(text); !ok || got.String() != want {
 			t.Errorf("%s: %v, %v, want %s", text, got, ok, want)

@@ -178,7 +178,8 @@ func TestBundleIsInjected(t *testing.T) {
 	if got := data("does-not"); len(got) != 0 {
 		t.Errorf("who does not ask has %v", got)
 	}
-	if _, err := k.Resource(configMapsResource).Namespace("ns").Update(ctx, configMap("asks", "true", object{bundleKey: "others"}), metav1.UpdateOptions{}); err != nil {
+	if _, err := k.Resource(configMapsResource).Namespace("ns").Update(ctx, configMap("asks", "true", object{bundleKey: "others"}),
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); data("asks")[bundleKey] != "the roots"; time.Sleep(5 * time.Millisecond) {

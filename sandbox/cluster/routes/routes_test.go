@@ -53,7 +53,8 @@ func routeWorld(t *testing.T, objects ...runtime.Object) (*table, dynamic.Interf
 			}
 		}
 	}
-	return &table{client: k, hosts: map[string]target{}, routes: routes, services: lister("Service", servicesResource), slices: lister("EndpointSlice", slicesResource)}, k
+	return &table{client: k, hosts: map[string]target{}, routes: routes, services: lister("Service", servicesResource),
+		slices: lister("EndpointSlice", slicesResource)}, k
 }
 
 // endpointSlice has two pods that are ready and one that is not.

@@ -53,11 +53,13 @@ func (s scene) play() error {
 	}
 	for _, dir := range []string{"usr", "etc"} {
 		upper, below := filepath.Join(work, dir), filepath.Join(work, dir+"-work")
-		if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(below, 0o755), unix.Mount("overlay", "/"+dir, "overlay", 0, "lowerdir=/"+dir+",upperdir="+upper+",workdir="+below)); err != nil {
+		if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(below, 0o755),
+			unix.Mount("overlay", "/"+dir, "overlay", 0, "lowerdir=/"+dir+",upperdir="+upper+",workdir="+below)); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(unix.Mount("tmpfs", "/run", "tmpfs", 0, ""), os.MkdirAll(stateDir, 0o700), os.WriteFile(filepath.Join(stateDir, CustomDataFile), []byte(s.CustomData), 0o600)); err != nil {
+	if err := errors.Join(unix.Mount("tmpfs", "/run", "tmpfs", 0, ""), os.MkdirAll(stateDir, 0o700),
+		os.WriteFile(filepath.Join(stateDir, CustomDataFile), []byte(s.CustomData), 0o600)); err != nil {
 		return err
 	}
 	for _, path := range []string{"/etc/hostname", "/etc/hosts", resultFile} {
@@ -132,12 +134,14 @@ echo "$stage $platform $(cat $IGNITION_CONFIG_FILE)"
 		scene scene
 		want  string
 	}{
-		"first boot":             {scene{CustomData: config, Program: tells, Times: 1}, whole},
-		"second boot":            {scene{CustomData: config, Program: tells, Times: 3}, whole},
-		"a stage that fails":     {scene{CustomData: config, Program: tells + "\n[ $stage != disks ]", Times: 1}, stages("fetch-offline", "fetch", "kargs", "disks") + "error: ignition, stage disks: exit status 1\n"},
-		"for another agent":      {scene{CustomData: "  #cloud-config\n", Program: tells, Times: 1}, "error: " + errNoIgnition.Error() + "\n"},
-		"nothing is given":       {scene{CustomData: "", Program: "true", Times: 1}, ""},
-		"no Ignition":            {scene{CustomData: config, Times: 1}, "error: the operating system has no Ignition: stat " + ignitionProgram + ": no such file or directory\n"},
+		"first boot":  {scene{CustomData: config, Program: tells, Times: 1}, whole},
+		"second boot": {scene{CustomData: config, Program: tells, Times: 3}, whole},
+		"a stage that fails": {scene{CustomData: config, Program: tells + "\n[ $stage != disks ]", Times: 1},
+			stages("fetch-offline", "fetch", "kargs", "disks") + "error: ignition, stage disks: exit status 1\n"},
+		"for another agent": {scene{CustomData: "  #cloud-config\n", Program: tells, Times: 1}, "error: " + errNoIgnition.Error() + "\n"},
+		"nothing is given":  {scene{CustomData: "", Program: "true", Times: 1}, ""},
+		"no Ignition": {scene{CustomData: config, Times: 1},
+			"error: the operating system has no Ignition: stat " + ignitionProgram + ": no such file or directory\n"},
 		"provisioned by another": {scene{CustomData: "#!/bin/sh", Files: map[string]string{resultFile: "{}"}, Times: 1}, ""},
 	} {
 		if got := said(t, c.scene); got != c.want {
@@ -153,8 +157,10 @@ func TestIdentity(t *testing.T) {
 	again := said(t, scene{Spec: spec, Files: map[string]string{"/etc/hostname": "renamed\n", "/run/systemd/resolve/stub-resolv.conf": "nameserver 9.9.9.9\n"}})
 	network := "/run/systemd/network/10-eth0.network: \"[Match]\\nName=eth0\\n[Network]\\nAddress=10.0.0.4/24\\nGateway=10.0.0.1\\nDNS=168.63.129.16\\n"
 	for _, c := range []struct{ got, want string }{
-		{first, "/etc/hostname: \"worker-1\\n\"\n"}, {first, "10.0.0.4 worker-1\\n\"\n"}, {first, "/run/systemd/resolve/stub-resolv.conf: \"nameserver 168.63.129.16\\n\"\n"}, {first, network},
-		{again, "/etc/hostname: \"renamed\\n\"\n"}, {again, "10.0.0.4 worker-1\\n\"\n"}, {again, "/run/systemd/resolve/stub-resolv.conf: \"nameserver 168.63.129.16\\n\"\n"}, {again, network},
+		{first, "/etc/hostname: \"worker-1\\n\"\n"}, {first, "10.0.0.4 worker-1\\n\"\n"},
+		{first, "/run/systemd/resolve/stub-resolv.conf: \"nameserver 168.63.129.16\\n\"\n"}, {first, network},
+		{again, "/etc/hostname: \"renamed\\n\"\n"}, {again, "10.0.0.4 worker-1\\n\"\n"},
+		{again, "/run/systemd/resolve/stub-resolv.conf: \"nameserver 168.63.129.16\\n\"\n"}, {again, network},
 	} {
 		if !strings.Contains(c.got, c.want) {
 			t.Errorf("%s\nhas no %s", c.got, c.want)
@@ -198,7 +204,8 @@ func TestSecondStart(t *testing.T) {
 	if given[4] != "/machines/a" || !slices.Equal(again, []string{"hypershift", "sandbox", "run", "vm-init", stageRunning}) {
 		t.Errorf("%q, of %q", again, given)
 	}
-	if env := environment(Spec{VMID: "id"}); !slices.Contains(env, "container=embedded-azure") || !slices.Contains(env, "container_uuid=id") || os.Getenv("PATH") == "" {
+	if env := environment(Spec{VMID: "id"}); !slices.Contains(env, "container=embedded-azure") || !slices.Contains(env, "container_uuid=id") ||
+		os.Getenv("PATH") == "" {
 		t.Errorf("%q", env)
 	}
 	if env := environment(Spec{}); slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, "container_uuid") }) {

@@ -11,7 +11,8 @@ import (
 )
 
 var machines = map[string]feed.Machine{
-	"10.0.0.4": {Name: "one", Zone: "1", NICs: []feed.NIC{{PrivateIP: "10.0.0.4", MAC: "00-0d-3a-00-00-04"}, {PrivateIP: "10.0.1.4", MAC: "00:0d:3a:00:00:05"}}},
+	"10.0.0.4": {Name: "one", Zone: "1", NICs: []feed.NIC{{PrivateIP: "10.0.0.4", MAC: "00-0d-3a-00-00-04"},
+		{PrivateIP: "10.0.1.4", MAC: "00:0d:3a:00:00:05"}}},
 	"10.0.0.5": {Name: "two", Zone: "3", Tags: map[string]string{"k8s.io_role": "a:b;c", "empty": ""}},
 	"10.0.0.6": {Name: "three"},
 }
@@ -71,10 +72,12 @@ func TestWhoIsAnswered(t *testing.T) {
 func TestLeaves(t *testing.T) {
 	for target, want := range map[string]string{
 		"10.0.0.4 compute/name": "one", "10.0.0.5 compute/name": "two", "10.0.0.4 COMPUTE/Name": "one",
-		"10.0.0.4 compute/zone": "1", "10.0.0.4 compute/platformFaultDomain": "1", "10.0.0.5 compute/platformFaultDomain": "0", "10.0.0.6 compute/zone": "", "10.0.0.6 compute/platformFaultDomain": "0",
+		"10.0.0.4 compute/zone": "1", "10.0.0.4 compute/platformFaultDomain": "1", "10.0.0.5 compute/platformFaultDomain": "0",
+		"10.0.0.6 compute/zone": "", "10.0.0.6 compute/platformFaultDomain": "0",
 		"10.0.0.5 compute/tags": "empty:;k8s.io_role:a:b;c", "10.0.0.5 compute/tagsList/1/value": "a:b;c", "10.0.0.6 compute/tags": "",
 		"10.0.0.4 network/interface/0/macAddress": "000D3A000004", "10.0.0.4 network/interface/1/macAddress": "000D3A000005",
-		"10.0.0.4 network/interface/1/ipv4/ipAddress/0/privateIpAddress": "10.0.1.4", "10.0.0.4 network/interface/0/ipv4/subnet/0/address": "10.0.0.64", "10.0.0.4 network/interface/0/ipv4/subnet/0/prefix": "26",
+		"10.0.0.4 network/interface/1/ipv4/ipAddress/0/privateIpAddress": "10.0.1.4",
+		"10.0.0.4 network/interface/0/ipv4/subnet/0/address":             "10.0.0.64", "10.0.0.4 network/interface/0/ipv4/subnet/0/prefix": "26",
 		"10.0.0.4 compute/azEnvironment": "AzurePublicCloud", "10.0.0.4 compute/osType": "Linux",
 	} {
 		source, path, _ := strings.Cut(target, " ")
@@ -88,9 +91,11 @@ func TestLeaves(t *testing.T) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	for path, part := range map[string]string{"compute": `"name":"two"`, "compute/tagsList": `{"name":"empty","value":""}`, "network": `"interface"`, "": `"compute":{`} {
+	for path, part := range map[string]string{"compute": `"name":"two"`, "compute/tagsList": `{"name":"empty","value":""}`, "network": `"interface"`,
+		"": `"compute":{`} {
 		w := ask(t, "10.0.0.5", "/metadata/instance/"+path+latest, "Metadata: true")
-		if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) || !strings.Contains(w.Body.String(), part) || !strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
+		if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) || !strings.Contains(w.Body.String(), part) ||
+			!strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
 			t.Errorf("%q: %d %s, want %s", path, w.Code, w.Body, part)
 		}
 	}
