@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 	"github.com/hypershift-on-azure/hypershift/sandbox/listing"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 // Cleanup removes everything of the hypervisor: what Halt does, and the machines with their disks. Doing it twice is no error.
@@ -59,7 +59,7 @@ func take(ctx context.Context, config Config, softly bool) error {
 	for _, g := range cgroup.With(groups, cfg.Prefix+"-") {
 		errs = append(errs, cgroup.Remove(groups, g))
 	}
-	errs = append(errs, removeTable(ctx, cfg.table()))
+	errs = append(errs, nftable.Remove(ctx, "inet "+cfg.table()))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cleaning up after the hypervisor: %w", err)
 	}
@@ -91,18 +91,4 @@ func haltMachines(cfg Config, groups []cgroup.Hierarchy, softly bool) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// removeTable removes our rules, and leaves alone a host that has no nft.
-func removeTable(ctx context.Context, table string) error {
-	if _, err := exec.LookPath("nft"); err != nil {
-		return nil
-	}
-	// creating first makes it no error that the table is absent
-	cmd := exec.CommandContext(ctx, "nft", "-f", "-")
-	cmd.Stdin = strings.NewReader(fmt.Sprintf("table inet %s {}\ndelete table inet %s\n", table, table))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("nft: %w: %s", err, firstLine(string(out)))
-	}
-	return nil
 }

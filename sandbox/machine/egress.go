@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/knftables"
+
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 // azuresOwn stands for an address that is no resource of the user's: what default outbound access translates to.
@@ -204,26 +207,20 @@ func (e exit) match() string {
 	return fmt.Sprintf("meta l4proto %s ip saddr { %s }", e.protocol, strings.Join(e.machines, ", "))
 }
 
-// writeEgress renders who may leave the network, and as whom. Azure says nothing to who may not.
-func writeEgress(b *strings.Builder, ways map[netip.Addr]way) {
-	b.WriteString("  chain leave {\n")
-	all := exits(ways)
-	for _, e := range all {
-		fmt.Fprintf(b, "    %s return\n", e.match())
-	}
-	b.WriteString("    drop\n  }\n  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n")
-	for _, e := range all {
+// addEgress decides who may leave the network, and as whom. Azure says nothing to who may not.
+func addEgress(rules *nftable.Table, ways map[netip.Addr]way) {
+	rules.Chain("leave")
+	rules.Base("postrouting", hook(knftables.NATType, knftables.PostroutingHook, knftables.SNATPriority))
+	for _, e := range exits(ways) {
+		rules.Rules("leave", e.match()+" return")
 		switch {
 		case e.by[0] == azuresOwn:
 		case len(e.by) == 1:
-			fmt.Fprintf(b, "    oifname \"%s\" %s snat ip to %s\n", routerUplink, e.match(), e.by[0])
+			rules.Rules("postrouting", toUplink+e.match()+" snat ip to "+e.by[0].String())
 		default:
-			choice := make([]string, len(e.by))
-			for i, a := range e.by {
-				choice[i] = fmt.Sprintf("%d : %s", i, a)
-			}
-			fmt.Fprintf(b, "    oifname \"%s\" %s snat ip to numgen inc mod %d map { %s }\n", routerUplink, e.match(), len(choice), strings.Join(choice, ", "))
+			rules.Rules("postrouting", toUplink+e.match()+" snat ip to "+choice(e.by, netip.Addr.String))
 		}
 	}
-	fmt.Fprintf(b, "    oifname \"%s\" masquerade\n  }\n", routerUplink)
+	rules.Rules("leave", "drop")
+	rules.Rules("postrouting", toUplink+"masquerade")
 }

@@ -39,11 +39,13 @@ type prober struct {
 
 	mu     sync.Mutex
 	cancel map[probeKey]context.CancelFunc
+	probes map[probeKey]feed.Probe // as they are now
 	up     map[probeKey]bool
 }
 
 func newProber(ns *namespace, trust bool, changed func()) *prober {
-	return &prober{dial: ns.dial, trust: trust, changed: changed, cancel: map[probeKey]context.CancelFunc{}, up: map[probeKey]bool{}}
+	return &prober{dial: ns.dial, trust: trust, changed: changed, cancel: map[probeKey]context.CancelFunc{}, probes: map[probeKey]feed.Probe{},
+		up: map[probeKey]bool{}}
 }
 
 // want makes exactly these probes run.
@@ -54,15 +56,17 @@ func (p *prober) want(ctx context.Context, probes map[probeKey]feed.Probe) {
 		if _, wanted := probes[key]; !wanted {
 			stop()
 			delete(p.cancel, key)
+			delete(p.probes, key)
 			delete(p.up, key)
 		}
 	}
 	for key, probe := range probes {
+		p.probes[key] = probe
 		if p.cancel[key] == nil {
 			mine, stop := context.WithCancel(ctx)
 			p.cancel[key] = stop
 			p.up[key] = p.trust
-			go p.run(mine, key, probe)
+			go p.run(mine, key)
 		}
 	}
 	p.trust = false
@@ -74,15 +78,22 @@ func (p *prober) healthy(key probeKey) bool {
 	return p.up[key]
 }
 
-func (p *prober) run(ctx context.Context, key probeKey, probe feed.Probe) {
-	interval := max(time.Duration(probe.IntervalSeconds)*time.Second, fastestProbe)
-	threshold := max(probe.NumberOfProbes, 1)
+// pace is how often a backend is probed, and how many failures in a row make it unhealthy.
+func (p *prober) pace(key probeKey) (interval time.Duration, threshold int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	probe := p.probes[key]
+	return max(time.Duration(probe.IntervalSeconds)*time.Second, fastestProbe), max(probe.NumberOfProbes, 1)
+}
+
+func (p *prober) run(ctx context.Context, key probeKey) {
 	good, bad := 0, 0
 	for {
 		err := p.once(ctx, key)
 		if ctx.Err() != nil {
 			return
 		}
+		interval, threshold := p.pace(key)
 		if err == nil {
 			good, bad = good+1, 0
 		} else {

@@ -1,16 +1,16 @@
 package machine
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net/netip"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
+	"sigs.k8s.io/knftables"
+
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 const (
@@ -18,47 +18,37 @@ const (
 	azureAddress    = "168.63.129.16" // DNS, and where health probes come from
 	routerBridge    = "br0"
 	routerUplink    = "up0"
+
+	fromBridge = `iifname "` + routerBridge + `" `
+	fromUplink = `iifname "` + routerUplink + `" `
+	toUplink   = `oifname "` + routerUplink + `" `
+
+	alreadyAccepted = "ct state established,related accept"
 )
+
+// hook is where a chain of filters or translations is asked.
+func hook(kind knftables.BaseChainType, at knftables.BaseChainHook, priority knftables.BaseChainPriority) nftable.Hook {
+	return nftable.Hook{Type: kind, At: at, Priority: priority}
+}
 
 // hostRules is the host's table: machines reach the edge and published addresses and nothing else; nothing reaches machines but by
 // a published address. It tells by the address that a connection was first made to, so it does not matter who translates it later.
-func hostRules(c Config) string {
-	var allowed strings.Builder
+func hostRules(c Config) *nftable.Table {
+	const priority = knftables.FilterPriority + "-5"
+	t := nftable.New(knftables.InetFamily, c.table())
+	from, to := fmt.Sprintf("iifname %q", c.uplinkPattern()+"*"), fmt.Sprintf("oifname %q", c.uplinkPattern()+"*")
+	published, others := "ct original ip daddr "+c.PublicIPs+" accept", "reject with icmpx admin-prohibited"
+	t.Chain("from_machines", alreadyAccepted, published)
 	for _, e := range c.EdgeAllowed {
-		fmt.Fprintf(&allowed, "    meta l4proto %s ct original ip daddr %s ct original proto-dst %d accept\n", e.Protocol, e.Address, e.Port)
+		t.Rules("from_machines", fmt.Sprintf("meta l4proto %s ct original ip daddr %s ct original proto-dst %d accept", e.Protocol, e.Address, e.Port))
 	}
-	return fmt.Sprintf(`table inet %[1]s {}
-delete table inet %[1]s
-table inet %[1]s {
-  chain from_machines {
-    ct state established,related accept
-    ct original ip daddr %[3]s accept
-%[4]s    reject with icmpx admin-prohibited
-  }
-  chain to_machines {
-    ct state established,related accept
-    ct original ip daddr %[3]s accept
-    reject with icmpx admin-prohibited
-  }
-  chain input {
-    type filter hook input priority filter - 5; policy accept;
-    iifname "%[2]s*" jump from_machines
-  }
-  chain forward {
-    type filter hook forward priority filter - 5; policy accept;
-    iifname "%[2]s*" jump from_machines
-    oifname "%[2]s*" jump to_machines
-  }
-  chain output {
-    type filter hook output priority filter - 5; policy accept;
-    oifname "%[2]s*" jump to_machines
-  }
-  chain postrouting {
-    type nat hook postrouting priority srcnat - 5; policy accept;
-    oifname "%[2]s*" ip saddr != 198.18.0.0/15 masquerade
-  }
-}
-`, c.table(), c.uplinkPattern(), c.PublicIPs, allowed.String())
+	t.Rules("from_machines", others)
+	t.Chain("to_machines", alreadyAccepted, published, others)
+	t.Base("input", hook(knftables.FilterType, knftables.InputHook, priority), from+" jump from_machines")
+	t.Base("forward", hook(knftables.FilterType, knftables.ForwardHook, priority), from+" jump from_machines", to+" jump to_machines")
+	t.Base("output", hook(knftables.FilterType, knftables.OutputHook, priority), to+" jump to_machines")
+	t.Base("postrouting", hook(knftables.NATType, knftables.PostroutingHook, knftables.SNATPriority+"-5"), to+" ip saddr != 198.18.0.0/15 masquerade")
+	return t
 }
 
 // service is a frontend port with the backends that are healthy.
@@ -82,14 +72,12 @@ type traffic struct {
 }
 
 // routerRules is the table of a VNet's router: load balancing, security rules, who may leave and how.
-func routerRules(t traffic) string {
-	var b strings.Builder
-	b.WriteString("table inet vnet {}\ndelete table inet vnet\ntable inet vnet {\n")
-	writeBalancing(&b, t)
-	writeSecurity(&b, t)
-	writeEgress(&b, t.ways)
-	b.WriteString("}\n")
-	return b.String()
+func routerRules(t traffic) *nftable.Table {
+	rules := nftable.New(knftables.InetFamily, "vnet")
+	addBalancing(rules, t)
+	addSecurity(rules, t)
+	addEgress(rules, t.ways)
+	return rules
 }
 
 // backendMark is the mark of connections to a backend, and the routing table that leads there: its address, so that both
@@ -99,43 +87,39 @@ func backendMark(a netip.Addr) uint32 {
 	return uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3])
 }
 
-// writeBalancing chooses a backend for each new connection. With a floating address the packet is only steered, by its mark;
+// addBalancing chooses a backend for each new connection. With a floating address the packet is only steered, by its mark;
 // otherwise its destination is rewritten.
-func writeBalancing(b *strings.Builder, t traffic) {
+func addBalancing(rules *nftable.Table, t traffic) {
 	services := slices.Clone(t.services)
 	slices.SortFunc(services, func(x, y service) int {
 		return cmp.Or(x.Frontend.Compare(y.Frontend), cmp.Compare(x.Protocol, y.Protocol), cmp.Compare(x.FrontendPort, y.FrontendPort))
 	})
-	b.WriteString("  chain steer {\n    type filter hook prerouting priority mangle; policy accept;\n")
+	rules.Base("steer", hook(knftables.FilterType, knftables.PreroutingHook, knftables.ManglePriority))
+	rules.Base("translate", hook(knftables.NATType, knftables.PreroutingHook, knftables.DNATPriority))
 	for _, s := range services {
-		if !s.FloatingIP || len(s.Backends) == 0 {
-			continue
+		switch {
+		case len(s.Backends) == 0:
+		case s.FloatingIP:
+			by := choice(s.Backends, func(a netip.Addr) string { return fmt.Sprintf("0x%08x", backendMark(a)) })
+			rules.Rules("steer", "ct state new "+s.match()+" ct mark set "+by)
+		case s.Protocol == "": // a machine's own public address
+			rules.Rules("translate", s.match()+" dnat ip to "+s.Backends[0].String())
+		default:
+			by := choice(s.Backends, func(a netip.Addr) string { return fmt.Sprintf("%s . %d", a, s.BackendPort) })
+			rules.Rules("translate", s.match()+" dnat ip addr . port to "+by)
 		}
-		choice := make([]string, len(s.Backends))
-		for i, a := range s.Backends {
-			choice[i] = fmt.Sprintf("%d : 0x%08x", i, backendMark(a))
-		}
-		fmt.Fprintf(b, "    ct state new %s ct mark set numgen inc mod %d map { %s }\n", s.match(), len(choice), strings.Join(choice, ", "))
 	}
-	b.WriteString("    ct direction original ct mark != 0 meta mark set ct mark\n")
-	writeRouteMarks(b, t)
-	b.WriteString("  }\n")
-	b.WriteString("  chain translate {\n    type nat hook prerouting priority dstnat; policy accept;\n")
-	for _, s := range services {
-		if s.FloatingIP || len(s.Backends) == 0 {
-			continue
-		}
-		if s.Protocol == "" { // a machine's own public address
-			fmt.Fprintf(b, "    %s dnat ip to %s\n", s.match(), s.Backends[0])
-			continue
-		}
-		choice := make([]string, len(s.Backends))
-		for i, a := range s.Backends {
-			choice[i] = fmt.Sprintf("%d : %s . %d", i, a, s.BackendPort)
-		}
-		fmt.Fprintf(b, "    %s dnat ip addr . port to numgen inc mod %d map { %s }\n", s.match(), len(choice), strings.Join(choice, ", "))
+	rules.Rules("steer", "ct direction original ct mark != 0 meta mark set ct mark")
+	rules.Rules("steer", routeMarks(t)...)
+}
+
+// choice takes one address after the other.
+func choice(addresses []netip.Addr, render func(netip.Addr) string) string {
+	elements := make([]string, len(addresses))
+	for i, a := range addresses {
+		elements[i] = fmt.Sprintf("%d : %s", i, render(a))
 	}
-	b.WriteString("  }\n")
+	return fmt.Sprintf("numgen inc mod %d map { %s }", len(elements), strings.Join(elements, ", "))
 }
 
 func (s service) match() string {
@@ -167,46 +151,42 @@ func (t traffic) guards() (subnets, nics []guarded) {
 	return subnets, nics
 }
 
-// writeSecurity renders the security groups of subnets and interfaces; both have to let a packet pass, the interface's first on the way out,
+// addSecurity adds the security groups of subnets and interfaces; both have to let a packet pass, the interface's first on the way out,
 // the subnet's first on the way in. A machine behind a floating address is found by the mark, as the packet carries the frontend's address.
 // Where no group is, all may leave, and nothing comes in from outside of the network: addresses and balancers of SKU Standard are closed.
-func writeSecurity(b *strings.Builder, t traffic) {
+func addSecurity(rules *nftable.Table, t traffic) {
 	subnets, nics := t.guards()
-	var chains, in, out strings.Builder
 	vnet := "{ " + strings.Join(disjoint(t.network.Prefixes), ", ") + " }"
+	within := "ip saddr " + vnet + " ip daddr " + vnet + " return"
+	rules.Chain("outbound")
+	rules.Chain("inbound")
 	for _, g := range append(slices.Clone(nics), subnets...) {
 		if g.group == nil {
 			continue
 		}
-		fmt.Fprintf(&chains, "  chain in_%s {\n", g.name)
-		t.writeRules(&chains, g.group, "Inbound")
-		fmt.Fprintf(&chains, "    ip saddr %s ip daddr %s return\n    ip saddr %s return\n    drop\n  }\n", vnet, vnet, azureAddress)
-		fmt.Fprintf(&chains, "  chain out_%s {\n", g.name)
-		t.writeRules(&chains, g.group, "Outbound")
-		fmt.Fprintf(&chains, "    ip saddr %s ip daddr %s return\n    ip daddr != %s return\n    drop\n  }\n", vnet, vnet, vnet)
-		fmt.Fprintf(&out, "    ip saddr %s jump out_%s\n", g.prefix, g.name)
+		rules.Chain("in_"+g.name, t.groupRules(g.group, "Inbound")...)
+		rules.Rules("in_"+g.name, within, "ip saddr "+azureAddress+" return", "drop")
+		rules.Chain("out_"+g.name, t.groupRules(g.group, "Outbound")...)
+		rules.Rules("out_"+g.name, within, "ip daddr != "+vnet+" return", "drop")
+		rules.Rules("outbound", fmt.Sprintf("ip saddr %s jump out_%s", g.prefix, g.name))
 	}
 	for _, g := range append(slices.Clone(subnets), nics...) {
+		byMark, byAddress := marked(g.prefix), "ip daddr "+g.prefix.String()
 		if g.group != nil {
-			fmt.Fprintf(&in, "    %s jump in_%s\n    ip daddr %s jump in_%s\n", marked(g.prefix), g.name, g.prefix, g.name)
+			rules.Rules("inbound", byMark+" jump in_"+g.name, byAddress+" jump in_"+g.name)
 		} else if closed(g, subnets) {
-			fmt.Fprintf(&in, "    iifname \"%s\" %s drop\n    iifname \"%s\" ip daddr %s drop\n", routerUplink, marked(g.prefix), routerUplink, g.prefix)
+			rules.Rules("inbound", fromUplink+byMark+" drop", fromUplink+byAddress+" drop")
 		}
 	}
-	b.WriteString(chains.String())
-	fmt.Fprintf(b, "  chain outbound {\n%s  }\n  chain inbound {\n%s  }\n", out.String(), in.String())
-	fmt.Fprintf(b, "  chain forward {\n    type filter hook forward priority filter; policy accept;\n"+
-		"    ct state established,related accept\n    iifname \"%s\" oifname \"%s\" drop\n", routerUplink, routerUplink)
-	fmt.Fprintf(b, "    iifname \"%s\" jump outbound\n    iifname \"%s\" oifname \"%s\" jump leave\n", routerBridge, routerBridge, routerUplink)
+	rules.Base("forward", hook(knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority), alreadyAccepted,
+		fromUplink+toUplink+"drop", fromBridge+"jump outbound", fromBridge+toUplink+"jump leave")
 	if own := t.publicFrontends(); len(own) > 0 { // it leads out of the network and back; here it does not leave the router
-		fmt.Fprintf(b, "    iifname \"%s\" ct original ip daddr { %s } jump leave\n", routerBridge, strings.Join(own, ", "))
+		rules.Rules("forward", fmt.Sprintf("%sct original ip daddr { %s } jump leave", fromBridge, strings.Join(own, ", ")))
 	}
-	fmt.Fprintf(b, "    iifname \"%s\" meta mark > 0x%08x accept\n    jump inbound\n  }\n", routerBridge, lastRouteMark)
+	rules.Rules("forward", fmt.Sprintf("%smeta mark > 0x%08x accept", fromBridge, lastRouteMark), "jump inbound")
 	// the router itself answers metadata, agents, DNS and pings, and nothing from outside; what it sends are probes of balancers
-	fmt.Fprintf(b, "  chain input {\n    type filter hook input priority filter; policy accept;\n"+
-		"    ct state established,related accept\n    iifname \"%s\" meta l4proto != icmp drop\n  }\n", routerUplink)
-	fmt.Fprintf(b, "  chain output {\n    type filter hook output priority filter; policy accept;\n"+
-		"    ct state established,related accept\n    ip saddr %s jump inbound\n  }\n", azureAddress)
+	rules.Base("input", hook(knftables.FilterType, knftables.InputHook, knftables.FilterPriority), alreadyAccepted, fromUplink+"meta l4proto != icmp drop")
+	rules.Base("output", hook(knftables.FilterType, knftables.OutputHook, knftables.FilterPriority), alreadyAccepted, "ip saddr "+azureAddress+" jump inbound")
 }
 
 // closed tells of an interface whether its subnet has no group either. Subnets themselves are judged by their interfaces.
@@ -246,15 +226,18 @@ func (t traffic) publicFrontends() []string {
 	return slices.Compact(out)
 }
 
-func (t traffic) writeRules(b *strings.Builder, group *feed.SecurityGroup, direction string) {
+func (t traffic) groupRules(group *feed.SecurityGroup, direction string) []string {
+	var out []string
 	for _, r := range group.Rules {
-		if strings.EqualFold(r.Direction, direction) {
-			t.writeRule(b, r)
+		if rule := t.groupRule(r); rule != "" && strings.EqualFold(r.Direction, direction) {
+			out = append(out, rule)
 		}
 	}
+	return out
 }
 
-func (t traffic) writeRule(b *strings.Builder, r feed.SecurityRule) {
+// groupRule is "" when it can match nothing here.
+func (t traffic) groupRule(r feed.SecurityRule) string {
 	verdict := "return"
 	if strings.EqualFold(r.Access, "Deny") {
 		verdict = "drop"
@@ -262,7 +245,7 @@ func (t traffic) writeRule(b *strings.Builder, r feed.SecurityRule) {
 	source, ok := t.addresses("ip saddr", r.SourcePrefixes)
 	destination, ok2 := t.addresses("ip daddr", r.DestinationPrefixes)
 	if !ok || !ok2 {
-		return // a service tag that no address here has
+		return "" // a service tag that no address here has
 	}
 	var matches []string
 	matches = append(matches, source, destination)
@@ -278,7 +261,7 @@ func (t traffic) writeRule(b *strings.Builder, r feed.SecurityRule) {
 		matches = append(matches, portSet(protocol+" dport", r.DestinationPorts), portSet(protocol+" sport", r.SourcePorts))
 	}
 	matches = slices.DeleteFunc(matches, func(m string) bool { return m == "" })
-	fmt.Fprintf(b, "    %s\n", strings.Join(append(matches, verdict), " "))
+	return strings.Join(append(matches, verdict), " ")
 }
 
 func portSet(match string, ports []string) string {
@@ -356,27 +339,4 @@ func ipv4Prefix(s string) (string, bool) {
 		return "", false
 	}
 	return p.Masked().String(), true
-}
-
-// applyRules replaces a table as one transaction. in nil means the host's namespace.
-func applyRules(in *namespace, rules string) error {
-	run := func() error {
-		cmd := exec.Command("nft", "-f", "-")
-		cmd.Stdin = strings.NewReader(rules)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("nft: %w: %s", err, strings.TrimSpace(firstLine(stderr.String())))
-		}
-		return nil
-	}
-	if in == nil {
-		return run()
-	}
-	return in.do(run)
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return strconv.Quote(line)
 }

@@ -44,7 +44,7 @@ func TestHostRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "host.nft", hostRules(cfg))
+	golden(t, "host.nft", hostRules(cfg).String())
 }
 
 func TestRouterRules(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRouterRules(t *testing.T) {
 		{Frontend: addr("198.18.16.9"), Protocol: "tcp", FrontendPort: 80, BackendPort: 8080, Backends: []netip.Addr{addr("10.0.0.4")}},
 		{Frontend: addr("198.18.16.9"), Protocol: "udp", FrontendPort: 53, BackendPort: 53, FloatingIP: true}, // nobody is healthy
 		{Frontend: addr("10.0.0.200"), FloatingIP: true, Backends: []netip.Addr{addr("10.0.0.4")}},
-	}}))
+	}}).String())
 }
 
 func TestBackendMark(t *testing.T) {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 // router is the network namespace of a VNet.
@@ -25,7 +27,7 @@ type router struct {
 	ns      *namespace
 	found   bool // made by an earlier run
 	network feed.Network
-	rules   string // as applied last
+	rules   nftable.Loader
 	serving []io.Closer
 	steered map[netip.Addr]bool // backends that have a rule and a routing table
 	proxied map[netip.Addr]bool // private frontends that the router answers ARP for
@@ -122,10 +124,14 @@ func routerSysctls() error {
 }
 
 // bridgeSysctls: the bridge sees frontends as source addresses, and answers at once for every address, as Azure does: machines of one subnet meet
-// in the router, which has their security rules.
+// in the router, which has their security rules. What a machine sends is the router's to filter and not the bridge's, which would pass on what is
+// translated to an address of the same subnet from port to port, where nothing passes.
 func bridgeSysctls() error {
-	for name, value := range map[string]string{"conf/" + routerBridge + "/rp_filter": "0", "conf/" + routerBridge + "/proxy_arp_pvlan": "1", "neigh/" + routerBridge + "/proxy_delay": "0"} {
-		if err := setSysctl("net/ipv4/"+name, value); err != nil {
+	for name, value := range map[string]string{
+		"net/ipv4/conf/" + routerBridge + "/rp_filter": "0", "net/ipv4/conf/" + routerBridge + "/proxy_arp_pvlan": "1",
+		"net/ipv4/neigh/" + routerBridge + "/proxy_delay": "0", "net/bridge/bridge-nf-call-iptables": "0",
+	} {
+		if err := setSysctl(name, value); err != nil {
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
@@ -209,13 +215,7 @@ func (r *router) update(t traffic) error {
 		errs = append(errs, addAddress(nl, bridge, netip.PrefixFrom(gateway(prefix), prefix.Bits()).String()))
 	}
 	errs = append(errs, r.steer(nl, bridge, services), r.answerARP(nl, bridge, services), r.route(nl, bridge, t))
-	if rules := routerRules(t); rules != r.rules {
-		err := applyRules(r.ns, rules)
-		if err == nil {
-			r.rules = rules
-		}
-		errs = append(errs, err)
-	}
+	errs = append(errs, r.ns.do(func() error { return r.rules.Replace(context.Background(), routerRules(t)) }))
 	return errors.Join(errs...)
 }
 

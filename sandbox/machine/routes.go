@@ -22,9 +22,10 @@ const (
 // routeMark is the number of a subnet's routing table, by its place in the network.
 func routeMark(subnet int) int { return firstRouteMark + subnet }
 
-// writeRouteMarks marks what the machines of a subnet with routes send. Azure routes by the interface that sends, whatever address is in the
+// routeMarks mark what the machines of a subnet with routes send. Azure routes by the interface that sends, whatever address is in the
 // packet: an appliance passes on what others have sent.
-func writeRouteMarks(b *strings.Builder, t traffic) {
+func routeMarks(t traffic) []string {
+	var out []string
 	for i, s := range t.network.Subnets {
 		var senders []string
 		for _, nic := range t.nics {
@@ -33,9 +34,10 @@ func writeRouteMarks(b *strings.Builder, t traffic) {
 			}
 		}
 		if len(s.Routes) > 0 && len(senders) > 0 {
-			fmt.Fprintf(b, "    iifname \"%s\" meta mark 0 ether saddr { %s } meta mark set 0x%08x\n", routerBridge, strings.Join(senders, ", "), routeMark(i))
+			out = append(out, fmt.Sprintf("%smeta mark 0 ether saddr { %s } meta mark set 0x%08x", fromBridge, strings.Join(senders, ", "), routeMark(i)))
 		}
 	}
+	return out
 }
 
 // hop is where a packet goes next: nowhere, to the machines of the network, to an appliance, or out.

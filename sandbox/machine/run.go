@@ -15,6 +15,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/feed"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cgroup"
 	"github.com/hypershift-on-azure/hypershift/sandbox/machine/imds"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 // Source is where the desired state comes from and where the hypervisor reports: the feed of the embedded Azure.
@@ -44,7 +45,7 @@ type hypervisor struct {
 	vms     map[string]*vm // by lower-case machine id
 
 	reported map[string]feed.Status
-	hostNFT  string
+	rules    nftable.Loader // of the host
 	kick     chan struct{}
 }
 
@@ -207,11 +208,8 @@ func (h *hypervisor) host() error {
 	if err := ensureEdge(h.cfg); err != nil {
 		return err
 	}
-	if rules := hostRules(h.cfg); rules != h.hostNFT {
-		if err := applyRules(nil, rules); err != nil {
-			return fmt.Errorf("rules of the host: %w", err)
-		}
-		h.hostNFT = rules
+	if err := h.rules.Replace(context.Background(), hostRules(h.cfg)); err != nil {
+		return fmt.Errorf("rules of the host: %w", err)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestEveryNetworkHasRules(t *testing.T) {
 			}
 		}
 		rules := routerRules(traffic{network: n, nics: nics, ways: ways, azure: []string{"198.18.0.1"}, public: "198.18.16.0/20", services: []service{
-			{Frontend: b, Protocol: "tcp", FrontendPort: 80, BackendPort: 8080, Backends: []netip.Addr{a}}, {Frontend: b, FloatingIP: true, Backends: []netip.Addr{a, b}}, {Frontend: b, Backends: []netip.Addr{a}}}})
+			{Frontend: b, Protocol: "tcp", FrontendPort: 80, BackendPort: 8080, Backends: []netip.Addr{a}}, {Frontend: b, FloatingIP: true, Backends: []netip.Addr{a, b}}, {Frontend: b, Backends: []netip.Addr{a}}}}).String()
 		check := exec.CommandContext(t.Context(), "nft", "--check", "--file", "-")
 		check.Stdin = strings.NewReader(rules)
 		if out, err := check.CombinedOutput(); err != nil {

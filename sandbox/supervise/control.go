@@ -51,7 +51,7 @@ func (s *Supervisor) serve(ctx context.Context, listener net.Listener) {
 			flusher.Flush()
 		}
 		// The answer must leave before the process does.
-		time.AfterFunc(20*time.Millisecond, func() { close(s.done) })
+		time.AfterFunc(20*time.Millisecond, func() { s.finish.Do(func() { close(s.done) }) })
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	_ = server.Serve(listener)
@@ -93,6 +93,11 @@ func call(ctx context.Context, dir, method, path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
+// cutOff tells whether the supervisor ended before it had answered.
+func cutOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
 // Query asks the supervisor for the state of its parts.
 func Query(ctx context.Context, dir string) (State, error) {
 	var state State
@@ -109,7 +114,7 @@ func Reload(ctx context.Context, dir string) error {
 // what a dead one has left behind.
 func Stop(ctx context.Context, dir string) error {
 	err := call(ctx, dir, http.MethodPost, "/stop", nil)
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	if cutOff(err) {
 		err = nil // it answered with its end
 	}
 	if err != nil && !errors.Is(err, ErrDown) {
@@ -223,7 +228,7 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 	done, before := map[string]bool{}, map[string]int{}
 	for {
 		state, err := Query(ctx, dir)
-		if err != nil && !errors.Is(err, ErrDown) && ctx.Err() == nil { // down is a supervisor that is just being restarted
+		if err != nil && !errors.Is(err, ErrDown) && !cutOff(err) && ctx.Err() == nil { // down is a supervisor that is just being restarted
 			return err
 		}
 		var waiting []string
@@ -237,7 +242,7 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 				continue
 			}
 			waiting = append(waiting, name)
-			if isHopeless(part, name, before) {
+			if err == nil && isHopeless(part, name, before) {
 				return notReady(dir, state, name, errHopeless)
 			}
 		}

@@ -21,11 +21,15 @@ const KeeperName = "keeper"
 type Supervisor struct {
 	dir string
 
+	changing sync.Mutex // held by what starts or ends parts: one at a time
+	ending   bool       // parts are no longer started
+
 	mu      sync.Mutex
 	state   State
 	runners map[string]*runner
 	changed chan struct{} // closed and replaced at every change of state
 	done    chan struct{} // closed when everything was stopped
+	finish  sync.Once     // closes it
 }
 
 // Run supervises until ctx ends, which leaves the parts alone, or until
@@ -100,6 +104,11 @@ func lockPath(dir string) string { return filepath.Join(dir, "supervisor.lock") 
 
 // reload makes the running parts those of parts.json.
 func (s *Supervisor) reload(ctx context.Context) error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.ending {
+		return errors.New("the sandbox is being stopped")
+	}
 	plan, err := ReadPlan(s.dir)
 	if err != nil {
 		return err
@@ -176,8 +185,11 @@ func (s *Supervisor) dropUnknown(wanted map[string]bool) {
 }
 
 // stop ends all parts, the keeper first so that nothing comes back, then the
-// rest at once.
+// rest at once. It returns when they have ended, whoever began with it.
 func (s *Supervisor) stop() {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.ending = true
 	s.mu.Lock()
 	runners := s.runners
 	s.runners = map[string]*runner{}

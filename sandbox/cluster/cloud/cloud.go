@@ -5,6 +5,7 @@ package cloud
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -124,18 +125,26 @@ func create(ctx context.Context, dir string, objects []armObject) error {
 	if err != nil {
 		return err
 	}
+	return client.createAll(ctx, objects)
+}
+
+func (a *arm) createAll(ctx context.Context, objects []armObject) error {
 	for _, o := range objects {
-		var present json.RawMessage
-		if client.call(ctx, "GET", o.id, o.version, nil, &present) == nil {
-			// What the cloud-controller-manager or a person made of it stays.
-			continue
-		}
-		// What comes after does not wait for the operation to end: nobody works with it yet.
-		if err := client.call(ctx, http.MethodPut, o.id, o.version, o.body, nil); err != nil {
+		if err := a.create(ctx, o); err != nil {
 			return fmt.Errorf("create %s: %w", o.id[strings.LastIndex(o.id, "/")+1:], err)
 		}
 	}
 	return nil
+}
+
+// create creates an object, unless it is there: what the cloud-controller-manager or a person made of it stays.
+func (a *arm) create(ctx context.Context, o armObject) error {
+	var missing *statusError
+	if err := a.call(ctx, http.MethodGet, o.id, o.version, nil, nil); !errors.As(err, &missing) || missing.status != http.StatusNotFound {
+		return err
+	}
+	// What comes after does not wait for the operation to end: nobody works with it yet.
+	return a.call(ctx, http.MethodPut, o.id, o.version, o.body, nil)
 }
 
 // WriteProviderConfig configures the management cluster's cloud-controller-manager of the sandbox in dir, in the file path.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
 )
 
@@ -24,6 +24,9 @@ const (
 	issuerKeys = "/openid/v1/jwks"
 	// IssuerKeysURL is where its keys are.
 	IssuerKeysURL = IssuerURL + issuerKeys
+
+	// storageScope is what a token for blobs is asked for with.
+	storageScope = "https://storage.azure.com/.default"
 
 	apiStorage = "2023-05-01"
 	apiRoles   = "2022-04-01"
@@ -46,25 +49,29 @@ func issuerObjects() []armObject {
 
 // PublishIssuer writes what the API server of the kubeconfig says about its tokens to where Azure looks for it.
 func PublishIssuer(ctx context.Context, dir, kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := kubeclient.Config(kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.Proxy = nil // the shell's is for Azure
 	server, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return err
 	}
-	storage, err := newARM(ctx, dir, "https://storage.azure.com/.default")
+	storage, err := newARM(ctx, dir, storageScope)
 	if err != nil {
 		return err
 	}
+	return storage.publish(ctx, server, config.Host)
+}
+
+// publish copies the documents of the API server at the address.
+func (a *arm) publish(ctx context.Context, server *http.Client, host string) error {
 	for _, document := range []string{"/.well-known/openid-configuration", issuerKeys} {
-		text, err := fetch(ctx, server, config.Host+document)
+		text, err := fetch(ctx, server, host+document)
 		if err != nil {
 			return fmt.Errorf("the issuer's %s: %w", document, err)
 		}
-		if err := storage.putBlobOnceAllowed(ctx, IssuerURL+document, text); err != nil {
+		if err := a.putBlobOnceAllowed(ctx, IssuerURL+document, text); err != nil {
 			return fmt.Errorf("publish the issuer's %s: %w", document, err)
 		}
 	}

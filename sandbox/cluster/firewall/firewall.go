@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 // ourTables are the nftables tables that programs of the cluster make. Those
@@ -23,7 +25,7 @@ var ourTables = func() []string {
 	return tables
 }()
 
-// Tables lists the tables of nftables, as "family name".
+// Tables lists the tables of nftables, as "family name". The library of package nftable sees one table, which it is told.
 func Tables(ctx context.Context) []string {
 	output, err := exec.CommandContext(ctx, "nft", "list", "tables").Output()
 	if err != nil {
@@ -44,33 +46,27 @@ func Clean(ctx context.Context, others ...string) error {
 	for _, command := range []string{"iptables", "ip6tables"} {
 		problems = append(problems, cleanIPTables(ctx, command))
 	}
-	for _, table := range Tables(ctx) {
-		if !slices.Contains(others, table) && table != strangersTable && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_") {
-			continue
-		}
-		if err := nft(ctx, "delete", table); err != nil {
-			problems = append(problems, err)
-		}
-	}
-	return errors.Join(problems...)
+	ours := slices.DeleteFunc(Tables(ctx), func(table string) bool {
+		return !slices.Contains(others, table) && table != strangersTable && !strings.HasSuffix(table, " kube-proxy") && !strings.Contains(table, " cni_")
+	})
+	return errors.Join(append(problems, nftable.Remove(ctx, ours...))...)
 }
 
 // DropNew deletes the tables that were not there before, if they hold no
 // rule.
 func DropNew(ctx context.Context, before []string) error {
-	var problems []error
+	var empty []string
 	for _, table := range Tables(ctx) {
 		if slices.Contains(before, table) || !slices.Contains(ourTables, table) {
 			continue
 		}
 		family, name, _ := strings.Cut(table, " ")
 		content, err := exec.CommandContext(ctx, "nft", "list", "table", family, name).Output()
-		if err != nil || hasRules(string(content)) {
-			continue
+		if err == nil && !hasRules(string(content)) {
+			empty = append(empty, table)
 		}
-		problems = append(problems, nft(ctx, "delete", table))
 	}
-	return errors.Join(problems...)
+	return nftable.Remove(ctx, empty...)
 }
 
 // hasRules tells whether a listing of a table has more than empty chains.
@@ -85,14 +81,6 @@ func hasRules(listing string) bool {
 		}
 	}
 	return false
-}
-
-func nft(ctx context.Context, verb, table string) error {
-	family, name, _ := strings.Cut(table, " ")
-	if output, err := exec.CommandContext(ctx, "nft", verb, "table", family, name).CombinedOutput(); err != nil {
-		return fmt.Errorf("nft %s table %s: %w: %s", verb, table, err, output)
-	}
-	return nil
 }
 
 func ourChain(name string) bool {
@@ -154,14 +142,4 @@ func cleanupScript(saved string) string {
 		}
 	}
 	return script.String()
-}
-
-// Load replaces tables in one transaction.
-func Load(ctx context.Context, rules string) error {
-	command := exec.CommandContext(ctx, "nft", "-f", "-")
-	command.Stdin = strings.NewReader(rules)
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("nft does not take the rules: %w: %s", err, output)
-	}
-	return nil
 }

@@ -2,8 +2,12 @@
 package kubeclient
 
 import (
+	"net/http"
+	"net/url"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -11,14 +15,22 @@ import (
 // FieldOwner is who has written what the sandbox writes.
 const FieldOwner = "hypershift-sandbox"
 
-// New talks to the management cluster.
-func New(kubeconfig string) (dynamic.Interface, error) {
+// Config reaches the management cluster itself, whatever proxy the environment names: that is for Azure, or for the outside.
+func Config(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// The shell's proxy settings are for Azure.
-	config.Proxy = nil
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // without a function it would be the environment's
+	return config, nil
+}
+
+// New talks to the management cluster.
+func New(kubeconfig string) (dynamic.Interface, error) {
+	config, err := Config(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
 	config.QPS, config.Burst = 200, 400
 	return dynamic.NewForConfig(config)
 }

@@ -14,13 +14,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/knftables"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
-// Table is the nftables table that holds the rules, as "family name".
-const Table = "ip hypershift-policies"
+const (
+	tableFamily = knftables.IPv4Family
+	tableName   = "hypershift-policies"
 
-// longestComment is how many characters nftables takes; it refuses the whole table for a longer comment.
-const longestComment = 128
+	// Table is the nftables table that holds the rules, as "family name".
+	Table = string(tableFamily) + " " + tableName
+)
 
 // Pod is what policies tell pods apart by. Pods of the host's network are none: policies do not concern them.
 type Pod struct {
@@ -47,31 +52,36 @@ type direction struct {
 }
 
 // hook is where the kernel asks the rules of a direction; chain is what it asks.
-type hook struct{ chain, name, priority string }
+type hook struct {
+	chain string
+	at    nftable.Hook
+}
+
+func filter(chain string, at knftables.BaseChainHook, priority knftables.BaseChainPriority) hook {
+	return hook{chain, nftable.Hook{Type: knftables.FilterType, At: at, Priority: priority}}
+}
 
 // A pod's packets for an address of the node, where the cluster's API server listens, are not forwarded: they are the node's input.
 var directions = []direction{
 	{networkingv1.PolicyTypeEgress, "egress", "saddr", "daddr",
-		[]hook{{"egress", "forward", "filter + 10"}, {"egress-to-node", "input", "filter + 10"}}, false},
-	{networkingv1.PolicyTypeIngress, "ingress", "daddr", "saddr", []hook{{"ingress", "forward", "filter + 11"}}, true},
+		[]hook{filter("egress", knftables.ForwardHook, "filter+10"), filter("egress-to-node", knftables.InputHook, "filter+10")}, false},
+	{networkingv1.PolicyTypeIngress, "ingress", "daddr", "saddr", []hook{filter("ingress", knftables.ForwardHook, "filter+11")}, true},
 }
 
 // Rules is the table's whole content. What the node itself sends passes no hook of it: Kubernetes wants a node to reach its
 // pods. What is accepted in one direction is still looked at in the other, which has a hook of its own.
-func (s State) Rules() (string, error) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "table %[1]s {}\ndelete table %[1]s\ntable %[1]s {\n", Table)
+func (s State) Rules() (*nftable.Table, error) {
+	table := nftable.New(tableFamily, tableName)
 	for _, d := range directions {
-		if err := s.writeDirection(&text, d); err != nil {
-			return "", err
+		if err := s.addDirection(table, d); err != nil {
+			return nil, err
 		}
 	}
-	text.WriteString("}\n")
-	return text.String(), nil
+	return table, nil
 }
 
-// writeDirection writes a chain for each policy, one for each set of policies that a pod has, and the hooks that lead there.
-func (s State) writeDirection(text *strings.Builder, d direction) error {
+// addDirection adds a chain for each policy, one for each set of policies that a pod has, and the hooks that lead there.
+func (s State) addDirection(table *nftable.Table, d direction) error {
 	chainsOf := map[string][]string{} // address of a pod: the chains of its policies
 	for i, policy := range s.Policies {
 		if !slices.Contains(policy.Spec.PolicyTypes, d.kind) {
@@ -89,24 +99,30 @@ func (s State) writeDirection(text *strings.Builder, d direction) error {
 			return fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
 		}
 		chain := fmt.Sprintf("%s-policy-%d", d.name, i)
-		fmt.Fprintf(text, "  chain %s {\n    comment \"%.*s\"\n%s  }\n", chain, longestComment, policy.Namespace+"/"+policy.Name, rules)
+		// nft refuses the whole table for a comment that is too long
+		comment := fmt.Sprintf("%.*s", knftables.CommentLengthMax, policy.Namespace+"/"+policy.Name)
+		table.Add(&knftables.Chain{Name: chain, Comment: &comment})
+		table.Rules(chain, rules...)
 		for _, pod := range selected {
 			chainsOf[pod.IP] = append(chainsOf[pod.IP], chain)
 		}
 	}
 	sets, elements := map[string]string{}, []string{}
 	for _, ip := range slices.Sorted(maps.Keys(chainsOf)) {
-		jumps := "    jump " + strings.Join(chainsOf[ip], "\n    jump ") + "\n"
-		if sets[jumps] == "" {
-			sets[jumps] = fmt.Sprintf("%s-pods-%d", d.name, len(sets))
-			fmt.Fprintf(text, "  chain %s {\n%s    reject\n  }\n", sets[jumps], jumps)
+		policies := strings.Join(chainsOf[ip], " ")
+		if sets[policies] == "" {
+			sets[policies] = fmt.Sprintf("%s-pods-%d", d.name, len(sets))
+			table.Chain(sets[policies])
+			for _, chain := range chainsOf[ip] {
+				table.Rules(sets[policies], "jump "+chain)
+			}
+			table.Rules(sets[policies], "reject")
 		}
-		elements = append(elements, ip+" : goto "+sets[jumps])
+		elements = append(elements, ip+" : goto "+sets[policies])
 	}
 	if len(elements) > 0 {
 		for _, h := range d.hooks {
-			fmt.Fprintf(text, "  chain %s {\n    type filter hook %s priority %s; policy accept;\n"+
-				"    ct state established,related accept\n    ip %s vmap { %s }\n  }\n", h.chain, h.name, h.priority, d.own, strings.Join(elements, ", "))
+			table.Base(h.chain, h.at, "ct state established,related accept", fmt.Sprintf("ip %s vmap { %s }", d.own, strings.Join(elements, ", ")))
 		}
 	}
 	return nil
@@ -131,8 +147,8 @@ func (s State) pods(inNamespace func(string) bool, selector *metav1.LabelSelecto
 	return pods, nil
 }
 
-// rules accept what the policy allows in a direction, a line for each pair of a peer and a port.
-func (s State) rules(policy networkingv1.NetworkPolicy, d direction, selected []Pod) (string, error) {
+// rules accept what the policy allows in a direction, one for each pair of a peer and a port.
+func (s State) rules(policy networkingv1.NetworkPolicy, d direction, selected []Pod) ([]string, error) {
 	type rule struct {
 		peers []networkingv1.NetworkPolicyPeer
 		ports []networkingv1.NetworkPolicyPort
@@ -148,11 +164,11 @@ func (s State) rules(policy networkingv1.NetworkPolicy, d direction, selected []
 			all = append(all, rule{r.To, r.Ports})
 		}
 	}
-	var text strings.Builder
+	var out []string
 	for _, r := range all {
 		peers, err := s.peers(policy.Namespace, d, r.peers)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, peer := range peers {
 			servers := peer.pods
@@ -160,11 +176,11 @@ func (s State) rules(policy networkingv1.NetworkPolicy, d direction, selected []
 				servers = selected
 			}
 			for _, port := range portMatches(r.ports, servers) {
-				fmt.Fprintf(&text, "    %s\n", strings.Join(strings.Fields(peer.match+" "+port+" accept"), " "))
+				out = append(out, strings.Join(strings.Fields(peer.match+" "+port+" accept"), " "))
 			}
 		}
 	}
-	return text.String(), nil
+	return out, nil
 }
 
 // peer is a match of the other side's address and the pods it can be.

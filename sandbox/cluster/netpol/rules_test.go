@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 func pod(namespace, ip, app string, ports ...corev1.ContainerPort) Pod {
@@ -40,19 +42,23 @@ func cluster(t *testing.T, policies ...string) State {
 	return s
 }
 
-// lines of a chain without its frame.
-func lines(t *testing.T, rules, chain string) string {
-	t.Helper()
-	_, body, found := strings.Cut(rules, "  chain "+chain+" {\n")
+// lines of a chain: its hook, if it has one, and its rules.
+func lines(rules *nftable.Table, chain string) string {
+	out, found := []string{}, false
+	for line := range strings.Lines(rules.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if properties, ok := strings.CutPrefix(line+" ", "add chain "+Table+" "+chain+" "); ok {
+			found = true
+			if strings.Contains(properties, " type ") {
+				out = append(out, strings.Trim(properties, "{} "))
+			}
+		}
+		if rule, ok := strings.CutPrefix(line, "add rule "+Table+" "+chain+" "); ok {
+			out = append(out, rule)
+		}
+	}
 	if !found {
 		return "no chain"
-	}
-	body, _, _ = strings.Cut(body, "  }\n")
-	var out []string
-	for line := range strings.Lines(body) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "comment ") {
-			out = append(out, line)
-		}
 	}
 	return strings.Join(out, "; ")
 }
@@ -82,7 +88,7 @@ func TestPeersAndPorts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := lines(t, rules, c.chain); got != c.want {
+			if got := lines(rules, c.chain); got != c.want {
 				t.Errorf("chain %s has\n%s\nwant\n%s", c.chain, got, c.want)
 			}
 			accepted(t, rules)
@@ -91,13 +97,13 @@ func TestPeersAndPorts(t *testing.T) {
 }
 
 // accepted asks nft, where there is one, whether it would take the rules.
-func accepted(t *testing.T, rules string) {
+func accepted(t *testing.T, rules *nftable.Table) {
 	t.Helper()
 	if _, err := exec.LookPath("nft"); err != nil || os.Geteuid() != 0 {
 		return // the text is compared everywhere
 	}
 	check := exec.Command("nft", "--check", "--file", "-")
-	check.Stdin = strings.NewReader(rules)
+	check.Stdin = strings.NewReader(rules.String())
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("nft does not accept the rules: %s\n%s", out, rules)
 	}
@@ -116,14 +122,14 @@ func TestPoliciesAddUp(t *testing.T) {
 		"ingress-pods-0": "jump ingress-policy-0; jump ingress-policy-1; reject",
 		"ingress-pods-1": "jump ingress-policy-0; reject",
 		"egress-pods-0":  "jump egress-policy-1; reject",
-		"ingress": "type filter hook forward priority filter + 11; policy accept;; ct state established,related accept; " +
+		"ingress": "type filter hook forward priority 11 ; policy accept ;; ct state established,related accept; " +
 			"ip daddr vmap { 10.200.0.2 : goto ingress-pods-0, 10.200.0.3 : goto ingress-pods-1, 10.200.0.6 : goto ingress-pods-1 }",
-		"egress": "type filter hook forward priority filter + 10; policy accept;; ct state established,related accept; ip saddr vmap { 10.200.0.2 : goto egress-pods-0 }",
+		"egress": "type filter hook forward priority 10 ; policy accept ;; ct state established,related accept; ip saddr vmap { 10.200.0.2 : goto egress-pods-0 }",
 		// To the node itself no less than through it; from the node nothing is looked at.
-		"egress-to-node":  "type filter hook input priority filter + 10; policy accept;; ct state established,related accept; ip saddr vmap { 10.200.0.2 : goto egress-pods-0 }",
+		"egress-to-node":  "type filter hook input priority 10 ; policy accept ;; ct state established,related accept; ip saddr vmap { 10.200.0.2 : goto egress-pods-0 }",
 		"ingress-to-node": "no chain",
 	} {
-		if got := lines(t, rules, chain); got != want {
+		if got := lines(rules, chain); got != want {
 			t.Errorf("chain %s has\n%s\nwant\n%s", chain, got, want)
 		}
 	}
@@ -135,8 +141,8 @@ func TestNoPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(rules, "chain") || !strings.Contains(rules, "delete table "+Table) {
-		t.Errorf("rules:\n%s", rules)
+	if text := rules.String(); strings.Contains(text, "chain") || !strings.Contains(text, "delete table "+Table+"\nadd table "+Table+"\n") {
+		t.Errorf("rules:\n%s", text)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/firewall"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/kubeclient"
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/names"
+	"github.com/hypershift-on-azure/hypershift/sandbox/nftable"
 )
 
 var (
@@ -61,24 +61,22 @@ func Run(ctx context.Context, kubeconfig string) error {
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	return enforce(ctx, changed, func() (string, error) {
+	return enforce(ctx, changed, func() (*nftable.Table, error) {
 		state, err := policyState(listers)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		return state.Rules()
 	})
 }
 
 // enforce loads the rules whenever they differ from those that are loaded.
-func enforce(ctx context.Context, changed <-chan struct{}, rules func() (string, error)) error {
-	loaded := ""
+func enforce(ctx context.Context, changed <-chan struct{}, rules func() (*nftable.Table, error)) error {
+	var loader nftable.Loader
 	for {
-		text, err := rules()
-		if err == nil && text != loaded {
-			if err = firewall.Load(ctx, text); err == nil {
-				loaded = text
-			}
+		table, err := rules()
+		if err == nil {
+			err = loader.Replace(ctx, table)
 		}
 		retry := (<-chan time.Time)(nil)
 		if err != nil {

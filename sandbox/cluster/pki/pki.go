@@ -2,11 +2,13 @@
 package pki
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -17,12 +19,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 const (
 	caLifetime   = 10 * 365 * 24 * time.Hour
 	certLifetime = 5 * 365 * 24 * time.Hour
+	renewBefore  = 30 * 24 * time.Hour
 	clockSkew    = time.Hour
 )
 
@@ -47,7 +51,7 @@ func CA(dir string) string { return filepath.Join(dir, "pki", "ca.crt") }
 // Load loads the authority of that certificate.
 func Load(dir string) (Authority, error) { return LoadCA(filepath.Join(dir, "pki", "ca")) }
 
-// Ensure makes the sandbox's CA and the bundle, unless they are there.
+// Ensure makes the sandbox's CA and the bundle, unless they are there and belong together.
 func Ensure(dir string) error {
 	pki := filepath.Join(dir, "pki")
 	if err := os.MkdirAll(pki, 0o755); err != nil {
@@ -58,7 +62,7 @@ func Ensure(dir string) error {
 		return err
 	}
 	bundle := filepath.Join(pki, "bundle.pem")
-	if _, err := os.Stat(bundle); err == nil {
+	if present, err := os.ReadFile(bundle); err == nil && bytes.HasSuffix(present, ca.pem) {
 		return nil
 	}
 	var roots []byte
@@ -146,28 +150,9 @@ type Identity struct {
 	Hosts []string
 }
 
-// Issue makes <base>.crt and <base>.key unless they are there and still valid.
-func (a Authority) Issue(base string, id Identity) error {
-	if text, err := os.ReadFile(base + ".crt"); err == nil {
-		if block, _ := pem.Decode(text); block != nil {
-			cert, err := x509.ParseCertificate(block.Bytes)
-			if err == nil && cert.NotAfter.After(time.Now().Add(30*24*time.Hour)) && cert.CheckSignatureFrom(a.cert) == nil {
-				return nil
-			}
-		}
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial(),
-		Subject:      pkix.Name{CommonName: id.Name},
-		NotBefore:    time.Now().Add(-clockSkew),
-		NotAfter:     time.Now().Add(certLifetime),
-		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
+// template is what the certificate says of its owner.
+func (id Identity) template() *x509.Certificate {
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: id.Name}}
 	if id.Group != "" {
 		template.Subject.Organization = []string{id.Group}
 	}
@@ -178,6 +163,35 @@ func (a Authority) Issue(base string, id Identity) error {
 			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
+	return template
+}
+
+// issued tells whether <base>.crt and <base>.key are there, belong together and would be made the same now, and stay valid for a while.
+func (a Authority) issued(base string, id Identity) bool {
+	pair, err := tls.LoadX509KeyPair(base+".crt", base+".key")
+	if err != nil {
+		return false
+	}
+	cert, want := pair.Leaf, id.template()
+	return cert.NotAfter.After(time.Now().Add(renewBefore)) && cert.CheckSignatureFrom(a.cert) == nil && cert.Subject.CommonName == id.Name &&
+		slices.Equal(cert.Subject.Organization, want.Subject.Organization) && slices.Equal(cert.DNSNames, want.DNSNames) &&
+		slices.EqualFunc(cert.IPAddresses, want.IPAddresses, net.IP.Equal)
+}
+
+// Issue makes <base>.crt and <base>.key unless they are there and still right.
+func (a Authority) Issue(base string, id Identity) error {
+	if a.issued(base, id) {
+		return nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := id.template()
+	template.SerialNumber = serial()
+	template.NotBefore, template.NotAfter = time.Now().Add(-clockSkew), time.Now().Add(certLifetime)
+	template.KeyUsage = x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		return fmt.Errorf("certificate for %s: %w", id.Name, err)

@@ -65,7 +65,7 @@ func Run(ctx context.Context, kubeconfig, bundle string) error {
 		services: factory.ForResource(servicesResource).Lister(), slices: factory.ForResource(slicesResource).Lister()}
 	routes := factory.ForResource(routesResource).Informer()
 	r.routes = routes.GetIndexer()
-	set, gone := func(o *unstructured.Unstructured) { r.changed(ctx, o) }, func(o *unstructured.Unstructured) { r.deleted(ctx, o) }
+	set, gone := func(o *unstructured.Unstructured) { r.changed(ctx, o) }, func(o *unstructured.Unstructured) { r.removed(ctx, o) }
 	if _, err := routes.AddEventHandler(kubeclient.Handler(set, gone)); err != nil {
 		return err
 	}
@@ -111,14 +111,15 @@ type table struct {
 	hosts map[string]target
 }
 
+// changed takes a route as it is now. Host names that it gave up, or had to, are for others to have or to be told of.
 func (r *table) changed(ctx context.Context, route *unstructured.Unstructured) {
 	if _, hosted := route.GetLabels()[hostedLabel]; hosted {
-		r.removed(route)
+		r.removed(ctx, route)
 		return
 	}
 	t := targetOf(route)
 	host := hostOf(route)
-	r.forget(t.route, host)
+	free := r.forget(t.route, host)
 	r.mu.Lock()
 	owner, taken := r.hosts[host]
 	admitted := !taken || owner.route == t.route || t.created.Before(owner.created)
@@ -129,32 +130,43 @@ func (r *table) changed(ctx context.Context, route *unstructured.Unstructured) {
 	if err := admit(ctx, r.client, route, host, admitted); err != nil {
 		slog.Error("status of a route", "route", t.route, "error", err)
 	}
+	if admitted && taken && owner.route != t.route {
+		free = append(free, host)
+	}
+	r.offer(ctx, t.route, free)
 }
 
-func (r *table) removed(route *unstructured.Unstructured) {
-	r.forget(route.GetNamespace()+"/"+route.GetName(), "")
+// removed forgets a route.
+func (r *table) removed(ctx context.Context, route *unstructured.Unstructured) {
+	name := route.GetNamespace() + "/" + route.GetName()
+	r.offer(ctx, name, r.forget(name, ""))
 }
 
-// deleted gives the host name of a deleted route to another that asked for it.
-func (r *table) deleted(ctx context.Context, route *unstructured.Unstructured) {
-	r.removed(route)
+// offer has the other routes of host names looked at again.
+func (r *table) offer(ctx context.Context, but string, hosts []string) {
+	if len(hosts) == 0 {
+		return
+	}
 	for _, o := range r.routes.List() {
 		other, ok := o.(*unstructured.Unstructured)
-		if ok && hostOf(other) == hostOf(route) {
+		if ok && slices.Contains(hosts, hostOf(other)) && other.GetNamespace()+"/"+other.GetName() != but {
 			r.changed(ctx, other)
 		}
 	}
 }
 
-// forget removes the host names of a route but one.
-func (r *table) forget(route, but string) {
+// forget removes the host names of a route but one, and returns them.
+func (r *table) forget(route, but string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var free []string
 	for host, t := range r.hosts {
 		if t.route == route && host != but {
 			delete(r.hosts, host)
+			free = append(free, host)
 		}
 	}
+	return free
 }
 
 func targetOf(route *unstructured.Unstructured) target {

@@ -45,7 +45,16 @@ func routeWorld(t *testing.T, objects ...runtime.Object) (*table, dynamic.Interf
 		}
 		return cache.NewGenericLister(indexer, resource.GroupResource())
 	}
-	return &table{client: k, hosts: map[string]target{}, services: lister("Service", servicesResource), slices: lister("EndpointSlice", slicesResource)}, k
+	routes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, o := range objects {
+		if o.GetObjectKind().GroupVersionKind().Kind == "Route" {
+			if err := routes.Add(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return &table{client: k, hosts: map[string]target{}, routes: routes, services: lister("Service", servicesResource),
+		slices: lister("EndpointSlice", slicesResource)}, k
 }
 
 // endpointSlice has two pods that are ready and one that is not.
@@ -107,11 +116,10 @@ func TestRouteAdmission(t *testing.T) {
 	if list, _, _ := unstructured.NestedSlice(get("hosted").Object, "status", "ingress"); len(list) != 0 {
 		t.Error("a hosted cluster's route was admitted")
 	}
-	table.routes = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if err := table.routes.Add(get("second")); err != nil {
+	if err := table.routes.Delete(first); err != nil {
 		t.Fatal(err)
 	}
-	table.deleted(t.Context(), first)
+	table.removed(t.Context(), first)
 	if !isAdmitted(get("second"), "a.example", "True") {
 		t.Error("the host of a deleted route is not given on")
 	}

@@ -20,6 +20,9 @@ func WriteIfChanged(path string, text []byte, mode os.FileMode) error {
 		return err
 	}
 	temporary := path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a crash; its mode would stay
+		return err
+	}
 	if err := os.WriteFile(temporary, text, mode); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
