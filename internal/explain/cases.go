@@ -68,7 +68,7 @@ var cases = []Case{
 		"the cluster's resource group is not there", []string{"`az group show --name {group}`; `hypershift create infra azure` with the cluster's --infra-id makes what is missing"}},
 	{"provisioning-timeout", "Machines are made and given up", machineStages, words(`OSProvisioningTimedOut|ProvisioningTimeout`),
 		"the image never told Azure that it is provisioned", []string{"use an image that has what docs/nodes.md lists; Azure's boot diagnostics have its console"}},
-	{"vm-deleted", "A node disappeared", machineStages, words(`VMDeleted|VMNotFound|VM with provider id "[^"]*" has been deleted`),
+	{"vm-deleted", "A node disappeared", machineStages, words(`VMDeleted|VMNotFound|virtual machine is gone|VM with provider id "[^"]*" has been deleted`),
 		"somebody deleted the virtual machine in Azure", []string{"`kubectl -n {control-plane} delete machine {object}` has it replaced; a pool with `spec.management.autoRepair` does so itself"}},
 
 	{"pod-unschedulable", "Control plane pods are Pending", []string{podTrouble}, words(`cannot be scheduled`),

@@ -434,3 +434,17 @@ func TestAdviceHasNames(t *testing.T) {
 		}
 	}
 }
+
+// TestMachineThatIsGone: the operator, which asks Azure itself, has other words for it than Cluster API, and the node may still be known.
+func TestMachineThatIsGone(t *testing.T) {
+	w := newWorld()
+	joined(w)
+	surveytest.PoolSays(w.pool, hyperv1.NodePoolAllMachinesReady, corev1.ConditionFalse, "AzureError",
+		"1 of 1 machines are not ready\nMachine demo-a: AzureError: its virtual machine is gone, and nobody here deleted it: read /subscriptions/s: the resource does not exist (ResourceNotFound)\n")
+	var cases []string
+	told := explain.Cluster(w.facts(t))
+	told.Walk(func(f *explain.Finding) { cases = append(cases, f.Case) })
+	if !slices.Contains(cases, "vm-deleted") {
+		t.Errorf("found %v in %+v", cases, told)
+	}
+}
