@@ -80,7 +80,9 @@ func TestKeysOfAnAccount(t *testing.T) {
 func TestContainersOfAnAccount(t *testing.T) {
 	s := gateway(t)
 	have(t, s, accountIn+"acct", accountOf(""), accountIn+"open", accountOf(`"allowBlobPublicAccess":true`))
-	in := func(account, name string) string { return accountIn + account + "/blobServices/default/containers/" + name }
+	in := func(account, name string) string {
+		return accountIn + account + "/blobServices/default/containers/" + name
+	}
 	for _, name := range []string{"ab", strings.Repeat("a", 64), "Docs", "do--cs", "-docs", "docs-", "do_cs"} {
 		play(t, s, step{put, in("acct", name), `{"properties":{}}`, 400, "InvalidResourceName"})
 	}
@@ -167,7 +169,9 @@ func TestIdentitiesAndTheirCredentials(t *testing.T) {
 	credential := func(issuer, subject, audiences string) string {
 		return `{"properties":{"issuer":"` + issuer + `","subject":"` + subject + `","audiences":[` + audiences + `]}}`
 	}
-	in := func(identity, name string) string { return identityID(identity) + "/federatedIdentityCredentials/" + name }
+	in := func(identity, name string) string {
+		return identityID(identity) + "/federatedIdentityCredentials/" + name
+	}
 	const aud = `"openshift"`
 	play(t, s, step{put, in("one", "abc"), credential("", "s", aud), 400, "BadRequest"}, step{put, in("one", "abc"), credential("https://i", "", aud), 400, "BadRequest"},
 		step{put, in("one", "abc"), credential("https://i", "s", ""), 400, "BadRequest"}, step{put, in("one", "abc"), credential("https://i", "s", aud+`,"other"`), 400, "BadRequest"},
