@@ -213,14 +213,15 @@ func viewZone(c *provider.Call, r *provider.Resource, d wire.Doc) {
 func records(c *provider.Call, zoneID string) []*provider.Resource {
 	var out []*provider.Resource
 	for _, r := range c.Within(zoneID, "") {
-		if isRecordType(r.Type) { // links and role assignments live beneath a zone as well
+		if IsRecord(r.Type) { // links and role assignments live beneath a zone as well
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-func isRecordType(typ string) bool {
+// IsRecord tells whether a type is one of record sets.
+func IsRecord(typ string) bool {
 	for _, zone := range []string{TypePublic, TypePrivate} {
 		if record, ok := strings.CutPrefix(typ, zone+"/"); ok {
 			return slices.Contains(recordTypes, record)
