@@ -151,7 +151,7 @@ func TestVaults(t *testing.T) {
 	play(t, s, step{post, deleted + "keeper/purge", "", 202, ""}, step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":false`), 400, "BadRequest"},
 		step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":true`), 201, ""}, step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":false`), 400, "BadRequest"},
 		step{put, vaultIn + "keeper", vault(""), 200, ""}, // what is protected stays so
-		step{remove, inGroup, "", 202, ""}, // a vault goes with its group, and stays in the same way
+		step{remove, inGroup, "", 202, ""},                // a vault goes with its group, and stays in the same way
 		step{post, deleted + "keeper/purge", "", 405, "MethodNotAllowed"}, step{put, elsewhere + "keeper", vault(""), 409, "ConflictError"})
 }
 

@@ -92,7 +92,7 @@ func (c *call) addPassword(t store.Table, id string) (*result, error) {
 	keyID := uuid.NewString()
 	shown["keyId"], shown["hint"] = keyID, secret[:3]
 	d["passwordCredentials"] = append(wire.List(d, "passwordCredentials"), store.Clone(shown))
-	c.tx.Put(store.Credentials, keyID, Doc{"appId": d["appId"], "sha256": entra.HashSecret(secret)})
+	c.tx.Put(store.Credentials, keyID, Doc{"appId": d["appId"], "sha256": entra.HashSecret(secret), "endDateTime": shown["endDateTime"]})
 	shown["secretText"] = secret
 	return &result{http.StatusOK, shown}, nil
 }
