@@ -67,7 +67,8 @@ func TestRequestsAreLogged(t *testing.T) {
 		t.Fatalf("%d lines, want 5", len(got))
 	}
 	first := got[0]
-	if first.Plane != "arm" || first.Method != http.MethodPut || first.URL != "https://management.azure.com/a?b=c" || first.Status != 409 || first.UserAgent != "azsdk-go" || first.Principal != "me" ||
+	if first.Plane != "arm" || first.Method != http.MethodPut || first.URL != "https://management.azure.com/a?b=c" || first.Status != 409 ||
+		first.UserAgent != "azsdk-go" || first.Principal != "me" ||
 		strings.Join(first.Faults, " ") != "f1 f2" || len(first.Violations) != 1 || first.Violations[0].Problem != "p" || first.Time.IsZero() {
 		t.Errorf("%+v", first)
 	}
@@ -76,7 +77,8 @@ func TestRequestsAreLogged(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", got[i].URL, got[i].Status, status)
 		}
 	}
-	if url := got[4].URL; strings.Contains(url, "abc") || !strings.Contains(url, "sig=REDACTED") || !strings.Contains(url, "sp=r") || !strings.Contains(url, "se=x") {
+	if url := got[4].URL; strings.Contains(url, "abc") || !strings.Contains(url, "sig=REDACTED") || !strings.Contains(url, "sp=r") ||
+		!strings.Contains(url, "se=x") {
 		t.Errorf("who reads the log reads the signature: %s", url)
 	}
 	if got[1].Principal != "" || got[1].Faults != nil {

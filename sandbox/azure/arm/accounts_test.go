@@ -29,7 +29,8 @@ func TestStorageAccounts(t *testing.T) {
 	elsewhere := strings.Replace(accountIn, "/rg/", "/rg2/", 1)
 	play(t, s, step{put, elsewhere + "acct", accountOf(""), 409, "StorageAccountAlreadyTaken"}, step{put, accountIn + "acct", accountOf(""), 200, ""})
 	d := shown(t, s, accountIn+"acct")
-	if at(d, "properties.primaryEndpoints.blob") != "https://acct.blob.core.windows.net/" || at(d, "properties.primaryEndpoints.web") != "https://acct.z13.web.core.windows.net/" ||
+	if at(d, "properties.primaryEndpoints.blob") != "https://acct.blob.core.windows.net/" ||
+		at(d, "properties.primaryEndpoints.web") != "https://acct.z13.web.core.windows.net/" ||
 		at(d, "properties.allowBlobPublicAccess") != false || at(d, "properties.supportsHttpsTrafficOnly") != true {
 		t.Errorf("an account: %v", d)
 	}
@@ -39,7 +40,8 @@ func TestStorageAccounts(t *testing.T) {
 		t.Errorf("an account that is written again: %v", d)
 	}
 	available := func(name string) wire.Doc {
-		return want(t, s, owner, post, inSubscription+"/providers/Microsoft.Storage/checkNameAvailability", wire.Doc{"name": name, "type": "Microsoft.Storage/storageAccounts"}, 200)
+		return want(t, s, owner, post, inSubscription+"/providers/Microsoft.Storage/checkNameAvailability",
+			wire.Doc{"name": name, "type": "Microsoft.Storage/storageAccounts"}, 200)
 	}
 	for name, reason := range map[string]any{"free": nil, "acct": "AlreadyExists", "No": "AccountNameInvalid"} {
 		if got := available(name); got["reason"] != reason || got["nameAvailable"] != (reason == nil) {
@@ -61,7 +63,8 @@ func TestKeysOfAnAccount(t *testing.T) {
 	if first[0] == "" || first[0] == first[1] || first == keys("other") || first != keys("acct") {
 		t.Error("the keys of an account are two, its own, and stay")
 	}
-	play(t, s, step{post, accountIn + "acct/regenerateKey", `{"keyName":"key2"}`, 200, ""}, step{post, accountIn + "acct/regenerateKey", `{"keyName":"key3"}`, 400, "InvalidValuesForRequestParameters"},
+	play(t, s, step{post, accountIn + "acct/regenerateKey", `{"keyName":"key2"}`, 200, ""},
+		step{post, accountIn + "acct/regenerateKey", `{"keyName":"key3"}`, 400, "InvalidValuesForRequestParameters"},
 		step{post, accountIn + "none/listKeys", "", 404, "ResourceNotFound"})
 	second := keys("acct")
 	if second[0] != first[0] || second[1] == first[1] {
@@ -89,7 +92,8 @@ func TestContainersOfAnAccount(t *testing.T) {
 	for _, name := range []string{"abc", strings.Repeat("a", 63), "d-o-c-s", "123", "$web", "$root"} {
 		play(t, s, step{put, in("acct", name), `{"properties":{}}`, 201, ""})
 	}
-	play(t, s, step{put, in("acct", "docs"), `{"properties":{"publicAccess":"Blob"}}`, 409, "PublicAccessNotPermitted"}, step{put, in("open", "docs"), `{"properties":{"publicAccess":"Blob"}}`, 201, ""},
+	play(t, s, step{put, in("acct", "docs"), `{"properties":{"publicAccess":"Blob"}}`, 409, "PublicAccessNotPermitted"},
+		step{put, in("open", "docs"), `{"properties":{"publicAccess":"Blob"}}`, 201, ""},
 		step{get, in("acct", "docs"), "", 404, "ContainerNotFound"}, step{put, in("none", "docs"), `{"properties":{}}`, 404, "ParentResourceNotFound"})
 	err := s.store.Update(func(tx *store.Tx) error {
 		for _, key := range []string{"acct/abc/blob", "acct/abcd/blob", "open/abc/blob", "?acct/abc/blob"} {
@@ -129,11 +133,13 @@ func TestVaults(t *testing.T) {
 	for _, name := range []string{"ab", strings.Repeat("a", 25), "1vault", "va--ult", "vault-", "va_ult"} {
 		play(t, s, step{put, vaultIn + name, vault(""), 400, "VaultNameNotValid"})
 	}
-	if d := shown(t, s, vaultIn+"keeper"); at(d, "properties.vaultUri") != "https://keeper.vault.azure.net/" || at(d, "properties.enableSoftDelete") != true || wire.Number(wire.Props(d), "softDeleteRetentionInDays") != 90 {
+	if d := shown(t, s, vaultIn+"keeper"); at(d, "properties.vaultUri") != "https://keeper.vault.azure.net/" ||
+		at(d, "properties.enableSoftDelete") != true || wire.Number(wire.Props(d), "softDeleteRetentionInDays") != 90 {
 		t.Errorf("a vault: %v", d)
 	}
 	elsewhere := strings.Replace(vaultIn, "/rg/", "/rg2/", 1)
-	play(t, s, step{put, elsewhere + "KEEPER", vault(""), 409, "VaultAlreadyExists"}, step{put, vaultIn + "other", vault(`,"createMode":"recover"`), 404, "VaultNotFound"},
+	play(t, s, step{put, elsewhere + "KEEPER", vault(""), 409, "VaultAlreadyExists"},
+		step{put, vaultIn + "other", vault(`,"createMode":"recover"`), 404, "VaultNotFound"},
 		step{get, deleted + "keeper", "", 404, "DeletedVaultNotFound"}, step{post, deleted + "keeper/purge", "", 404, "DeletedVaultNotFound"},
 		step{remove, vaultIn + "keeper", "", 200, ""}, step{get, vaultIn + "keeper", "", 404, "ResourceNotFound"}, step{get, deleted + "KEEPER", "", 200, ""},
 		step{put, vaultIn + "keeper", vault(""), 409, "ConflictError"}, step{put, elsewhere + "keeper", vault(""), 409, "ConflictError"},
@@ -142,14 +148,16 @@ func TestVaults(t *testing.T) {
 		t.Errorf("a vault that is back is not what it was: %v", d)
 	}
 	check := func(name string) any {
-		return want(t, s, owner, post, inSubscription+"/providers/Microsoft.KeyVault/checkNameAvailability", wire.Doc{"name": name, "type": "Microsoft.KeyVault/vaults"}, 200)["nameAvailable"]
+		return want(t, s, owner, post, inSubscription+"/providers/Microsoft.KeyVault/checkNameAvailability",
+			wire.Doc{"name": name, "type": "Microsoft.KeyVault/vaults"}, 200)["nameAvailable"]
 	}
 	play(t, s, step{remove, vaultIn + "keeper", "", 200, ""})
 	if check("keeper") != false || check("free") != true {
 		t.Error("the name of a deleted vault is free, or that of none is not")
 	}
 	play(t, s, step{post, deleted + "keeper/purge", "", 202, ""}, step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":false`), 400, "BadRequest"},
-		step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":true`), 201, ""}, step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":false`), 400, "BadRequest"},
+		step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":true`), 201, ""},
+		step{put, vaultIn + "keeper", vault(`,"enablePurgeProtection":false`), 400, "BadRequest"},
 		step{put, vaultIn + "keeper", vault(""), 200, ""}, // what is protected stays so
 		step{remove, inGroup, "", 202, ""},                // a vault goes with its group, and stays in the same way
 		step{post, deleted + "keeper/purge", "", 405, "MethodNotAllowed"}, step{put, elsewhere + "keeper", vault(""), 409, "ConflictError"})
@@ -165,7 +173,8 @@ func TestIdentitiesAndTheirCredentials(t *testing.T) {
 	before := wire.Props(shown(t, s, identityID("one")))
 	have(t, s, identityID("one"), `{"location":"westeurope","tags":{"a":"b"}}`)
 	after := wire.Props(shown(t, s, identityID("one")))
-	if before["clientId"] == before["principalId"] || before["clientId"] != after["clientId"] || before["principalId"] != after["principalId"] || before["tenantId"] != "t" {
+	if before["clientId"] == before["principalId"] || before["clientId"] != after["clientId"] || before["principalId"] != after["principalId"] ||
+		before["tenantId"] != "t" {
 		t.Errorf("an identity that is written again was %v and is %v", before, after)
 	}
 	credential := func(issuer, subject, audiences string) string {
@@ -175,14 +184,18 @@ func TestIdentitiesAndTheirCredentials(t *testing.T) {
 		return identityID(identity) + "/federatedIdentityCredentials/" + name
 	}
 	const aud = `"openshift"`
-	play(t, s, step{put, in("one", "abc"), credential("", "s", aud), 400, "BadRequest"}, step{put, in("one", "abc"), credential("https://i", "", aud), 400, "BadRequest"},
-		step{put, in("one", "abc"), credential("https://i", "s", ""), 400, "BadRequest"}, step{put, in("one", "abc"), credential("https://i", "s", aud+`,"other"`), 400, "BadRequest"},
+	play(t, s, step{put, in("one", "abc"), credential("", "s", aud), 400, "BadRequest"},
+		step{put, in("one", "abc"), credential("https://i", "", aud), 400, "BadRequest"},
+		step{put, in("one", "abc"), credential("https://i", "s", ""), 400, "BadRequest"},
+		step{put, in("one", "abc"), credential("https://i", "s", aud+`,"other"`), 400, "BadRequest"},
 		step{put, in("one", "ab"), credential("https://i", "s", aud), 400, "InvalidResourceName"},
 		step{put, in("one", "abc"), credential("https://i", "s", aud), 201, ""}, step{put, in("one", "abc"), credential("https://i", "s", aud), 200, ""},
-		step{put, in("one", "abd"), credential("https://i", "s", aud), 409, "Conflict"}, step{put, in("two", "abc"), credential("https://i", "s", aud), 201, ""},
+		step{put, in("one", "abd"), credential("https://i", "s", aud), 409, "Conflict"},
+		step{put, in("two", "abc"), credential("https://i", "s", aud), 201, ""},
 		step{put, in("one", "abd"), credential("https://i", "S", aud), 201, ""}, // subjects are compared as they are written
 		step{put, in("none", "abc"), credential("https://i", "s", aud), 404, "ParentResourceNotFound"})
-	play(t, s, step{remove, identityID("one"), "", 200, ""}, step{put, identityID("one"), `{"location":"westeurope"}`, 201, ""}, step{get, in("one", "abc"), "", 404, "NotFound"})
+	play(t, s, step{remove, identityID("one"), "", 200, ""}, step{put, identityID("one"), `{"location":"westeurope"}`, 201, ""},
+		step{get, in("one", "abc"), "", 404, "NotFound"})
 	if again := wire.Props(shown(t, s, identityID("one"))); again["principalId"] == before["principalId"] {
 		t.Error("an identity that was deleted and is made again has the principal it had")
 	}

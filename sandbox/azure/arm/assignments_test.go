@@ -14,7 +14,8 @@ const authorizationIn = "/providers/Microsoft.Authorization/"
 func guid(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 func assignmentOf(principal, role string) string {
-	return `{"properties":{"principalId":"` + principal + `","principalType":"ServicePrincipal","roleDefinitionId":"` + inSubscription + authorizationIn + `roleDefinitions/` + role + `"}}`
+	return `{"properties":{"principalId":"` + principal + `","principalType":"ServicePrincipal","roleDefinitionId":"` + inSubscription + authorizationIn +
+		`roleDefinitions/` + role + `"}}`
 }
 
 // Assignments by the words of https://learn.microsoft.com/azure/role-based-access-control/troubleshooting.
@@ -30,11 +31,15 @@ func TestRoleAssignments(t *testing.T) {
 		step{put, at(identityID("none"), 1), body, 404, "ResourceNotFound"},
 		step{get, at(inGroup, 1), "", 404, "RoleAssignmentNotFound"}, step{remove, at(inGroup, 1), "", 204, ""},
 		step{put, at(inGroup, 1), body, 201, ""}, step{put, at(inGroup, 1), body, 200, ""},
-		step{put, at(inGroup, 2), body, 409, "RoleAssignmentExists"}, step{put, at(inGroup, 2), strings.ToLower(body[:16]) + body[16:], 409, "RoleAssignmentExists"},
-		step{put, at(inGroup, 1), assignmentOf(other, ownerRole), 409, "RoleAssignmentUpdateNotPermitted"}, step{put, at(inGroup, 1), assignmentOf(guid(7), readerRole), 409, "RoleAssignmentUpdateNotPermitted"},
-		step{put, at(inGroup, 2), assignmentOf(other, ownerRole), 201, ""}, step{put, at(identityID("one"), 3), body, 201, ""}, step{put, at(inSubscription, 4), body, 201, ""})
+		step{put, at(inGroup, 2), body, 409, "RoleAssignmentExists"},
+		step{put, at(inGroup, 2), strings.ToLower(body[:16]) + body[16:], 409, "RoleAssignmentExists"},
+		step{put, at(inGroup, 1), assignmentOf(other, ownerRole), 409, "RoleAssignmentUpdateNotPermitted"},
+		step{put, at(inGroup, 1), assignmentOf(guid(7), readerRole), 409, "RoleAssignmentUpdateNotPermitted"},
+		step{put, at(inGroup, 2), assignmentOf(other, ownerRole), 201, ""}, step{put, at(identityID("one"), 3), body, 201, ""},
+		step{put, at(inSubscription, 4), body, 201, ""})
 	d := shown(t, s, at(inGroup, 1))
-	if p := wire.Props(d); p["scope"] != inGroup || p["principalId"] != other || p["createdBy"] != owner || !strings.HasSuffix(wire.Text(p, "roleDefinitionId"), readerRole) || p["createdOn"] == nil {
+	if p := wire.Props(d); p["scope"] != inGroup || p["principalId"] != other || p["createdBy"] != owner ||
+		!strings.HasSuffix(wire.Text(p, "roleDefinitionId"), readerRole) || p["createdOn"] == nil {
 		t.Errorf("an assignment: %v", d)
 	}
 	gone := want(t, s, owner, remove, at(inGroup, 2), nil, 200)
@@ -54,8 +59,9 @@ func TestListsOfRoleAssignments(t *testing.T) {
 	for query, n := range map[string]int{
 		inSubscription: 4, inGroup: 4, one: 4,
 		inSubscription + "?atScope()": 2, inGroup + "?atScope()": 3, one + "?atScope()": 4, strings.ToUpper(inGroup) + "?atScope()": 3,
-		inGroup + "?principalId eq '" + other + "'": 3, inGroup + "?principalId eq '" + guid(7) + "'": 0, inGroup + "?atScope() and principalId eq '" + other + "'": 2,
-		inGroup + "?assignedTo('" + owner + "')": 1,
+		inGroup + "?principalId eq '" + other + "'": 3, inGroup + "?principalId eq '" + guid(7) + "'": 0,
+		inGroup + "?atScope() and principalId eq '" + other + "'": 2,
+		inGroup + "?assignedTo('" + owner + "')":                  1,
 	} {
 		scope, filter, _ := strings.Cut(query, "?")
 		got := want(t, s, owner, get, scope+authorizationIn+"roleAssignments?$filter="+strings.ReplaceAll(filter, " ", "%20"), nil, 200)
@@ -84,12 +90,14 @@ func TestRoleDefinitions(t *testing.T) {
 	want(t, s, other, put, identityID("one"), anywhere, 201)
 	want(t, s, owner, put, at(guid(1)), parse(t, role("mine", `"Microsoft.Network/*"`)), 201) // what a role may changes with it
 	want(t, s, other, get, identityID("one"), nil, 403)
-	for filter, wanted := range map[string]string{"roleName%20eq%20'mine'": guid(1), "roleName%20eq%20'Reader'": readerRole, "type%20eq%20'CustomRole'": guid(1), "roleName%20eq%20'none'": ""} {
+	for filter, wanted := range map[string]string{"roleName%20eq%20'mine'": guid(1), "roleName%20eq%20'Reader'": readerRole,
+		"type%20eq%20'CustomRole'": guid(1), "roleName%20eq%20'none'": ""} {
 		if got := names(want(t, s, owner, get, inGroup+authorizationIn+"roleDefinitions?$filter="+filter, nil, 200)); got != wanted {
 			t.Errorf("%s: %s, want %s", filter, got, wanted)
 		}
 	}
-	play(t, s, step{remove, inGroup + authorizationIn + "roleAssignments/" + guid(3), "", 200, ""}, step{remove, at(guid(1)), "", 200, ""}, step{get, at(guid(1)), "", 404, "RoleDefinitionDoesNotExist"})
+	play(t, s, step{remove, inGroup + authorizationIn + "roleAssignments/" + guid(3), "", 200, ""}, step{remove, at(guid(1)), "", 200, ""},
+		step{get, at(guid(1)), "", 404, "RoleDefinitionDoesNotExist"})
 }
 
 // What one may do at a scope is listed for him: https://learn.microsoft.com/rest/api/authorization/permissions.
@@ -105,7 +113,8 @@ func TestPermissions(t *testing.T) {
 	if got := at(inGroup); len(got) != 1 || fmt.Sprint(got[0]["actions"]) != "[*/read]" {
 		t.Errorf("at the group: %v", got)
 	}
-	if got := fmt.Sprint(at(identityID("one"))); !strings.Contains(got, "Microsoft.Network/*") || !strings.Contains(got, "*/delete") || strings.Contains(got, "data") {
+	if got := fmt.Sprint(at(identityID("one"))); !strings.Contains(got, "Microsoft.Network/*") || !strings.Contains(got, "*/delete") ||
+		strings.Contains(got, "data") {
 		t.Errorf("at the resource: %v", got)
 	}
 }
@@ -117,19 +126,28 @@ func TestLinkedRightsByKind(t *testing.T) {
 		right, at    string
 		target, body string
 	}{
-		"the subnet of an interface":    {"Microsoft.Network/virtualNetworks/subnets/join/action", subnet, nicID("new"), nicIn("a", "")},
-		"the address of a NAT gateway":  {"Microsoft.Network/publicIPAddresses/join/action", pip, networkIn + "natGateways/nat", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIpAddresses":[{"id":"` + pip + `"}]}}`},
-		"the security group of a net":   {"Microsoft.Network/networkSecurityGroups/join/action", nsg, networkIn + "virtualNetworks/new", `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a","properties":{"addressPrefix":"10.0.0.0/24","networkSecurityGroup":{"id":"` + nsg + `"}}}]}}`},
-		"the security group of a child": {"Microsoft.Network/networkSecurityGroups/join/action", nsg, vnetID + "/subnets/b", `{"properties":{"addressPrefix":"10.0.1.0/24","networkSecurityGroup":{"id":"` + nsg + `"}}}`},
-		"the interface of a machine":    {"Microsoft.Network/networkInterfaces/join/action", nicID("vm"), vmID("vm"), vmOf{name: "vm"}.body()},
-		"the identity of a machine":     {"Microsoft.ManagedIdentity/userAssignedIdentities/assign/action", identityID("one"), vmID("vm"), vmOf{name: "vm", top: `,"identity":{"type":"UserAssigned","userAssignedIdentities":{"` + identityID("one") + `":{}}}`}.body()},
-		"the disk of a machine":         {"Microsoft.Compute/disks/write", diskID("data"), vmID("vm"), vmOf{name: "vm", dataDisks: attached(0, "data", "")}.body()},
-		"the network of a zone":         {"Microsoft.Network/virtualNetworks/join/action", vnetID, privateZone + "/virtualNetworkLinks/l", `{"location":"global","properties":{"virtualNetwork":{"id":"` + vnetID + `"}}}`},
-		"the disk of a snapshot":        {"Microsoft.Compute/disks/beginGetAccess/action", diskID("data"), computeIn + "snapshots/s", `{"location":"westeurope","properties":{"creationData":{"createOption":"Copy","sourceResourceId":"` + diskID("data") + `"}}}`},
+		"the subnet of an interface": {"Microsoft.Network/virtualNetworks/subnets/join/action", subnet, nicID("new"), nicIn("a", "")},
+		"the address of a NAT gateway": {"Microsoft.Network/publicIPAddresses/join/action", pip, networkIn + "natGateways/nat",
+			`{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIpAddresses":[{"id":"` + pip + `"}]}}`},
+		"the security group of a net": {"Microsoft.Network/networkSecurityGroups/join/action", nsg, networkIn + "virtualNetworks/new",
+			`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a",
+			"properties":{"addressPrefix":"10.0.0.0/24","networkSecurityGroup":{"id":"` + nsg + `"}}}]}}`},
+		"the security group of a child": {"Microsoft.Network/networkSecurityGroups/join/action", nsg, vnetID + "/subnets/b",
+			`{"properties":{"addressPrefix":"10.0.1.0/24","networkSecurityGroup":{"id":"` + nsg + `"}}}`},
+		"the interface of a machine": {"Microsoft.Network/networkInterfaces/join/action", nicID("vm"), vmID("vm"), vmOf{name: "vm"}.body()},
+		"the identity of a machine": {"Microsoft.ManagedIdentity/userAssignedIdentities/assign/action", identityID("one"), vmID("vm"),
+			vmOf{name: "vm", top: `,"identity":{"type":"UserAssigned","userAssignedIdentities":{"` + identityID("one") + `":{}}}`}.body()},
+		"the disk of a machine": {"Microsoft.Compute/disks/write", diskID("data"), vmID("vm"),
+			vmOf{name: "vm", dataDisks: attached(0, "data", "")}.body()},
+		"the network of a zone": {"Microsoft.Network/virtualNetworks/join/action", vnetID, privateZone + "/virtualNetworkLinks/l",
+			`{"location":"global","properties":{"virtualNetwork":{"id":"` + vnetID + `"}}}`},
+		"the disk of a snapshot": {"Microsoft.Compute/disks/beginGetAccess/action", diskID("data"), computeIn + "snapshots/s",
+			`{"location":"westeurope","properties":{"creationData":{"createOption":"Copy","sourceResourceId":"` + diskID("data") + `"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := machines(t, "vm")
-			have(t, s, nsg, `{"location":"westeurope"}`, pip, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`,
+			have(t, s, nsg, `{"location":"westeurope"}`, pip,
+				`{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`,
 				identityID("one"), `{"location":"westeurope"}`, diskID("data"), emptyDisk("Premium_LRS", ""), privateZone, `{"location":"global"}`)
 			define(t, s, "all-but", permission([]any{"*"}, []any{c.right}, nil))
 			assign(t, s, other, "all-but", inSubscription)

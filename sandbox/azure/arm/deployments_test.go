@@ -12,12 +12,15 @@ const deploymentID = inGroup + "/providers/Microsoft.Resources/deployments/d"
 
 // template is a deployment of resources with parameters.
 func template(resources, more string) string {
-	return `{"properties":{"mode":"Incremental","template":{"$schema":"https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#","contentVersion":"1.0.0.0",
-		"parameters":{"name":{"type":"string"},"secret":{"type":"securestring","defaultValue":""}},"resources":[` + resources + `]` + more + `},"parameters":{"name":{"value":"nsg"},"secret":{"value":"hush"}}}}`
+	return `{"properties":{"mode":"Incremental","template":{"$schema":"https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+		"contentVersion":"1.0.0.0",
+		"parameters":{"name":{"type":"string"},"secret":{"type":"securestring","defaultValue":""}},"resources":[` + resources + `]` + more +
+		`},"parameters":{"name":{"value":"nsg"},"secret":{"value":"hush"}}}}`
 }
 
 const (
-	oneGroup   = `{"type":"Microsoft.Network/networkSecurityGroups","apiVersion":"2024-05-01","name":"[parameters('name')]","location":"[resourceGroup().location]"}`
+	oneGroup = `{"type":"Microsoft.Network/networkSecurityGroups","apiVersion":"2024-05-01","name":"[parameters('name')]",
+		"location":"[resourceGroup().location]"}`
 	wrongGroup = `{"type":"Microsoft.Network/virtualNetworks","apiVersion":"2024-05-01","name":"wrong","location":"westeurope","properties":{}}`
 )
 
@@ -26,8 +29,10 @@ func TestDeployments(t *testing.T) {
 	s := gateway(t)
 	mode := func(m string) string { return strings.Replace(template(oneGroup, ""), "Incremental", m, 1) }
 	linked := `{"properties":{"mode":"Incremental","templateLink":{"uri":"https://h/t.json"}}}`
-	play(t, s, step{put, deploymentID, `{"properties":{"mode":"Incremental"}}`, 400, "InvalidRequestContent"}, step{put, deploymentID, linked, 400, "InvalidContentLink"},
-		step{put, deploymentID, mode("Complete"), 400, "InvalidDeploymentMode"}, step{put, deploymentID, template(oneGroup+","+wrongGroup, ""), 400, "InvalidTemplateDeployment"},
+	play(t, s, step{put, deploymentID, `{"properties":{"mode":"Incremental"}}`, 400, "InvalidRequestContent"},
+		step{put, deploymentID, linked, 400, "InvalidContentLink"},
+		step{put, deploymentID, mode("Complete"), 400, "InvalidDeploymentMode"},
+		step{put, deploymentID, template(oneGroup+","+wrongGroup, ""), 400, "InvalidTemplateDeployment"},
 		step{put, deploymentID, template(strings.Replace(oneGroup, "'name'", "'none'", 1), ""), 400, "InvalidTemplate"},
 		step{get, nsgID, "", 404, "ResourceNotFound"}, step{get, deploymentID, "", 404, "ResourceNotFound"})
 	outputs := `,"outputs":{"id":{"type":"string","value":"[resourceId('Microsoft.Network/networkSecurityGroups', parameters('name'))]"}}`
@@ -36,7 +41,8 @@ func TestDeployments(t *testing.T) {
 		step{put, deploymentID, template(oneGroup, outputs), 201, ""}, step{put, deploymentID, template(oneGroup, outputs), 200, ""})
 	d := shown(t, s, deploymentID)
 	made := wire.Docs(wire.Props(d), "outputResources")
-	if at(d, "properties.outputs.id.value") != nsgID || len(made) != 1 || wire.Text(made[0], "id") != nsgID || at(d, "properties.provisioningState") != "Succeeded" {
+	if at(d, "properties.outputs.id.value") != nsgID || len(made) != 1 || wire.Text(made[0], "id") != nsgID ||
+		at(d, "properties.provisioningState") != "Succeeded" {
 		t.Errorf("a deployment: %v", d)
 	}
 	if text := fmt.Sprint(d); strings.Contains(text, "hush") || strings.Contains(text, "contentVersion") || at(d, "properties.parameters.name.value") != "nsg" {
@@ -50,7 +56,8 @@ func TestDeployments(t *testing.T) {
 		t.Errorf("operations: %v", done)
 	}
 	play(t, s, step{remove, deploymentID, "", 202, ""}, step{get, nsgID, "", 200, ""}, // the history goes, what it made stays
-		step{put, strings.Replace(deploymentID, "/rg/", "/none/", 1), template(oneGroup, ""), 404, "ResourceGroupNotFound"}, step{post, strings.Replace(deploymentID, "/rg/", "/none/", 1) + "/validate", template(oneGroup, ""), 404, "ResourceGroupNotFound"})
+		step{put, strings.Replace(deploymentID, "/rg/", "/none/", 1), template(oneGroup, ""), 404, "ResourceGroupNotFound"},
+		step{post, strings.Replace(deploymentID, "/rg/", "/none/", 1) + "/validate", template(oneGroup, ""), 404, "ResourceGroupNotFound"})
 }
 
 // A deployment has the rights of its caller, no others.
@@ -75,7 +82,8 @@ func TestPolicyRestrictions(t *testing.T) {
 	s := gateway(t)
 	const ask = "/providers/Microsoft.PolicyInsights/checkPolicyRestrictions"
 	definition := inSubscription + authorizationIn + "policyDefinitions/no-address"
-	have(t, s, definition, `{"properties":{"mode":"All","policyRule":{"if":{"field":"type","equals":"Microsoft.Network/publicIPAddresses"},"then":{"effect":"deny"}}}}`,
+	have(t, s, definition, `{"properties":{"mode":"All","policyRule":{"if":{"field":"type","equals":"Microsoft.Network/publicIPAddresses"},
+		"then":{"effect":"deny"}}}}`,
 		inGroup+authorizationIn+"policyAssignments/here", `{"properties":{"policyDefinitionId":"`+definition+`"}}`)
 	content := func(typ string) wire.Doc {
 		return parse(t, `{"resourceDetails":{"apiVersion":"2024-05-01","resourceContent":{"type":"`+typ+`","name":"x","location":"westeurope"}}}`)
@@ -83,16 +91,19 @@ func TestPolicyRestrictions(t *testing.T) {
 	for where, c := range map[string]struct {
 		typ string
 		n   int
-	}{inGroup: {"Microsoft.Network/publicIPAddresses", 1}, inSubscription: {"Microsoft.Network/publicIPAddresses", 0}, strings.ToUpper(inGroup): {"microsoft.network/PUBLICIPADDRESSES", 1}} {
+	}{inGroup: {"Microsoft.Network/publicIPAddresses", 1}, inSubscription: {"Microsoft.Network/publicIPAddresses", 0},
+		strings.ToUpper(inGroup): {"microsoft.network/PUBLICIPADDRESSES", 1}} {
 		got := want(t, s, owner, post, where+ask, content(c.typ), 200)
 		evaluations := wire.Docs(wire.Sub(got, "contentEvaluationResult"), "policyEvaluations")
 		if len(evaluations) != c.n || c.n == 1 && at(evaluations[0], "policyInfo.policyDefinitionId") != definition {
 			t.Errorf("%s: %v, want %d", where, got, c.n)
 		}
 	}
-	if got := want(t, s, owner, post, inGroup+ask, content("Microsoft.Network/natGateways"), 200); len(wire.Docs(wire.Sub(got, "contentEvaluationResult"), "policyEvaluations")) != 0 {
+	if got := want(t, s, owner, post, inGroup+ask, content("Microsoft.Network/natGateways"),
+		200); len(wire.Docs(wire.Sub(got, "contentEvaluationResult"), "policyEvaluations")) != 0 {
 		t.Errorf("what no policy is about: %v", got)
 	}
 	play(t, s, step{post, inGroup + ask, `{"resourceDetails":{}}`, 400, "InvalidCheckRestrictionsRequest"},
-		step{put, networkIn + "publicIPAddresses/x", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`, 403, "RequestDisallowedByPolicy"})
+		step{put, networkIn + "publicIPAddresses/x",
+			`{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`, 403, "RequestDisallowedByPolicy"})
 }

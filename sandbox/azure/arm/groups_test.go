@@ -19,12 +19,19 @@ func TestResourceGroups(t *testing.T) {
 	for _, name := range []string{"a", strings.Repeat("g", 90), "(a)", "a.b_c-d"} {
 		play(t, s, step{put, group(name), `{"location":"westeurope"}`, 201, ""})
 	}
-	play(t, s, step{put, group("x"), `{}`, 400, "LocationRequired"}, step{put, group("x"), `{"location":"atlantis"}`, 400, "LocationNotAvailableForResourceGroup"}, step{put, group("x"), `{"location":"global"}`, 400, "LocationNotAvailableForResourceGroup"},
-		step{put, group("RG"), `{"location":"West Europe"}`, 200, ""}, step{put, group("rg"), `{"location":"northeurope"}`, 409, "InvalidResourceGroupLocation"},
-		step{get, group("none"), "", 404, "ResourceGroupNotFound"}, step{patch, group("none"), `{"tags":{}}`, 404, "ResourceGroupNotFound"}, step{remove, group("none"), "", 404, "ResourceGroupNotFound"},
-		step{get, group("none") + "/resources", "", 404, "ResourceGroupNotFound"}, step{get, group("none") + "/providers/Microsoft.Network/virtualNetworks", "", 404, "ResourceGroupNotFound"},
-		step{remove, group("none") + "/providers/Microsoft.Network/virtualNetworks/x", "", 404, "ResourceGroupNotFound"}, step{put, group("none") + "/providers/Microsoft.Network/virtualNetworks/x", vnetOf(), 404, "ResourceGroupNotFound"})
-	if d := shown(t, s, group("Rg")); d["name"] != "rg" || d["id"] != inGroup || d["type"] != "Microsoft.Resources/resourceGroups" || at(d, "properties.provisioningState") != "Succeeded" {
+	play(t, s, step{put, group("x"), `{}`, 400, "LocationRequired"},
+		step{put, group("x"), `{"location":"atlantis"}`, 400, "LocationNotAvailableForResourceGroup"},
+		step{put, group("x"), `{"location":"global"}`, 400, "LocationNotAvailableForResourceGroup"},
+		step{put, group("RG"), `{"location":"West Europe"}`, 200, ""},
+		step{put, group("rg"), `{"location":"northeurope"}`, 409, "InvalidResourceGroupLocation"},
+		step{get, group("none"), "", 404, "ResourceGroupNotFound"}, step{patch, group("none"), `{"tags":{}}`, 404, "ResourceGroupNotFound"},
+		step{remove, group("none"), "", 404, "ResourceGroupNotFound"},
+		step{get, group("none") + "/resources", "", 404, "ResourceGroupNotFound"},
+		step{get, group("none") + "/providers/Microsoft.Network/virtualNetworks", "", 404, "ResourceGroupNotFound"},
+		step{remove, group("none") + "/providers/Microsoft.Network/virtualNetworks/x", "", 404, "ResourceGroupNotFound"},
+		step{put, group("none") + "/providers/Microsoft.Network/virtualNetworks/x", vnetOf(), 404, "ResourceGroupNotFound"})
+	if d := shown(t, s, group("Rg")); d["name"] != "rg" || d["id"] != inGroup || d["type"] != "Microsoft.Resources/resourceGroups" ||
+		at(d, "properties.provisioningState") != "Succeeded" {
 		t.Errorf("a group asked for in another case: %v", d)
 	}
 }
@@ -40,7 +47,8 @@ func TestDeletionOfAGroup(t *testing.T) {
 	for _, id := range []string{inGroup, vmID("vm"), nicID("vm"), diskID("vm-os"), vnetID, publicZone + "/A/www"} {
 		play(t, s, step{get, id, "", 404, "ResourceGroupNotFound"})
 	}
-	play(t, s, step{get, beside + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/one", "", 200, ""}, step{put, inGroup, `{"location":"westeurope"}`, 201, ""})
+	play(t, s, step{get, beside + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/one", "", 200, ""},
+		step{put, inGroup, `{"location":"westeurope"}`, 201, ""})
 	if got := names(want(t, s, owner, get, inGroup+"/resources", nil, 200)); got != "" {
 		t.Errorf("a group of the same name has %s", got)
 	}
@@ -94,7 +102,8 @@ func TestTagsResource(t *testing.T) {
 			}
 		}
 	}
-	play(t, s, step{patch, at(nsgID), change("Merge", `{"a":"b"}`), 200, ""}, step{remove, at(nsgID), "", 200, ""}, step{get, at(networkIn + "networkSecurityGroups/none"), "", 404, "ResourceNotFound"},
+	play(t, s, step{patch, at(nsgID), change("Merge", `{"a":"b"}`), 200, ""}, step{remove, at(nsgID), "", 200, ""},
+		step{get, at(networkIn + "networkSecurityGroups/none"), "", 404, "ResourceNotFound"},
 		step{put, at(inSubscription + "/resourceGroups/none"), `{"properties":{"tags":{}}}`, 404, "ResourceGroupNotFound"})
 	if got := fmt.Sprint(wire.Sub(shown(t, s, nsgID), "tags")); got != "map[]" {
 		t.Errorf("after the deletion: %s", got)
@@ -106,8 +115,10 @@ func TestTagsResource(t *testing.T) {
 func TestFilters(t *testing.T) {
 	s := gateway(t)
 	have(t, s, secondIn, `{"location":"northeurope","tags":{"env":"prod"}}`,
-		nsgID, `{"location":"westeurope","tags":{"env":"prod","team":"a"}}`, networkIn+"networkSecurityGroups/far", `{"location":"northeurope","tags":{"team":"prod"}}`,
-		networkIn+"routeTables/rt", `{"location":"westeurope","tags":{"ENV":"dev"}}`, secondIn+"/providers/Microsoft.Storage/storageAccounts/acct", accountOf(""))
+		nsgID, `{"location":"westeurope","tags":{"env":"prod","team":"a"}}`, networkIn+"networkSecurityGroups/far",
+		`{"location":"northeurope","tags":{"team":"prod"}}`,
+		networkIn+"routeTables/rt", `{"location":"westeurope","tags":{"ENV":"dev"}}`, secondIn+"/providers/Microsoft.Storage/storageAccounts/acct",
+		accountOf(""))
 	for filter, wanted := range map[string]string{
 		"": "acct far nsg rt",
 		"resourceType eq 'Microsoft.Network/networkSecurityGroups'": "far nsg",

@@ -59,14 +59,15 @@ func TestWhatOfAMachineCannotChange(t *testing.T) {
 	s := machines(t, "vm")
 	have(t, s, vmID("vm"), made.body())
 	for name, body := range map[string]string{
-		"zone":           replaced(`"zones":["1"]`, `"zones":["2"]`),
-		"more zones":     replaced(`"zones":["1"]`, `"zones":["1","2"]`),
-		"computer name":  replaced(`"computerName":"vm"`, `"computerName":"other"`),
-		"administrator":  replaced(`"adminUsername":"core"`, `"adminUsername":"other"`),
-		"custom data":    replaced(`aGVsbG8=`, `b3RoZXI=`),
-		"image SKU":      replaced(`stable-gen2`, `stable`),
-		"image version":  replaced(`"version":"latest"`, `"version":"4593.2.1"`),
-		"image":          replaced(`"publisher":"kinvolk","offer":"flatcar-container-linux-corevm-amd64","sku":"stable-gen2","version":"latest"`, `"publisher":"Debian","offer":"debian-12","sku":"12-gen2","version":"latest"`),
+		"zone":          replaced(`"zones":["1"]`, `"zones":["2"]`),
+		"more zones":    replaced(`"zones":["1"]`, `"zones":["1","2"]`),
+		"computer name": replaced(`"computerName":"vm"`, `"computerName":"other"`),
+		"administrator": replaced(`"adminUsername":"core"`, `"adminUsername":"other"`),
+		"custom data":   replaced(`aGVsbG8=`, `b3RoZXI=`),
+		"image SKU":     replaced(`stable-gen2`, `stable`),
+		"image version": replaced(`"version":"latest"`, `"version":"4593.2.1"`),
+		"image": replaced(`"publisher":"kinvolk","offer":"flatcar-container-linux-corevm-amd64","sku":"stable-gen2","version":"latest"`,
+			`"publisher":"Debian","offer":"debian-12","sku":"12-gen2","version":"latest"`),
 		"availability":   replaced(`"properties":{"hardwareProfile"`, `"properties":{"availabilitySet":{"id":"/x"},"hardwareProfile"`),
 		"location":       "",
 		"image in PATCH": "",
@@ -120,11 +121,13 @@ func TestWhatGoesWithAMachine(t *testing.T) {
 	s := machines(t, "keeps", "takes")
 	have(t, s, diskID("kept"), emptyDisk("Premium_LRS", ""), diskID("taken"), emptyDisk("Premium_LRS", ""),
 		vmID("keeps"), vmOf{name: "keeps", dataDisks: attached(0, "kept", "")}.body(),
-		vmID("takes"), vmOf{name: "takes", osDisk: `,"deleteOption":"Delete"`, dataDisks: attached(0, "taken", `,"deleteOption":"Delete"`), nic: `,"properties":{"deleteOption":"Delete"}`}.body())
+		vmID("takes"), vmOf{name: "takes", osDisk: `,"deleteOption":"Delete"`, dataDisks: attached(0, "taken", `,"deleteOption":"Delete"`),
+			nic: `,"properties":{"deleteOption":"Delete"}`}.body())
 	play(t, s, step{remove, nicID("keeps"), "", 400, "NicInUse"}, step{remove, diskID("kept"), "", 409, "OperationNotAllowed"},
 		step{put, vmID("thief"), strings.Replace(vmOf{name: "keeps"}.body(), "keeps-os", "thief-os", 1), 400, "NicInUse"},
 		step{remove, vmID("keeps"), "", 202, ""}, step{remove, vmID("takes"), "", 202, ""},
-		step{get, nicID("takes"), "", 404, "ResourceNotFound"}, step{get, diskID("taken"), "", 404, "ResourceNotFound"}, step{get, diskID("takes-os"), "", 404, "ResourceNotFound"})
+		step{get, nicID("takes"), "", 404, "ResourceNotFound"}, step{get, diskID("taken"), "", 404, "ResourceNotFound"},
+		step{get, diskID("takes-os"), "", 404, "ResourceNotFound"})
 	for _, id := range []string{diskID("kept"), diskID("keeps-os")} {
 		if d := shown(t, s, id); d["managedBy"] != nil || at(d, "properties.diskState") != "Unattached" {
 			t.Errorf("a disk without its machine: %v", d)
@@ -166,12 +169,14 @@ func TestIdentitiesOfAMachine(t *testing.T) {
 	s := machines(t, "vm")
 	have(t, s, identityID("one"), `{"location":"westeurope"}`)
 	with := func(identity string) string { return vmOf{name: "vm", top: `,"identity":` + identity}.body() }
-	play(t, s, step{put, vmID("vm"), with(`{"type":"UserAssigned","userAssignedIdentities":{"` + identityID("none") + `":{}}}`), 400, "FailedIdentityOperation"},
+	play(t, s, step{put, vmID("vm"), with(`{"type":"UserAssigned","userAssignedIdentities":{"` + identityID("none") + `":{}}}`), 400,
+		"FailedIdentityOperation"},
 		step{put, vmID("vm"), with(`{"type":"UserAssigned","userAssignedIdentities":{"` + nicID("vm") + `":{}}}`), 400, "FailedIdentityOperation"},
 		step{put, vmID("vm"), with(`{"type":"SystemAssigned, UserAssigned","userAssignedIdentities":{"` + identityID("one") + `":{}}}`), 201, ""})
 	identity := wire.Sub(shown(t, s, vmID("vm")), "identity")
 	one := wire.Props(shown(t, s, identityID("one")))
-	if got := wire.Sub(wire.Sub(identity, "userAssignedIdentities"), identityID("one")); one["clientId"] == "" || got["clientId"] != one["clientId"] || got["principalId"] != one["principalId"] {
+	if got := wire.Sub(wire.Sub(identity, "userAssignedIdentities"), identityID("one")); one["clientId"] == "" || got["clientId"] != one["clientId"] ||
+		got["principalId"] != one["principalId"] {
 		t.Errorf("the machine says its identity is %v, and it is %v", got, one)
 	}
 	if wire.Text(identity, "principalId") == "" || identity["tenantId"] != "t" {
@@ -190,14 +195,16 @@ func TestMachinesNeedTheirParts(t *testing.T) {
 		step{put, vmID("vm"), two(`{"id":"` + nicID("second") + `"},{"id":"` + nicID("third") + `"},`), 400, "NetworkInterfaceCountExceeded"},
 		step{put, vmID("vm."), vmOf{name: "vm"}.body(), 400, "InvalidParameter"},
 		step{put, vmID(strings.Repeat("v", 65)), vmOf{name: "vm"}.body(), 400, "InvalidParameter"},
-		step{put, vmID("vm") + "/extensions/boot", `{"location":"westeurope","properties":{"publisher":"p","type":"t","typeHandlerVersion":"1.0"}}`, 404, "ParentResourceNotFound"},
+		step{put, vmID("vm") + "/extensions/boot", `{"location":"westeurope","properties":{"publisher":"p","type":"t","typeHandlerVersion":"1.0"}}`, 404,
+			"ParentResourceNotFound"},
 		step{get, vmID("vm"), "", 404, "ResourceNotFound"}, step{get, diskID("vm-os"), "", 404, "ResourceNotFound"},
 		step{post, vmID("vm") + "/start", "", 404, "ResourceNotFound"}, step{get, vmID("vm") + "/instanceView", "", 404, "ResourceNotFound"})
 	if by := at(shown(t, s, nicID("second")), "properties.virtualMachine"); by != nil {
 		t.Errorf("a machine that was refused has kept an interface: %v", by)
 	}
 	for _, lun := range []string{"-1", "64"} {
-		play(t, s, step{put, vmID("vm"), vmOf{name: "vm", dataDisks: `{"lun":` + lun + `,"createOption":"Empty","diskSizeGB":4}`}.body(), 400, "InvalidParameter"})
+		play(t, s, step{put, vmID("vm"), vmOf{name: "vm", dataDisks: `{"lun":` + lun + `,"createOption":"Empty","diskSizeGB":4}`}.body(), 400,
+			"InvalidParameter"})
 	}
 	play(t, s, step{put, vmID("vm"), vmOf{name: "vm", dataDisks: `{"lun":63,"createOption":"Empty","diskSizeGB":4}`}.body(), 201, ""})
 	disk := wire.Docs(wire.Sub(wire.Props(shown(t, s, vmID("vm"))), "storageProfile"), "dataDisks")[0]
@@ -226,7 +233,8 @@ func TestPowerOfAMachine(t *testing.T) {
 	for _, c := range []struct {
 		action, state string
 		boots         int
-	}{{"powerOff", "stopped", 1}, {"deallocate", "deallocated", 1}, {"start", "running", 1}, {"restart", "running", 2}, {"redeploy", "running", 3}, {"POWEROFF", "stopped", 3}} {
+	}{{"powerOff", "stopped", 1}, {"deallocate", "deallocated", 1}, {"start", "running", 1}, {"restart", "running", 2}, {"redeploy", "running", 3},
+		{"POWEROFF", "stopped", 3}} {
 		play(t, s, step{post, vmID("vm") + "/" + c.action, "", 202, ""})
 		if got := power(); got != "PowerState/"+c.state || generation() != c.boots {
 			t.Errorf("after %s: %s, started %d times, want %s and %d", c.action, got, generation(), c.state, c.boots)
@@ -251,12 +259,14 @@ func TestCopiesOfDisks(t *testing.T) {
 	}
 	have(t, s, diskID("data"), emptyDisk("Premium_LRS", ""))
 	play(t, s, step{put, snap("one"), of(strings.ToUpper(diskID("data")), ""), 200, ""},
-		step{put, snap("x"), of(diskID("none"), ""), 404, "NotFound"}, step{put, snap("x"), of(vnetID, ""), 404, "NotFound"}, step{put, snap("x"), of("", ""), 400, "InvalidParameter"},
+		step{put, snap("x"), of(diskID("none"), ""), 404, "NotFound"}, step{put, snap("x"), of(vnetID, ""), 404, "NotFound"},
+		step{put, snap("x"), of("", ""), 400, "InvalidParameter"},
 		step{put, snap("x"), `{"location":"westeurope","properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":8}}`, 501, wire.NotServedCode},
 		step{remove, diskID("data"), "", 202, ""}, // a snapshot outlives its disk
 		step{put, diskID("restored"), of(snap("one"), ""), 200, ""}, step{put, diskID("larger"), of(snap("one"), `,"diskSizeGB":16`), 200, ""},
 		step{put, diskID("x"), of(snap("one"), `,"diskSizeGB":7`), 400, "InvalidParameter"},
-		step{put, diskID("x"), emptyDisk("Floppy_LRS", ""), 400, "InvalidParameter"}, step{put, diskID("a b"), emptyDisk("Premium_LRS", ""), 400, "InvalidParameter"},
+		step{put, diskID("x"), emptyDisk("Floppy_LRS", ""), 400, "InvalidParameter"},
+		step{put, diskID("a b"), emptyDisk("Premium_LRS", ""), 400, "InvalidParameter"},
 		step{put, diskID("x"), emptyDisk("Premium_LRS", `,"zones":["7"]`), 400, "AvailabilityZoneNotSupported"})
 	for id, size := range map[string]float64{snap("one"): 8, diskID("restored"): 8, diskID("larger"): 16} {
 		if got := wire.Number(wire.Props(shown(t, s, id)), "diskSizeGB"); got != int(size) {
@@ -264,11 +274,13 @@ func TestCopiesOfDisks(t *testing.T) {
 		}
 	}
 	d := shown(t, s, diskID("restored"))
-	if at(d, "properties.creationData.sourceUniqueId") != at(shown(t, s, snap("one")), "properties.uniqueId") || at(d, "properties.creationData.sourceResourceId") != snap("one") {
+	if at(d, "properties.creationData.sourceUniqueId") != at(shown(t, s, snap("one")), "properties.uniqueId") ||
+		at(d, "properties.creationData.sourceResourceId") != snap("one") {
 		t.Errorf("a copy does not say of what: %v", d)
 	}
 	unique := at(d, "properties.uniqueId")
-	play(t, s, step{patch, diskID("restored"), `{"properties":{"diskSizeGB":32}}`, 202, ""}, step{patch, diskID("restored"), `{"properties":{"diskSizeGB":8}}`, 409, "OperationNotAllowed"})
+	play(t, s, step{patch, diskID("restored"), `{"properties":{"diskSizeGB":32}}`, 202, ""},
+		step{patch, diskID("restored"), `{"properties":{"diskSizeGB":8}}`, 409, "OperationNotAllowed"})
 	if d := shown(t, s, diskID("restored")); at(d, "properties.uniqueId") != unique || wire.Number(wire.Props(d), "diskSizeGB") != 32 {
 		t.Errorf("after it has grown: %v", d)
 	}

@@ -25,31 +25,35 @@ func vnetOf(subnets ...string) string {
 
 // nicIn is an interface in a subnet; address may be empty.
 func nicIn(subnet, address string) string {
-	return fmt.Sprintf(`{"location":"westeurope","properties":{"ipConfigurations":[{"name":"ip","properties":{"subnet":{"id":"%s/subnets/%s"},"privateIPAddress":"%s","privateIPAllocationMethod":"%s"}}]}}`,
+	return fmt.Sprintf(`{"location":"westeurope","properties":{"ipConfigurations":[{"name":"ip","properties":{"subnet":{"id":"%s/subnets/%s"},
+		"privateIPAddress":"%s","privateIPAllocationMethod":"%s"}}]}}`,
 		vnetID, subnet, address, map[bool]string{true: "Dynamic", false: "Static"}[address == ""])
 }
 
 // ruleOf is a security rule with all that Azure demands.
 func ruleOf(priority int, direction string, more string) string {
-	return fmt.Sprintf(`{"properties":{"priority":%d,"direction":%q,"access":"Allow","protocol":"Tcp","sourceAddressPrefix":"*","sourcePortRange":"*","destinationAddressPrefix":"*","destinationPortRange":"*"%s}}`, priority, direction, more)
+	const ends = `,"sourceAddressPrefix":"*","sourcePortRange":"*","destinationAddressPrefix":"*","destinationPortRange":"*"`
+	return fmt.Sprintf(`{"properties":{"priority":%d,"direction":%q,"access":"Allow","protocol":"Tcp"%s%s}}`, priority, direction, ends, more)
 }
 
 func TestAddressSpaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		body, code string
 	}{
-		"no address space":              {`{"location":"westeurope","properties":{}}`, "InvalidRequestFormat"},
-		"an address":                    {`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0"]}}}`, "InvalidAddressPrefixFormat"},
-		"bits beyond the length":        {`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.1/16"]}}}`, "InvalidCIDRNotation"},
-		"a subnet that is no block":     {vnetOf("a", "10.0.0.0/33"), "InvalidAddressPrefixFormat"},
-		"a subnet that begins inside":   {vnetOf("a", "10.0.0.4/24"), "InvalidCIDRNotation"},
-		"a subnet outside":              {vnetOf("a", "10.1.0.0/24"), "NetcfgInvalidSubnet"},
-		"a subnet larger than its net":  {vnetOf("a", "10.0.0.0/15"), "NetcfgInvalidSubnet"},
-		"two subnets that overlap":      {vnetOf("a", "10.0.0.0/24", "b", "10.0.0.128/25"), "NetcfgSubnetRangesOverlap"},
-		"two subnets of one name":       {vnetOf("a", "10.0.0.0/24", "A", "10.0.1.0/24"), "InvalidRequestFormat"},
-		"a subnet without a name":       {vnetOf("", "10.0.0.0/24"), "InvalidRequestFormat"},
-		"a subnet with a slash in it":   {vnetOf("a/b", "10.0.0.0/24"), "InvalidRequestFormat"},
-		"a subnet with a missing group": {`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a","properties":{"addressPrefix":"10.0.0.0/24","networkSecurityGroup":{"id":"` + nsgID + `"}}}]}}`, "InvalidResourceReference"},
+		"no address space": {`{"location":"westeurope","properties":{}}`, "InvalidRequestFormat"},
+		"an address": {`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0"]}}}`,
+			"InvalidAddressPrefixFormat"},
+		"bits beyond the length":       {`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.1/16"]}}}`, "InvalidCIDRNotation"},
+		"a subnet that is no block":    {vnetOf("a", "10.0.0.0/33"), "InvalidAddressPrefixFormat"},
+		"a subnet that begins inside":  {vnetOf("a", "10.0.0.4/24"), "InvalidCIDRNotation"},
+		"a subnet outside":             {vnetOf("a", "10.1.0.0/24"), "NetcfgInvalidSubnet"},
+		"a subnet larger than its net": {vnetOf("a", "10.0.0.0/15"), "NetcfgInvalidSubnet"},
+		"two subnets that overlap":     {vnetOf("a", "10.0.0.0/24", "b", "10.0.0.128/25"), "NetcfgSubnetRangesOverlap"},
+		"two subnets of one name":      {vnetOf("a", "10.0.0.0/24", "A", "10.0.1.0/24"), "InvalidRequestFormat"},
+		"a subnet without a name":      {vnetOf("", "10.0.0.0/24"), "InvalidRequestFormat"},
+		"a subnet with a slash in it":  {vnetOf("a/b", "10.0.0.0/24"), "InvalidRequestFormat"},
+		"a subnet with a missing group": {`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a",
+			"properties":{"addressPrefix":"10.0.0.0/24","networkSecurityGroup":{"id":"` + nsgID + `"}}}]}}`, "InvalidResourceReference"},
 	} {
 		s := gateway(t)
 		status, code, _ := send(s, owner, put, vnetID, parse(t, c.body))
@@ -124,23 +128,30 @@ func TestPrivateAddresses(t *testing.T) {
 func TestInterfacesThatAzureRefuses(t *testing.T) {
 	s := gateway(t)
 	nic := networkIn + "networkInterfaces/nic"
-	have(t, s, vnetID, vnetOf("a", "10.0.0.0/24"), networkIn+"virtualNetworks/far", `{"location":"northeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a","properties":{"addressPrefix":"10.0.0.0/24"}}]}}`)
+	have(t, s, vnetID, vnetOf("a", "10.0.0.0/24"), networkIn+"virtualNetworks/far",
+		`{"location":"northeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a",
+		"properties":{"addressPrefix":"10.0.0.0/24"}}]}}`)
 	with := func(more string) string {
-		return `{"location":"westeurope","properties":{"ipConfigurations":[{"name":"ip","properties":{"subnet":{"id":"` + vnetID + `/subnets/a"}` + more + `}}]}}`
+		return `{"location":"westeurope","properties":{"ipConfigurations":[{"name":"ip","properties":{"subnet":{"id":"` + vnetID + `/subnets/a"}` + more +
+			`}}]}}`
 	}
 	play(t, s, step{put, nic, `{"location":"westeurope","properties":{"ipConfigurations":[]}}`, 400, "InvalidRequestFormat"},
 		step{put, nic, nicIn("none", ""), 400, "InvalidResourceReference"},
 		step{put, nic, strings.Replace(nicIn("a", ""), "virtualNetworks/vnet", "virtualNetworks/far", 1), 400, "InvalidResourceReference"}, // of another region
 		step{put, nic, with(`,"publicIPAddress":{"id":"` + networkIn + `publicIPAddresses/none"}`), 400, "InvalidResourceReference"},
-		step{put, nic, with(`,"loadBalancerBackendAddressPools":[{"id":"` + networkIn + `loadBalancers/none/backendAddressPools/p"}]`), 400, "InvalidResourceReference"},
-		step{put, nic, `{"location":"westeurope","properties":{"networkSecurityGroup":{"id":"` + nsgID + `"},` + strings.TrimPrefix(nicIn("a", ""), `{"location":"westeurope","properties":{`), 400, "InvalidResourceReference"},
+		step{put, nic, with(`,"loadBalancerBackendAddressPools":[{"id":"` + networkIn + `loadBalancers/none/backendAddressPools/p"}]`), 400,
+			"InvalidResourceReference"},
+		step{put, nic, `{"location":"westeurope","properties":{"networkSecurityGroup":{"id":"` + nsgID + `"},` +
+			strings.TrimPrefix(nicIn("a", ""), `{"location":"westeurope","properties":{`), 400, "InvalidResourceReference"},
 		step{get, nic, "", 404, "ResourceNotFound"},
-		step{put, nic, strings.Replace(nicIn("a", ""), `"ipConfigurations":[`, `"ipConfigurations":[{"name":"IP","properties":{"subnet":{"id":"`+vnetID+`/subnets/a"}}},`, 1), 400, "InvalidRequestFormat"}) // two of one name
+		step{put, nic, strings.Replace(nicIn("a", ""), `"ipConfigurations":[`,
+			`"ipConfigurations":[{"name":"IP","properties":{"subnet":{"id":"`+vnetID+`/subnets/a"}}},`, 1), 400, "InvalidRequestFormat"}) // two of one name
 	have(t, s, nic, nicIn("a", ""))
 	d := shown(t, s, nic)
 	mac, _ := at(d, "properties.macAddress").(string)
 	config := wire.Docs(wire.Props(d), "ipConfigurations")[0]
-	if !strings.HasPrefix(mac, "00-0D-3A-") || at(config, "properties.primary") != true || at(config, "id") != nic+"/ipConfigurations/ip" || at(config, "properties.privateIPAddressVersion") != "IPv4" {
+	if !strings.HasPrefix(mac, "00-0D-3A-") || at(config, "properties.primary") != true || at(config, "id") != nic+"/ipConfigurations/ip" ||
+		at(config, "properties.privateIPAddressVersion") != "IPv4" {
 		t.Errorf("what clients read of an interface: %v", d)
 	}
 	have(t, s, nic, nicIn("a", ""))
@@ -169,15 +180,18 @@ func TestSecurityRules(t *testing.T) {
 	for _, field := range []string{"sourceAddressPrefix", "sourcePortRange", "destinationAddressPrefix", "destinationPortRange"} {
 		play(t, s, step{put, rule, without(field), 400, "SecurityRuleParametersMissing"})
 	}
-	for value, code := range map[string]string{"0": "", "65535": "", "80-443": "", "443-443": "", "65536": "SecurityRuleInvalidPortRange", "443-80": "SecurityRuleInvalidPortRange", "80,443": "SecurityRuleInvalidPortRange",
+	for value, code := range map[string]string{"0": "", "65535": "", "80-443": "", "443-443": "", "65536": "SecurityRuleInvalidPortRange",
+		"443-80": "SecurityRuleInvalidPortRange", "80,443": "SecurityRuleInvalidPortRange",
 		"-1": "SecurityRuleInvalidPortRange", "http": "SecurityRuleInvalidPortRange", "80-": "SecurityRuleInvalidPortRange"} {
 		play(t, s, step{put, rule, with("destinationPortRange", value), map[bool]int{true: 200, false: 400}[code == ""], code})
 	}
-	for value, code := range map[string]string{"10.0.0.1": "", "10.0.0.0/8": "", "VirtualNetwork": "", "AzureCloud.westeurope": "", "fd00::/8": "", "10.0.0.0/33": "SecurityRuleInvalidAddressPrefix", "10.0.0": "SecurityRuleInvalidAddressPrefix"} {
+	for value, code := range map[string]string{"10.0.0.1": "", "10.0.0.0/8": "", "VirtualNetwork": "", "AzureCloud.westeurope": "", "fd00::/8": "",
+		"10.0.0.0/33": "SecurityRuleInvalidAddressPrefix", "10.0.0": "SecurityRuleInvalidAddressPrefix"} {
 		play(t, s, step{put, rule, with("sourceAddressPrefix", value), map[bool]int{true: 200, false: 400}[code == ""], code})
 	}
 	play(t, s, step{put, rule, strings.Replace(without("destinationPortRange"), `}}`, `,"destinationPortRanges":["80","8080-8090"]}}`, 1), 200, ""},
-		step{put, rule, strings.Replace(without("destinationPortRange"), `}}`, `,"destinationPortRanges":["80","x"]}}`, 1), 400, "SecurityRuleInvalidPortRange"},
+		step{put, rule, strings.Replace(without("destinationPortRange"), `}}`, `,"destinationPortRanges":["80","x"]}}`, 1), 400,
+			"SecurityRuleInvalidPortRange"},
 		step{put, nsgID + "/securityRules/-bad", ruleOf(300, "Inbound", ""), 400, "InvalidResourceName"})
 }
 
@@ -204,7 +218,8 @@ func TestRulesOfAGroupAreReplaced(t *testing.T) {
 		t.Errorf("%d rules and %d default rules, want 2 and the 6 of Azure", len(rules), len(defaults))
 	}
 	for _, r := range rules {
-		if at(r, "properties.provisioningState") != "Succeeded" || wire.Text(r, "etag") == "" || !strings.HasPrefix(wire.Text(r, "id"), nsgID+"/securityRules/") {
+		if at(r, "properties.provisioningState") != "Succeeded" || wire.Text(r, "etag") == "" ||
+			!strings.HasPrefix(wire.Text(r, "id"), nsgID+"/securityRules/") {
 			t.Errorf("a rule inside of its group: %v", r)
 		}
 	}
@@ -219,10 +234,14 @@ func TestNetworksInUse(t *testing.T) {
 	address := `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`
 	have(t, s, nsgID, `{"location":"westeurope"}`, table, `{"location":"westeurope"}`, pip, address, front, address,
 		nat, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIpAddresses":[{"id":"`+pip+`"}]}}`,
-		vnetID, `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a","properties":{"addressPrefix":"10.0.0.0/24","networkSecurityGroup":{"id":"`+nsgID+`"},"routeTable":{"id":"`+table+`"},"natGateway":{"id":"`+nat+`"}}}]}}`,
+		vnetID, `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[{"name":"a",
+			"properties":{"addressPrefix":"10.0.0.0/24","networkSecurityGroup":{"id":"`+nsgID+`"},"routeTable":{"id":"`+table+`"},"natGateway":{"id":"`+
+			nat+`"}}}]}}`,
 		nic, nicIn("a", ""),
-		lb, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"out","properties":{"publicIPAddress":{"id":"`+front+`"}}},{"name":"in","properties":{"subnet":{"id":"`+vnetID+`/subnets/a"}}}]}}`)
-	play(t, s, step{remove, nsgID, "", 400, "InUseNetworkSecurityGroupCannotBeDeleted"}, step{remove, table, "", 400, "InUseRouteTableCannotBeDeleted"}, step{remove, nat, "", 400, "InUseNatGatewayCannotBeDeleted"},
+		lb, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"out",
+			"properties":{"publicIPAddress":{"id":"`+front+`"}}},{"name":"in","properties":{"subnet":{"id":"`+vnetID+`/subnets/a"}}}]}}`)
+	play(t, s, step{remove, nsgID, "", 400, "InUseNetworkSecurityGroupCannotBeDeleted"}, step{remove, table, "", 400, "InUseRouteTableCannotBeDeleted"},
+		step{remove, nat, "", 400, "InUseNatGatewayCannotBeDeleted"},
 		step{remove, pip, "", 400, "PublicIPAddressCannotBeDeleted"}, step{remove, front, "", 400, "PublicIPAddressCannotBeDeleted"},
 		step{remove, vnetID, "", 400, "InUseSubnetCannotBeDeleted"}, step{remove, vnetID + "/subnets/a", "", 400, "InUseSubnetCannotBeDeleted"})
 	if by := at(shown(t, s, front), "properties.ipConfiguration.id"); by != lb+"/frontendIPConfigurations/out" {
@@ -230,7 +249,8 @@ func TestNetworksInUse(t *testing.T) {
 	}
 	play(t, s, step{remove, nic, "", 202, ""}, step{remove, vnetID, "", 400, "InUseSubnetCannotBeDeleted"}, // the balancer still has an address there
 		step{remove, lb, "", 202, ""}, step{remove, front, "", 202, ""}, step{remove, vnetID, "", 202, ""}, step{remove, nsgID, "", 202, ""},
-		step{remove, table, "", 202, ""}, step{remove, pip, "", 400, "PublicIPAddressCannotBeDeleted"}, step{remove, nat, "", 202, ""}, step{remove, pip, "", 202, ""})
+		step{remove, table, "", 202, ""}, step{remove, pip, "", 400, "PublicIPAddressCannotBeDeleted"}, step{remove, nat, "", 202, ""},
+		step{remove, pip, "", 202, ""})
 }
 
 func TestRoutesOfATable(t *testing.T) {
@@ -265,7 +285,8 @@ func TestPublicAddresses(t *testing.T) {
 		return `{"location":"westeurope","sku":{"name":"Standard"}` + more + `,"properties":{"publicIPAllocationMethod":"Static"` + props + `}}`
 	}
 	label := func(l string) string { return `,"dnsSettings":{"domainNameLabel":"` + l + `"}` }
-	play(t, s, step{put, pip("x"), `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Dynamic"}}`, 400, "StandardSkuPublicIPAddressesMustBeStatic"},
+	play(t, s, step{put, pip("x"), `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Dynamic"}}`, 400,
+		"StandardSkuPublicIPAddressesMustBeStatic"},
 		step{put, pip("x"), body(`,"zones":["4"]`, ""), 400, "AvailabilityZoneNotSupported"},
 		step{put, pip("one"), body(`,"zones":["2","1"]`, label("api")), 201, ""},
 		step{put, pip("x"), body("", label("API")), 400, "DnsRecordInUse"},
@@ -277,7 +298,8 @@ func TestPublicAddresses(t *testing.T) {
 		step{put, pip("plain"), body(`,"zones":["1"]`, ""), 400, "ResourceAvailabilityZonesCannotBeModified"},
 		step{patch, pip("one"), `{"tags":{"a":"b"}}`, 200, ""})
 	one := shown(t, s, pip("one"))
-	if at(one, "properties.dnsSettings.fqdn") != "api.westeurope.cloudapp.azure.com" || at(one, "properties.ipAddress") != "203.0.113.1" || at(one, "properties.publicIPAddressVersion") != "IPv4" {
+	if at(one, "properties.dnsSettings.fqdn") != "api.westeurope.cloudapp.azure.com" || at(one, "properties.ipAddress") != "203.0.113.1" ||
+		at(one, "properties.publicIPAddressVersion") != "IPv4" {
 		t.Errorf("the first address: %v", one)
 	}
 	have(t, s, pip("one"), body(`,"zones":["1","2"]`, ""))
@@ -294,11 +316,15 @@ func TestBalancersThatAzureRefuses(t *testing.T) {
 	have(t, s, pip, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`,
 		basic, `{"location":"westeurope","sku":{"name":"Basic"},"properties":{"publicIPAllocationMethod":"Static"}}`)
 	body := func(address, rules, more string) string {
-		return strings.NewReplacer("LB", lb, "PIP", address).Replace(`{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"fe","properties":{"publicIPAddress":{"id":"PIP"}}}],
-			"backendAddressPools":[{"name":"pool"},{"name":"other"}],"probes":[{"name":"p","properties":{"protocol":"Tcp","port":80}}],"loadBalancingRules":[` + rules + `]` + more + `}}`)
+		return strings.NewReplacer("LB", lb, "PIP",
+			address).Replace(`{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"fe",
+			"properties":{"publicIPAddress":{"id":"PIP"}}}],
+			"backendAddressPools":[{"name":"pool"},{"name":"other"}],"probes":[{"name":"p","properties":{"protocol":"Tcp","port":80}}],
+				"loadBalancingRules":[` + rules + `]` + more + `}}`)
 	}
 	rule := func(name, pool, probe string, front, back int, floating bool) string {
-		return fmt.Sprintf(`{"name":"%s","properties":{"protocol":"Tcp","frontendPort":%d,"backendPort":%d,"enableFloatingIP":%t,"disableOutboundSnat":true,"frontendIPConfiguration":{"id":"LB/frontendIPConfigurations/fe"},`+
+		return fmt.Sprintf(`{"name":"%s","properties":{"protocol":"Tcp","frontendPort":%d,"backendPort":%d,"enableFloatingIP":%t,"disableOutboundSnat":true,
+			"frontendIPConfiguration":{"id":"LB/frontendIPConfigurations/fe"},`+
 			`"backendAddressPool":{"id":"LB/backendAddressPools/%s"},"probe":{"id":"LB/probes/%s"}}}`, name, front, back, floating, pool, probe)
 	}
 	play(t, s, step{put, lb, body(basic, "", ""), 400, "PublicIPAndLBSkuDoNotMatch"},
@@ -306,15 +332,18 @@ func TestBalancersThatAzureRefuses(t *testing.T) {
 		step{put, lb, body(pip, rule("a", "none", "p", 80, 80, false), ""), 400, "InvalidResourceReference"},
 		step{put, lb, body(pip, rule("a", "pool", "none", 80, 80, false), ""), 400, "InvalidResourceReference"},
 		step{put, lb, body(pip, rule("a", "pool", "p", 80, 80, false)+","+rule("A", "pool", "p", 81, 81, false), ""), 400, "InvalidRequestFormat"},
-		step{put, lb, body(pip, rule("a", "pool", "p", 80, 8080, false)+","+rule("b", "pool", "p", 81, 8080, false), ""), 400, "RulesUseSameBackendPortProtocolAndPool"},
+		step{put, lb, body(pip, rule("a", "pool", "p", 80, 8080, false)+","+rule("b", "pool", "p", 81, 8080, false), ""), 400,
+			"RulesUseSameBackendPortProtocolAndPool"},
 		step{put, lb, body(pip, rule("a", "pool", "p", 80, 8080, false)+","+rule("b", "other", "p", 81, 8080, false), ""), 201, ""},
-		step{put, lb, body(pip, rule("a", "pool", "p", 80, 8080, true)+","+rule("b", "pool", "p", 81, 8080, true), ""), 200, ""}, // as the cloud controller manager writes them
+		step{put, lb, body(pip, rule("a", "pool", "p", 80, 8080, true)+","+rule("b", "pool", "p", 81, 8080, true), ""), 200, ""},
+		// as the cloud controller manager writes them
 		step{put, lb, body(pip, rule("a", "pool", "p", 80, 8080, false), ""), 200, ""},
 		step{put, networkIn + "loadBalancers/second", strings.ReplaceAll(body(pip, "", ""), lb, networkIn+"loadBalancers/second"), 400, "PublicIPAddressInUse"})
 	d := shown(t, s, lb)
 	for field, wanted := range map[string]string{"frontendIPConfigurations": "fe", "backendAddressPools": "pool", "probes": "p"} {
 		first := wire.Docs(wire.Props(d), field)[0]
-		if used := wire.Docs(wire.Props(first), "loadBalancingRules"); wire.Text(first, "name") != wanted || len(used) != 1 || wire.Text(used[0], "id") != lb+"/loadBalancingRules/a" {
+		if used := wire.Docs(wire.Props(first), "loadBalancingRules"); wire.Text(first, "name") != wanted || len(used) != 1 ||
+			wire.Text(used[0], "id") != lb+"/loadBalancingRules/a" {
 			t.Errorf("%s do not say which rules use them: %v", field, first)
 		}
 	}
@@ -331,7 +360,8 @@ func TestPoolsOfABalancer(t *testing.T) {
 	s := gateway(t)
 	lb, nic := networkIn+"loadBalancers/lb", networkIn+"networkInterfaces/nic"
 	have(t, s, vnetID, vnetOf("a", "10.0.0.0/24"),
-		lb, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"fe","properties":{"subnet":{"id":"`+vnetID+`/subnets/a"}}}],"backendAddressPools":[{"name":"pool"}]}}`,
+		lb, `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"fe","properties":{"subnet":{"id":"`+
+			vnetID+`/subnets/a"}}}],"backendAddressPools":[{"name":"pool"}]}}`,
 		nic, strings.Replace(nicIn("a", ""), `"privateIPAddress":""`, `"loadBalancerBackendAddressPools":[{"id":"`+lb+`/backendAddressPools/pool"}]`, 1))
 	pool := shown(t, s, lb+"/backendAddressPools/POOL")
 	if members := wire.Docs(wire.Props(pool), "backendIPConfigurations"); len(members) != 1 || wire.Text(members[0], "id") != nic+"/ipConfigurations/ip" {
@@ -340,12 +370,15 @@ func TestPoolsOfABalancer(t *testing.T) {
 	if fe := wire.Docs(wire.Props(shown(t, s, lb)), "frontendIPConfigurations")[0]; at(fe, "properties.privateIPAddress") != "10.0.0.4" {
 		t.Errorf("an internal frontend has the address %v", at(fe, "properties.privateIPAddress"))
 	}
-	play(t, s, step{put, lb + "/backendAddressPools/more", `{"properties":{}}`, 201, ""}, step{put, lb + "/backendAddressPools/more", `{"properties":{}}`, 200, ""},
-		step{get, lb + "/backendAddressPools/none", "", 404, "NotFound"}, step{put, networkIn + "loadBalancers/none/backendAddressPools/x", `{"properties":{}}`, 404, "ParentResourceNotFound"})
+	play(t, s, step{put, lb + "/backendAddressPools/more", `{"properties":{}}`, 201, ""},
+		step{put, lb + "/backendAddressPools/more", `{"properties":{}}`, 200, ""},
+		step{get, lb + "/backendAddressPools/none", "", 404, "NotFound"},
+		step{put, networkIn + "loadBalancers/none/backendAddressPools/x", `{"properties":{}}`, 404, "ParentResourceNotFound"})
 	if got := names(want(t, s, owner, get, lb+"/backendAddressPools", nil, 200)); got != "pool more" {
 		t.Errorf("pools: %s", got)
 	}
-	play(t, s, step{remove, lb + "/backendAddressPools/more", "", 202, ""}, step{remove, lb + "/backendAddressPools/more", "", 204, ""}, step{remove, lb, "", 202, ""})
+	play(t, s, step{remove, lb + "/backendAddressPools/more", "", 202, ""}, step{remove, lb + "/backendAddressPools/more", "", 204, ""},
+		step{remove, lb, "", 202, ""})
 	if left := at(wire.Docs(wire.Props(shown(t, s, nic)), "ipConfigurations")[0], "properties.loadBalancerBackendAddressPools"); left != nil {
 		t.Errorf("the interface is still in %v", left)
 	}

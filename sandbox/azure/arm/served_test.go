@@ -93,7 +93,8 @@ func TestPages(t *testing.T) {
 		if got := len(wire.List(d, "value")); got != c.first || (wire.Text(d, "nextLink") != "") != (got < c.items) {
 			t.Errorf("%s: %d items and the link %q, want %d", name, got, wire.Text(d, "nextLink"), c.first)
 		}
-		if next := wire.Text(d, "nextLink"); next != "" && (!strings.HasPrefix(next, "https://management.azure.com"+inGroup+"?") || !strings.Contains(next, "api-version=1")) {
+		if next := wire.Text(d, "nextLink"); next != "" &&
+			(!strings.HasPrefix(next, "https://management.azure.com"+inGroup+"?") || !strings.Contains(next, "api-version=1")) {
 			t.Errorf("%s: the next page is at %s", name, next)
 		}
 	}
@@ -109,12 +110,14 @@ func TestWhatLeaves(t *testing.T) {
 	defer s.Close()
 	have(t, s, vnetID, vnetOf("a", "10.0.0.0/24"), nsgID, `{"location":"westeurope"}`)
 	play(t, s, step{remove, vnetID, "", 202, ""}, step{get, vnetID, "", 200, ""}, step{remove, vnetID, "", 202, ""}, // one that is under way goes on
-		step{put, vnetID, vnetOf(), 409, "AnotherOperationInProgress"}, step{put, vnetID + "/subnets/b", `{"properties":{"addressPrefix":"10.0.1.0/24"}}`, 409, "AnotherOperationInProgress"},
+		step{put, vnetID, vnetOf(), 409, "AnotherOperationInProgress"},
+		step{put, vnetID + "/subnets/b", `{"properties":{"addressPrefix":"10.0.1.0/24"}}`, 409, "AnotherOperationInProgress"},
 		step{patch, vnetID, `{"tags":{}}`, 409, "AnotherOperationInProgress"})
 	if got := at(shown(t, s, vnetID), "properties.provisioningState"); got != "Deleting" {
 		t.Errorf("while it leaves: %v", got)
 	}
-	play(t, s, step{remove, inGroup, "", 202, ""}, step{put, nsgID, `{"location":"westeurope"}`, 409, "ResourceGroupBeingDeleted"}, step{put, inGroup, `{"location":"westeurope"}`, 409, "ResourceGroupBeingDeleted"},
+	play(t, s, step{remove, inGroup, "", 202, ""}, step{put, nsgID, `{"location":"westeurope"}`, 409, "ResourceGroupBeingDeleted"},
+		step{put, inGroup, `{"location":"westeurope"}`, 409, "ResourceGroupBeingDeleted"},
 		step{get, nsgID, "", 200, ""})
 	err = s.store.Update(func(tx *store.Tx) error { // time passes
 		for _, r := range tx.Scan(store.Leaving, "") {
@@ -128,5 +131,6 @@ func TestWhatLeaves(t *testing.T) {
 	if err := s.settle(); err != nil {
 		t.Fatal(err)
 	}
-	play(t, s, step{get, nsgID, "", 404, "ResourceGroupNotFound"}, step{put, inGroup, `{"location":"westeurope"}`, 201, ""}, step{get, nsgID, "", 404, "ResourceNotFound"}, step{put, nsgID, `{"location":"westeurope"}`, 201, ""})
+	play(t, s, step{get, nsgID, "", 404, "ResourceGroupNotFound"}, step{put, inGroup, `{"location":"westeurope"}`, 201, ""},
+		step{get, nsgID, "", 404, "ResourceNotFound"}, step{put, nsgID, `{"location":"westeurope"}`, 201, ""})
 }

@@ -66,7 +66,8 @@ func TestPropertiesOfABlob(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		got := send(t, s, method, "/con/dir/one", "")
 		wants(t, method, got, http.StatusOK, "")
-		for name, value := range map[string]string{"Content-Type": "text/css", "Cache-Control": "no-store", "Content-Encoding": "br", "Content-Language": "de", "Content-Disposition": "inline",
+		for name, value := range map[string]string{"Content-Type": "text/css", "Cache-Control": "no-store", "Content-Encoding": "br",
+			"Content-Language": "de", "Content-Disposition": "inline",
 			"X-Ms-Meta-Owner": "me", "Content-MD5": hash, "ETag": put.header.Get("ETag"), "X-Ms-Blob-Type": "BlockBlob", "Content-Length": "5"} {
 			if got.header.Get(name) != value {
 				t.Errorf("%s: %s is %q, want %q", method, name, got.header.Get(name), value)
@@ -77,7 +78,8 @@ func TestPropertiesOfABlob(t *testing.T) {
 		}
 	}
 	upload(t, s, "/con/dir/one", "again")
-	if got := send(t, s, http.MethodGet, "/con/dir/one", ""); got.header.Get("Cache-Control") != "" || got.header.Get("X-Ms-Meta-Owner") != "" || got.header.Get("Content-Type") != "application/octet-stream" ||
+	if got := send(t, s, http.MethodGet, "/con/dir/one", ""); got.header.Get("Cache-Control") != "" || got.header.Get("X-Ms-Meta-Owner") != "" ||
+		got.header.Get("Content-Type") != "application/octet-stream" ||
 		got.header.Get("ETag") == put.header.Get("ETag") {
 		t.Errorf("a new blob of the name has kept something of the old one: %v", got.header)
 	}
@@ -299,7 +301,8 @@ func TestListsOfBlobs(t *testing.T) {
 	wants(t, "no number", send(t, s, http.MethodGet, list+"&maxresults=many", ""), 400, "OutOfRangeQueryParameterValue")
 	wants(t, "a marker of nobody", send(t, s, http.MethodGet, list+"&marker=%21", ""), 400, "InvalidQueryParameterValue")
 	wants(t, "another container", send(t, s, http.MethodGet, strings.Replace(list, "con", "none", 1), ""), 404, "ContainerNotFound")
-	if got := send(t, s, http.MethodGet, list+"&maxresults=1&prefix=b", ""); !strings.Contains(got.text, "<NextMarker></NextMarker>") || !strings.Contains(got.text, "<Content-Length>1</Content-Length>") ||
+	if got := send(t, s, http.MethodGet, list+"&maxresults=1&prefix=b", ""); !strings.Contains(got.text, "<NextMarker></NextMarker>") ||
+		!strings.Contains(got.text, "<Content-Length>1</Content-Length>") ||
 		!strings.Contains(got.text, "<BlobType>BlockBlob</BlobType>") {
 		t.Errorf("the last page: %s", got.text)
 	}
@@ -334,6 +337,7 @@ func TestContainers(t *testing.T) {
 	wants(t, "delete again", send(t, s, http.MethodDelete, at("docs"), ""), 404, "ContainerNotFound")
 	wants(t, "make it again", send(t, s, http.MethodPut, at("docs"), ""), 201, "")
 	wants(t, "what was in it", send(t, s, http.MethodGet, "/docs/one", ""), 404, "BlobNotFound")
-	wants(t, "blocks that were in it", send(t, s, http.MethodPut, "/docs/two?comp=blocklist", "<BlockList><Latest>MQ==</Latest></BlockList>"), 400, "InvalidBlockList")
+	wants(t, "blocks that were in it", send(t, s, http.MethodPut, "/docs/two?comp=blocklist", "<BlockList><Latest>MQ==</Latest></BlockList>"), 400,
+		"InvalidBlockList")
 	wants(t, "what is beside it", send(t, s, http.MethodGet, "/con/one", ""), 200, "")
 }

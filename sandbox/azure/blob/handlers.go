@@ -237,7 +237,8 @@ func (c *call) conditions(old Doc) error {
 }
 
 // blobProperties are the headers of an answer that the writer of a blob chooses, by the member that keeps them.
-var blobProperties = map[string]string{"cacheControl": "Cache-Control", "contentEncoding": "Content-Encoding", "contentLanguage": "Content-Language", "contentDisposition": "Content-Disposition"}
+var blobProperties = map[string]string{"cacheControl": "Cache-Control", "contentEncoding": "Content-Encoding", "contentLanguage": "Content-Language",
+	"contentDisposition": "Content-Disposition"}
 
 func (c *call) saveBlob(up stored) (*result, error) {
 	if err := c.conditions(c.tx.Get(store.Blobs, c.blobKey())); err != nil {
@@ -282,9 +283,11 @@ func (c *call) putBlock() (*result, error) {
 	decoded, err := base64.StdEncoding.DecodeString(id)
 	switch {
 	case id == "":
-		return nil, fail(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified: blockid.")
+		return nil, fail(http.StatusBadRequest, "MissingRequiredQueryParameter",
+			"A query parameter that's mandatory for this request is not specified: blockid.")
 	case err != nil || len(decoded) > longestBlockID:
-		return nil, fail(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid: blockid.")
+		return nil, fail(http.StatusBadRequest, "InvalidQueryParameterValue",
+			"Value for one of the query parameters specified in the request URI is invalid: blockid.")
 	}
 	if err := c.undamaged(); err != nil {
 		return nil, err

@@ -42,7 +42,8 @@ func resolver(t *testing.T, public, private recordsOf) *Resolver {
 		zone := func(typ, folder, name string, records recordsOf) {
 			key := at + folder + "/" + name
 			tx.Put(store.ARM, key, store.Doc{"type": typ, "name": name})
-			tx.Put(store.ARM, key+"/soa/@", store.Doc{"type": typ + "/SOA", "name": "@", "properties": store.Doc{"TTL": 3600, "SOARecord": store.Doc{"host": "ns.", "email": "m."}}})
+			tx.Put(store.ARM, key+"/soa/@", store.Doc{"type": typ + "/SOA", "name": "@",
+				"properties": store.Doc{"TTL": 3600, "SOARecord": store.Doc{"host": "ns.", "email": "m."}}})
 			for k, props := range records {
 				kind, label, _ := strings.Cut(k, "/")
 				tx.Put(store.ARM, key+"/"+k, store.Doc{"type": typ + "/" + strings.ToUpper(kind), "name": label, "properties": props})
@@ -50,8 +51,11 @@ func resolver(t *testing.T, public, private recordsOf) *Resolver {
 		}
 		zone(zones.TypePublic, "dnszones", "example.com", public)
 		zone(zones.TypePrivate, "privatednszones", "hc.local", private)
-		tx.Put(store.ARM, at+"privatednszones/hc.local/virtualnetworklinks/linkname", store.Doc{"type": zones.TypeLink, "name": "linkname", "properties": store.Doc{"virtualNetwork": store.Doc{"id": "/VNET"}}})
-		tx.Put(store.ARM, at+"publicipaddresses/pip", store.Doc{"type": "Microsoft.Network/publicIPAddresses", "properties": store.Doc{"ipAddress": "203.0.113.9", "dnsSettings": store.Doc{"fqdn": "Label.eastus.cloudapp.azure.com"}}})
+		tx.Put(store.ARM, at+"privatednszones/hc.local/virtualnetworklinks/linkname",
+			store.Doc{"type": zones.TypeLink, "name": "linkname", "properties": store.Doc{"virtualNetwork": store.Doc{"id": "/VNET"}}})
+		tx.Put(store.ARM, at+"publicipaddresses/pip",
+			store.Doc{"type": "Microsoft.Network/publicIPAddresses",
+				"properties": store.Doc{"ipAddress": "203.0.113.9", "dnsSettings": store.Doc{"fqdn": "Label.eastus.cloudapp.azure.com"}}})
 		return nil
 	})
 	if err != nil {
@@ -73,19 +77,27 @@ func ask(r *Resolver, name string, qtype uint16, vnet string) string {
 // Wildcards as RFC 4592 has them, which Azure DNS follows: https://learn.microsoft.com/azure/dns/dns-zones-records#wildcard-records.
 func TestNames(t *testing.T) {
 	r := resolver(t, recordsOf{
-		"a/@": a("192.0.2.10"), "a/www": a("192.0.2.11", "192.0.2.12"), "a/*": a("192.0.2.13"), "a/*.apps": a("192.0.2.14"), "a/deep.er.apps": a("192.0.2.15"), "mx/mail": {"TTL": 60}, "txt/note": {"TTL": 60, "TXTRecords": []any{store.Doc{"value": []any{"hello", "world"}}}},
-		"cname/alias": cname("www.example.com"), "cname/far": cname("elsewhere.test."), "cname/one": cname("two.example.com"), "cname/two": cname("one.example.com"), "cname/*.wild": cname("www.example.com"),
+		"a/@": a("192.0.2.10"), "a/www": a("192.0.2.11", "192.0.2.12"), "a/*": a("192.0.2.13"), "a/*.apps": a("192.0.2.14"),
+		"a/deep.er.apps": a("192.0.2.15"), "mx/mail": {"TTL": 60},
+		"txt/note":    {"TTL": 60, "TXTRecords": []any{store.Doc{"value": []any{"hello", "world"}}}},
+		"cname/alias": cname("www.example.com"), "cname/far": cname("elsewhere.test."), "cname/one": cname("two.example.com"),
+		"cname/two": cname("one.example.com"), "cname/*.wild": cname("www.example.com"),
 		"aaaa/www": {"TTL": 60, "AAAARecords": []any{store.Doc{"ipv6Address": "2001:db8::1"}}},
 		"ns/sub":   {"TTL": 60, "NSRecords": []any{store.Doc{"nsdname": "ns1.example.org"}}},
 	}, nil)
 	for question, want := range map[string]string{
-		"A example.com.": "NOERROR 192.0.2.10", "A www.example.com.": "NOERROR 192.0.2.11 192.0.2.12", "A WWW.Example.COM.": "NOERROR 192.0.2.11 192.0.2.12", "AAAA www.example.com.": "NOERROR 2001:db8::1",
-		"A any.example.com.": "NOERROR 192.0.2.13", "A a.b.example.com.": "NOERROR 192.0.2.13", "A x.apps.example.com.": "NOERROR 192.0.2.14", "A x.y.apps.example.com.": "NOERROR 192.0.2.14",
-		"AAAA any.example.com.": "NOERROR", "A apps.example.com.": "NOERROR", "A er.apps.example.com.": "NOERROR", "A deep.er.apps.example.com.": "NOERROR 192.0.2.15", "A x.er.apps.example.com.": "NXDOMAIN",
+		"A example.com.": "NOERROR 192.0.2.10", "A www.example.com.": "NOERROR 192.0.2.11 192.0.2.12",
+		"A WWW.Example.COM.": "NOERROR 192.0.2.11 192.0.2.12", "AAAA www.example.com.": "NOERROR 2001:db8::1",
+		"A any.example.com.": "NOERROR 192.0.2.13", "A a.b.example.com.": "NOERROR 192.0.2.13", "A x.apps.example.com.": "NOERROR 192.0.2.14",
+		"A x.y.apps.example.com.": "NOERROR 192.0.2.14",
+		"AAAA any.example.com.":   "NOERROR", "A apps.example.com.": "NOERROR", "A er.apps.example.com.": "NOERROR",
+		"A deep.er.apps.example.com.": "NOERROR 192.0.2.15", "A x.er.apps.example.com.": "NXDOMAIN",
 		"A mail.example.com.": "NOERROR", "A note.example.com.": "NOERROR", `TXT note.example.com.`: `NOERROR "hello" "world"`,
-		"A alias.example.com.": "NOERROR www.example.com. 192.0.2.11 192.0.2.12", "CNAME alias.example.com.": "NOERROR www.example.com.", "A x.wild.example.com.": "NOERROR www.example.com. 192.0.2.11 192.0.2.12",
-		"A far.example.com.": "NOERROR elsewhere.test.", "A one.example.com.": "SERVFAIL" + strings.Repeat(" two.example.com. one.example.com.", maxChain/2),
-		"NS sub.example.com.": "NOERROR ns1.example.org.", "A notexample.com.": "NXDOMAIN", "A com.": "NXDOMAIN", "A label.EASTUS.cloudapp.azure.com.": "NOERROR 203.0.113.9", "AAAA label.eastus.cloudapp.azure.com.": "NOERROR",
+		"A alias.example.com.": "NOERROR www.example.com. 192.0.2.11 192.0.2.12", "CNAME alias.example.com.": "NOERROR www.example.com.",
+		"A x.wild.example.com.": "NOERROR www.example.com. 192.0.2.11 192.0.2.12",
+		"A far.example.com.":    "NOERROR elsewhere.test.", "A one.example.com.": "SERVFAIL" + strings.Repeat(" two.example.com. one.example.com.", maxChain/2),
+		"NS sub.example.com.": "NOERROR ns1.example.org.", "A notexample.com.": "NXDOMAIN", "A com.": "NXDOMAIN",
+		"A label.EASTUS.cloudapp.azure.com.": "NOERROR 203.0.113.9", "AAAA label.eastus.cloudapp.azure.com.": "NOERROR",
 		"A x.cloud.test.": "NOERROR 192.0.2.1", "TXT x.cloud.test.": "NOERROR",
 	} {
 		typ, name, _ := strings.Cut(question, " ")
@@ -101,7 +113,8 @@ func TestNames(t *testing.T) {
 
 // A private zone counts in the networks it is linked to: https://learn.microsoft.com/azure/dns/private-dns-privatednszone.
 func TestPrivateZones(t *testing.T) {
-	r := resolver(t, nil, recordsOf{"a/api": {"ttl": 60, "aRecords": []any{store.Doc{"ipv4Address": "10.0.0.9"}}}, "a/*": {"ttl": 60, "aRecords": []any{store.Doc{"ipv4Address": "10.0.0.8"}}}})
+	r := resolver(t, nil, recordsOf{"a/api": {"ttl": 60, "aRecords": []any{store.Doc{"ipv4Address": "10.0.0.9"}}},
+		"a/*": {"ttl": 60, "aRecords": []any{store.Doc{"ipv4Address": "10.0.0.8"}}}})
 	for _, c := range []struct{ name, vnet, want string }{
 		{"api.hc.local.", "/vnet", "NOERROR 10.0.0.9"}, {"api.hc.local.", "/other", "NXDOMAIN"}, {"api.hc.local.", "", "NOERROR 10.0.0.9"},
 		{"linkname.hc.local.", "/vnet", "NOERROR 10.0.0.8"}, // the name of a link is none of the zone's

@@ -50,7 +50,8 @@ func asked(s *Service, path string, form url.Values) (int, wire.Doc) {
 const tokenPath = tenant + "/oauth2/v2.0/token"
 
 func form(pairs ...string) url.Values {
-	f := url.Values{"grant_type": {"client_credentials"}, "client_id": {"Client"}, "client_secret": {"s3cret"}, "scope": {"https://management.azure.com/.default"}}
+	f := url.Values{"grant_type": {"client_credentials"}, "client_id": {"Client"}, "client_secret": {"s3cret"},
+		"scope": {"https://management.azure.com/.default"}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		f.Set(pairs[i], pairs[i+1])
 	}
@@ -69,21 +70,23 @@ func TestGrants(t *testing.T) {
 		code      string
 		number    string
 	}{
-		"a secret":                          {forEver, true, tokenPath, form(), 200, "", ""},
-		"in capitals":                       {forEver, true, tokenPath, form("client_id", "CLIENT"), 200, "", ""},
-		"by the name for any organization":  {forEver, true, "organizations/oauth2/v2.0/token", form(), 200, "", ""},
-		"for a resource, the former way":    {forEver, true, tenant + "/oauth2/token", form("scope", "", "resource", "https://management.azure.com/"), 200, "", ""},
-		"beside scopes of people":           {forEver, true, tokenPath, form("scope", "openid profile https://management.azure.com/.default"), 200, "", ""},
-		"a secret that is not over":         {today.Add(time.Minute), true, tokenPath, form(), 200, "", ""},
-		"a secret that is over":             {today, true, tokenPath, form(), 401, "invalid_client", "7000222"},
-		"another secret":                    {forEver, true, tokenPath, form("client_secret", "S3cret"), 401, "invalid_client", "7000215"},
-		"the secret of another":             {forEver, true, tokenPath, form("client_secret", "theirs"), 401, "invalid_client", "7000215"},
-		"nothing to prove it":               {forEver, true, tokenPath, form("client_secret", ""), 401, "invalid_client", "7000218"},
-		"a client that is not":              {forEver, true, tokenPath, form("client_id", "none"), 400, "unauthorized_client", "700016"},
-		"a client without a principal":      {forEver, false, tokenPath, form(), 400, "unauthorized_client", "7000229"},
-		"no client":                         {forEver, true, tokenPath, form("client_id", ""), 400, "invalid_request", "900144"},
-		"no scope":                          {forEver, true, tokenPath, form("scope", ""), 400, "invalid_scope", "1002012"},
-		"a scope of people":                 {forEver, true, tokenPath, form("scope", "https://management.azure.com/user_impersonation"), 400, "invalid_scope", "1002012"},
+		"a secret":                         {forEver, true, tokenPath, form(), 200, "", ""},
+		"in capitals":                      {forEver, true, tokenPath, form("client_id", "CLIENT"), 200, "", ""},
+		"by the name for any organization": {forEver, true, "organizations/oauth2/v2.0/token", form(), 200, "", ""},
+		"for a resource, the former way": {forEver, true, tenant + "/oauth2/token", form("scope", "", "resource", "https://management.azure.com/"), 200,
+			"", ""},
+		"beside scopes of people":      {forEver, true, tokenPath, form("scope", "openid profile https://management.azure.com/.default"), 200, "", ""},
+		"a secret that is not over":    {today.Add(time.Minute), true, tokenPath, form(), 200, "", ""},
+		"a secret that is over":        {today, true, tokenPath, form(), 401, "invalid_client", "7000222"},
+		"another secret":               {forEver, true, tokenPath, form("client_secret", "S3cret"), 401, "invalid_client", "7000215"},
+		"the secret of another":        {forEver, true, tokenPath, form("client_secret", "theirs"), 401, "invalid_client", "7000215"},
+		"nothing to prove it":          {forEver, true, tokenPath, form("client_secret", ""), 401, "invalid_client", "7000218"},
+		"a client that is not":         {forEver, true, tokenPath, form("client_id", "none"), 400, "unauthorized_client", "700016"},
+		"a client without a principal": {forEver, false, tokenPath, form(), 400, "unauthorized_client", "7000229"},
+		"no client":                    {forEver, true, tokenPath, form("client_id", ""), 400, "invalid_request", "900144"},
+		"no scope":                     {forEver, true, tokenPath, form("scope", ""), 400, "invalid_scope", "1002012"},
+		"a scope of people": {forEver, true, tokenPath, form("scope", "https://management.azure.com/user_impersonation"), 400,
+			"invalid_scope", "1002012"},
 		"another way to ask":                {forEver, true, tokenPath, form("grant_type", "password"), 400, "unsupported_grant_type", "70003"},
 		"another tenant":                    {forEver, true, "33333333-3333-4333-8333-333333333333/oauth2/v2.0/token", form(), 400, "invalid_request", "90002"},
 		"an assertion that is none":         {forEver, true, tokenPath, form("client_secret", "", "client_assertion", "word"), 400, "invalid_client", "50027"},
@@ -133,7 +136,8 @@ func TestDiscovery(t *testing.T) {
 	}
 	for path, issuer := range map[string]string{tenant + "/v2.0/.well-known/openid-configuration": "https://login.microsoftonline.com/" + tenant + "/v2.0",
 		tenant + "/.well-known/openid-configuration": "https://sts.windows.net/" + tenant + "/"} {
-		if status, d := get(path); status != 200 || d["issuer"] != issuer || !strings.HasSuffix(wire.Text(d, "token_endpoint"), "/oauth2/v2.0/token") || wire.Text(d, "jwks_uri") == "" {
+		if status, d := get(path); status != 200 || d["issuer"] != issuer || !strings.HasSuffix(wire.Text(d, "token_endpoint"), "/oauth2/v2.0/token") ||
+			wire.Text(d, "jwks_uri") == "" {
 			t.Errorf("%s: %d %v", path, status, d)
 		}
 	}

@@ -65,7 +65,9 @@ func (s *Service) grant(ctx context.Context, f url.Values) (client, string, *tok
 		return c, "", unknownClient(id)
 	}
 	if c.principalID == "" {
-		return c, "", badRequest("unauthorized_client", "7000229", "The client application '%s' is missing service principal in the tenant '%s'. See instructions here: https://go.microsoft.com/fwlink/?linkid=2225119", c.id, s.tenant)
+		return c, "", badRequest("unauthorized_client", "7000229",
+			"The client application '%s' is missing service principal in the tenant '%s'. See instructions here: "+
+				"https://go.microsoft.com/fwlink/?linkid=2225119", c.id, s.tenant)
 	}
 	switch {
 	case f.Get("client_assertion") != "":
@@ -98,7 +100,8 @@ func (s *Service) checkSecret(c client, secret string) *tokenError {
 	})
 	switch {
 	case over:
-		return unauthorized("7000222", "The provided client secret keys for app '%s' are expired. Visit the Azure portal to create new keys for your app: https://aka.ms/NewClientSecret, or consider using certificate credentials for added security: https://aka.ms/certCreds.", c.id)
+		return unauthorized("7000222", "The provided client secret keys for app '%s' are expired. Visit the Azure portal to create new keys for your app: "+
+			"https://aka.ms/NewClientSecret, or consider using certificate credentials for added security: https://aka.ms/certCreds.", c.id)
 	case !ok:
 		return unauthorized("7000215", "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", c.id)
 	}

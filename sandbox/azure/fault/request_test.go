@@ -58,7 +58,8 @@ func TestWhatIsNotCut(t *testing.T) {
 		method, body string
 		status       int
 	}{
-		"no list": {http.MethodGet, `{"value":"text"}`, 200}, "a refusal": {http.MethodGet, `{"value":[1,2]}`, 404}, "a write": {http.MethodPut, `{"value":[1,2]}`, 200},
+		"no list": {http.MethodGet, `{"value":"text"}`, 200}, "a refusal": {http.MethodGet, `{"value":[1,2]}`, 404},
+		"a write": {http.MethodPut, `{"value":[1,2]}`, 200},
 		"no JSON": {http.MethodGet, `value`, 200}, "a short list": {http.MethodGet, `{"value":[1]}`, 200}, "null": {http.MethodGet, `null`, 200},
 	} {
 		w := behind(i, ARM, httptest.NewRequest(c.method, "https://h/x", nil), func(w http.ResponseWriter, _ *http.Request) {
@@ -70,7 +71,8 @@ func TestWhatIsNotCut(t *testing.T) {
 			t.Errorf("%s: %d %s %v", name, w.Code, w.Body, w.Header())
 		}
 	}
-	for token, later := range map[string]bool{"sandbox-2-4": true, "sandbox-2-0": false, "sandbox-0-4": false, "sandbox-2--1": false, "theirs": false, "": false} {
+	for token, later := range map[string]bool{"sandbox-2-4": true, "sandbox-2-0": false, "sandbox-0-4": false, "sandbox-2--1": false, "theirs": false,
+		"": false} {
 		if got := LaterPage(httptest.NewRequest(http.MethodGet, "https://h/x?$skiptoken="+token, nil)); got != later {
 			t.Errorf("the token %q: %v", token, got)
 		}
@@ -80,7 +82,8 @@ func TestWhatIsNotCut(t *testing.T) {
 // A policy that modifies what is written: the plane sees the changed body, and its length.
 func TestPatchedBodies(t *testing.T) {
 	i := open(t, filepath.Join(t.TempDir(), "f"))
-	add(t, i, Rule{Plane: ARM, Patch: map[string]any{"properties": map[string]any{"public": false, "gone": nil}}}, Rule{Plane: ARM, Patch: map[string]any{"tags": map[string]any{"by": "policy"}}})
+	add(t, i, Rule{Plane: ARM, Patch: map[string]any{"properties": map[string]any{"public": false, "gone": nil}}},
+		Rule{Plane: ARM, Patch: map[string]any{"tags": map[string]any{"by": "policy"}}})
 	for body, want := range map[string]string{
 		`{"properties":{"public":true,"gone":1,"kept":2}}`: `{"properties":{"kept":2,"public":false},"tags":{"by":"policy"}}`,
 		`{}`: `{"properties":{"public":false},"tags":{"by":"policy"}}`, "": "", "no JSON": "no JSON", `null`: `null`,
@@ -129,7 +132,8 @@ func TestBodiesAreLeft(t *testing.T) {
 // How an operation goes wrong is asked for by who starts one, and counts then.
 func TestOperationsGoWrong(t *testing.T) {
 	i := open(t, filepath.Join(t.TempDir(), "f"))
-	add(t, i, Rule{Plane: ARM, Method: "PUT", Operation: OperationSlow, Seconds: 2}, Rule{Plane: ARM, Method: "PUT", Operation: OperationFail, Code: "Broken", Count: 1}, Rule{Plane: ARM, Method: "DELETE", Operation: OperationFail})
+	add(t, i, Rule{Plane: ARM, Method: "PUT", Operation: OperationSlow, Seconds: 2},
+		Rule{Plane: ARM, Method: "PUT", Operation: OperationFail, Code: "Broken", Count: 1}, Rule{Plane: ARM, Method: "DELETE", Operation: OperationFail})
 	start := func(method string, asks bool) (out Operation) {
 		behind(i, ARM, httptest.NewRequest(method, "https://h/x", nil), func(_ http.ResponseWriter, r *http.Request) {
 			if asks {
@@ -164,7 +168,8 @@ func TestDelays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(t, i, Rule{Plane: ARM, Propagate: Role, Seconds: 5, Code: "short"}, Rule{Plane: ARM, Propagate: Role, Seconds: 50, Code: "long"}, Rule{Plane: Entra, Propagate: Federation, Seconds: 500})
+	add(t, i, Rule{Plane: ARM, Propagate: Role, Seconds: 5, Code: "short"}, Rule{Plane: ARM, Propagate: Role, Seconds: 50, Code: "long"},
+		Rule{Plane: Entra, Propagate: Federation, Seconds: 500})
 	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
 	behind(i, ARM, httptest.NewRequest(http.MethodGet, "https://h/x", nil), func(_ http.ResponseWriter, r *http.Request) {
 		role, identity, federation := Propagation(r.Context(), Role), Propagation(r.Context(), Identity), Propagation(r.Context(), Federation)
@@ -205,7 +210,8 @@ func TestWhatAResetLeaves(t *testing.T) {
 		if done != want {
 			t.Errorf("%s: the request took effect %d times", when, done)
 		}
-		if w := behind(i, ARM, httptest.NewRequest(http.MethodPut, "https://h/x", nil), func(http.ResponseWriter, *http.Request) { done++ }); w.Code != 200 || done != want+1 {
+		if w := behind(i, ARM, httptest.NewRequest(http.MethodPut, "https://h/x", nil),
+			func(http.ResponseWriter, *http.Request) { done++ }); w.Code != 200 || done != want+1 {
 			t.Errorf("%s: the next one: %d", when, w.Code)
 		}
 	}
@@ -222,5 +228,6 @@ func TestWhoDoesNotWait(t *testing.T) {
 			t.Error("the request went on")
 		}
 	}()
-	behind(i, ARM, httptest.NewRequest(http.MethodPut, "https://h/x", nil).WithContext(ctx), func(http.ResponseWriter, *http.Request) { t.Error("the request took effect") })
+	behind(i, ARM, httptest.NewRequest(http.MethodPut, "https://h/x", nil).WithContext(ctx),
+		func(http.ResponseWriter, *http.Request) { t.Error("the request took effect") })
 }

@@ -28,7 +28,8 @@ func directory(t *testing.T) *Service {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	err = st.Update(func(tx *store.Tx) error {
-		tx.Put(store.ARM, "/mi", Doc{"id": "/mi", "name": "one", "type": entra.IdentityType, "properties": Doc{"principalId": identityID, "clientId": "client-of-one"}})
+		tx.Put(store.ARM, "/mi", Doc{"id": "/mi", "name": "one", "type": entra.IdentityType,
+			"properties": Doc{"principalId": identityID, "clientId": "client-of-one"}})
 		return nil
 	})
 	if err != nil {
@@ -98,13 +99,15 @@ func TestApplications(t *testing.T) {
 	}
 	want(t, s, http.MethodPost, "servicePrincipals", `{"appId":"`+appID+`"}`, 409, taken)
 	want(t, s, http.MethodPost, "servicePrincipals", `{"appId":"none"}`, 400, bad)
-	for path, id := range map[string]string{"applications/" + app: app, "applications(appId='" + appID + "')": app, "servicePrincipals(appId='" + strings.ToUpper(appID) + "')": principal,
-		"servicePrincipals/" + identityID: identityID, "servicePrincipals(appId='client-of-one')": identityID} {
+	for path, id := range map[string]string{"applications/" + app: app, "applications(appId='" + appID + "')": app,
+		"servicePrincipals(appId='" + strings.ToUpper(appID) + "')": principal,
+		"servicePrincipals/" + identityID:                           identityID, "servicePrincipals(appId='client-of-one')": identityID} {
 		if d := want(t, s, http.MethodGet, path, "", 200, ""); wire.Text(d, "id") != id {
 			t.Errorf("%s is %v", path, d["id"])
 		}
 	}
-	for _, path := range []string{"applications/none", "applications(appId='none')", "applications(id='" + app + "')", "servicePrincipals/" + app, "applications/" + app + "/nothing", "users/none"} {
+	for _, path := range []string{"applications/none", "applications(appId='none')", "applications(id='" + app + "')", "servicePrincipals/" + app,
+		"applications/" + app + "/nothing", "users/none"} {
 		want(t, s, http.MethodGet, path, "", 404, gone)
 	}
 	want(t, s, http.MethodPut, "applications", `{}`, 405, bad)
@@ -150,10 +153,12 @@ func TestPasswords(t *testing.T) {
 		})
 		return n
 	}
-	first := want(t, s, http.MethodPost, "applications/"+app+"/addPassword", `{"passwordCredential":{"displayName":"ci","endDateTime":"2030-01-01T00:00:00Z"}}`, 200, "")
+	first := want(t, s, http.MethodPost, "applications/"+app+"/addPassword",
+		`{"passwordCredential":{"displayName":"ci","endDateTime":"2030-01-01T00:00:00Z"}}`, 200, "")
 	second := want(t, s, http.MethodPost, "applications/"+app+"/addPassword", `{}`, 200, "")
 	secret, key := wire.Text(first, "secretText"), wire.Text(first, "keyId")
-	if len(secret) < 30 || secret == wire.Text(second, "secretText") || first["displayName"] != "ci" || first["endDateTime"] != "2030-01-01T00:00:00Z" || !strings.HasPrefix(secret, wire.Text(first, "hint")) {
+	if len(secret) < 30 || secret == wire.Text(second, "secretText") || first["displayName"] != "ci" || first["endDateTime"] != "2030-01-01T00:00:00Z" ||
+		!strings.HasPrefix(secret, wire.Text(first, "hint")) {
 		t.Errorf("a secret: %v", first)
 	}
 	d := want(t, s, http.MethodGet, "applications/"+app, "", 200, "")
@@ -162,7 +167,8 @@ func TestPasswords(t *testing.T) {
 	}
 	want(t, s, http.MethodPost, "applications/"+app+"/removePassword", `{"keyId":"none"}`, 400, bad)
 	want(t, s, http.MethodPost, "applications/"+app+"/removePassword", `{"keyId":"`+key+`"}`, 204, "")
-	if left := wire.Docs(want(t, s, http.MethodGet, "applications/"+app, "", 200, ""), "passwordCredentials"); len(left) != 1 || wire.Text(left[0], "keyId") == key || credentials() != 1 {
+	if left := wire.Docs(want(t, s, http.MethodGet, "applications/"+app, "", 200, ""), "passwordCredentials"); len(left) != 1 ||
+		wire.Text(left[0], "keyId") == key || credentials() != 1 {
 		t.Errorf("left: %v", left)
 	}
 	want(t, s, http.MethodDelete, "applications/"+app, "", 204, "")
@@ -179,7 +185,8 @@ func TestFederatedCredentials(t *testing.T) {
 	credential := func(name, issuer, subject, audiences string) string {
 		return `{"name":"` + name + `","issuer":"` + issuer + `","subject":"` + subject + `","audiences":[` + audiences + `]}`
 	}
-	for _, body := range []string{credential("", "i", "s", `"a"`), credential("f", "", "s", `"a"`), credential("f", "i", "", `"a"`), credential("f", "i", "s", ""), credential("f", "i", "s", `"a","b"`)} {
+	for _, body := range []string{credential("", "i", "s", `"a"`), credential("f", "", "s", `"a"`), credential("f", "i", "", `"a"`),
+		credential("f", "i", "s", ""), credential("f", "i", "s", `"a","b"`)} {
 		want(t, s, http.MethodPost, at, body, 400, bad)
 	}
 	made := want(t, s, http.MethodPost, at, credential("f", "i", "s", `"a"`), 201, "")
@@ -292,7 +299,8 @@ func TestFilters(t *testing.T) {
 		application(t, s, name)
 	}
 	for filter, names := range map[string]string{
-		"": "one|One and two|it's|three or four", "displayName eq 'ONE'": "one", "startswith(displayName, 'one')": "one|One and two", "displayName eq 'it''s'": "it's",
+		"": "one|One and two|it's|three or four", "displayName eq 'ONE'": "one", "startswith(displayName, 'one')": "one|One and two",
+		"displayName eq 'it''s'":       "it's",
 		"displayName eq 'One and two'": "One and two", "displayName eq 'three or four' or displayName eq 'one'": "one|three or four",
 		"displayName eq 'one' and startswith(displayName,'t')": "", "startswith(displayName,'one') and displayName eq 'One and two'": "One and two",
 		"displayName eq 'none'": "", "identifierUris/any(x:x eq 'api://none')": "",
@@ -308,7 +316,8 @@ func TestFilters(t *testing.T) {
 	for _, filter := range []string{"displayName ne 'one'", "displayName eq one", "contains(displayName,'one')", "displayName eq 'one' and"} {
 		want(t, s, http.MethodGet, "applications?$filter="+url.QueryEscape(filter), "", 400, bad)
 	}
-	list := wire.Docs(want(t, s, http.MethodGet, "servicePrincipals?$filter="+url.QueryEscape("servicePrincipalNames/any(n:n eq 'client-of-one')"), "", 200, ""), "value")
+	list := wire.Docs(want(t, s, http.MethodGet, "servicePrincipals?$filter="+url.QueryEscape("servicePrincipalNames/any(n:n eq 'client-of-one')"), "", 200,
+		""), "value")
 	if len(list) != 1 || list[0]["id"] != identityID {
 		t.Errorf("by a name: %v", list)
 	}

@@ -160,7 +160,8 @@ func (c *call) federationFits(application Doc) error {
 	}
 	for _, f := range wire.Docs(application, "federatedIdentityCredentials") {
 		if f["name"] == c.body["name"] || f["issuer"] == c.body["issuer"] && f["subject"] == c.body["subject"] {
-			return &graphError{http.StatusConflict, "Request_MultipleObjectsWithSameKeyValue", "FederatedIdentityCredential with name " + wire.Text(c.body, "name") + ", or with its issuer and subject, already exists."}
+			return &graphError{http.StatusConflict, "Request_MultipleObjectsWithSameKeyValue",
+				"FederatedIdentityCredential with name " + wire.Text(c.body, "name") + ", or with its issuer and subject, already exists."}
 		}
 	}
 	return nil

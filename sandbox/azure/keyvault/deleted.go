@@ -103,7 +103,8 @@ func (c *call) purgeKey() (*reply, error) {
 		return nil, err
 	}
 	if c.purgeProtected() {
-		return nil, forbidden("", "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service will automatically purge it after the retention period has passed.\r\nVault: %s;location=%s",
+		return nil, forbidden("", "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service will "+
+			"automatically purge it after the retention period has passed.\r\nVault: %s;location=%s",
 			c.vaultName, wire.Text(c.vault, "location"))
 	}
 	for _, r := range all {

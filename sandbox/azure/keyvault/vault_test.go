@@ -110,10 +110,12 @@ func TestKeysThatAzureRefuses(t *testing.T) {
 
 func TestVersionsOfKeys(t *testing.T) {
 	s := vault(t, nil)
-	first := want(t, s, http.MethodPost, "/keys/Etcd/create", `{"kty":"RSA","key_ops":["encrypt","decrypt"],"tags":{"a":"b"},"attributes":{"exp":4102444800}}`, 200, "")
+	first := want(t, s, http.MethodPost, "/keys/Etcd/create",
+		`{"kty":"RSA","key_ops":["encrypt","decrypt"],"tags":{"a":"b"},"attributes":{"exp":4102444800}}`, 200, "")
 	second := want(t, s, http.MethodPost, "/keys/etcd/rotate", "", 200, "")
 	one, two := versionOf(first), versionOf(second)
-	if one == two || fmt.Sprint(wire.Sub(second, "key")["key_ops"]) != "[encrypt decrypt]" || fmt.Sprint(second["tags"]) != "map[a:b]" || wire.Sub(second, "key")["n"] == wire.Sub(first, "key")["n"] {
+	if one == two || fmt.Sprint(wire.Sub(second, "key")["key_ops"]) != "[encrypt decrypt]" || fmt.Sprint(second["tags"]) != "map[a:b]" ||
+		wire.Sub(second, "key")["n"] == wire.Sub(first, "key")["n"] {
 		t.Errorf("a rotation of %v makes %v", first, second)
 	}
 	if id := wire.Text(wire.Sub(first, "key"), "kid"); id != "https://keeper.vault.azure.net/keys/Etcd/"+one {
@@ -128,7 +130,8 @@ func TestVersionsOfKeys(t *testing.T) {
 		}
 	}
 	want(t, s, http.MethodPost, "/keys/etcd2/create", rsaKey, 200, "")
-	if list := wire.Docs(want(t, s, http.MethodGet, "/keys", "", 200, ""), "value"); len(list) != 2 || !strings.HasSuffix(strings.ToLower(wire.Text(list[0], "kid")), "/keys/etcd") {
+	if list := wire.Docs(want(t, s, http.MethodGet, "/keys", "", 200, ""), "value"); len(list) != 2 ||
+		!strings.HasSuffix(strings.ToLower(wire.Text(list[0], "kid")), "/keys/etcd") {
 		t.Errorf("keys: %v", list)
 	}
 	if list := wire.Docs(want(t, s, http.MethodGet, "/keys/etcd/versions", "", 200, ""), "value"); len(list) != 2 {
@@ -163,7 +166,8 @@ func TestWhatAKeyMayDo(t *testing.T) {
 	} {
 		want(t, s, http.MethodPatch, "/keys/k", `{`+all+`,"attributes":{"enabled":true,"nbf":null,"exp":null}}`, 200, "")
 		want(t, s, http.MethodPatch, "/keys/k", c.change, 200, "")
-		for _, op := range [][3]string{{"encrypt", "c2VjcmV0", c.seals}, {"wrapkey", "c2VjcmV0", c.seals}, {"decrypt", sealed, c.opens}, {"unwrapkey", sealed, c.opens}} {
+		for _, op := range [][3]string{{"encrypt", "c2VjcmV0", c.seals}, {"wrapkey", "c2VjcmV0", c.seals}, {"decrypt", sealed, c.opens},
+			{"unwrapkey", sealed, c.opens}} {
 			if _, code, _ := ask(t, s, "keeper", http.MethodPost, "/keys/k/"+op[0], `{"alg":"RSA-OAEP-256","value":"`+op[1]+`"}`); code != op[2] {
 				t.Errorf("%s, %s: %q, want %q", name, op[0], code, op[2])
 			}
@@ -190,7 +194,8 @@ func TestSealedValues(t *testing.T) {
 		want(t, s, http.MethodPost, "/keys/k/unwrapkey", body(algorithms[(i+1)%3], sealed), 400, "BadParameter")
 		want(t, s, http.MethodPost, "/keys/k/unwrapkey", body(algorithm, "AAAA"), 400, "BadParameter")
 	}
-	for _, wrong := range []string{body("A256GCM", "AA"), body("", "AA"), body("RSA-OAEP", ""), body("RSA-OAEP", "+/+/"), body("RSA-OAEP", strings.Repeat("A", 400))} {
+	for _, wrong := range []string{body("A256GCM", "AA"), body("", "AA"), body("RSA-OAEP", ""), body("RSA-OAEP", "+/+/"),
+		body("RSA-OAEP", strings.Repeat("A", 400))} {
 		want(t, s, http.MethodPost, "/keys/k/encrypt", wrong, 400, "BadParameter")
 	}
 	// A version opens what it has sealed, and no other one does.

@@ -31,8 +31,9 @@ func authority(t *testing.T, isCA bool) (pool *x509.CertPool, certFile, keyFile 
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: isCA, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     isCA, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
 	must(t, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
@@ -59,10 +60,12 @@ func TestHosts(t *testing.T) {
 	named := func(name string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, name+" "+r.Host) })
 	}
-	h := Hosts{Local: map[string]http.Handler{"login.test": named("login"), "*.blob.test": named("blob"), "special.blob.test": named("special")}, Forward: map[string]string{"quay.test": "127.0.0.1:5000", "*.quay.test": "127.0.0.1:5001"}}
+	h := Hosts{Local: map[string]http.Handler{"login.test": named("login"), "*.blob.test": named("blob"), "special.blob.test": named("special")},
+		Forward: map[string]string{"quay.test": "127.0.0.1:5000", "*.quay.test": "127.0.0.1:5001"}}
 	for host, want := range map[string]string{
-		"login.test": "login login.test", "LOGIN.test": "login LOGIN.test", "login.test:443": "login login.test", "a.blob.test": "blob a.blob.test", "special.blob.test": "special special.blob.test",
-		"blob.test": "", "a.b.blob.test": "", "other.test": "", "notlogin.test": "",
+		"login.test": "login login.test", "LOGIN.test": "login LOGIN.test", "login.test:443": "login login.test", "a.blob.test": "blob a.blob.test",
+		"special.blob.test": "special special.blob.test",
+		"blob.test":         "", "a.b.blob.test": "", "other.test": "", "notlogin.test": "",
 	} {
 		r := httptest.NewRequest(http.MethodGet, "https://x/", nil)
 		r.Host = host
@@ -72,7 +75,8 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%s: %d %s, want %q", host, w.Code, w.Body, want)
 		}
 	}
-	for host, target := range map[string]string{"quay.test": "127.0.0.1:5000", "quay.test.": "127.0.0.1:5000", "cdn.QUAY.test": "127.0.0.1:5001", "login.test": "", "a.b.quay.test": ""} {
+	for host, target := range map[string]string{"quay.test": "127.0.0.1:5000", "quay.test.": "127.0.0.1:5000", "cdn.QUAY.test": "127.0.0.1:5001",
+		"login.test": "", "a.b.quay.test": ""} {
 		if got := h.forward(host); got != target {
 			t.Errorf("%s is forwarded to %q, want %q", host, got, target)
 		}
@@ -146,7 +150,8 @@ func running(t *testing.T) (address, echo string, pool *x509.CertPool) {
 	resolve := func(host string) []netip.Addr {
 		return map[string][]netip.Addr{"inside.test": {inside}, "both.test": {outside, inside}, "outside.test": {outside}}[host]
 	}
-	p := New(Config{Hosts: Hosts{Local: map[string]http.Handler{"plane.test": local}, Forward: map[string]string{"forward.test": back.Addr().String()}}, Minter: m, Resolve: resolve,
+	p := New(Config{Hosts: Hosts{Local: map[string]http.Handler{"plane.test": local}, Forward: map[string]string{"forward.test": back.Addr().String()}},
+		Minter: m, Resolve: resolve,
 		Tunnels: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: log})
 	done := make(chan error, 1)
 	go func() { done <- p.Run(t.Context(), []net.Listener{front}, nil) }()

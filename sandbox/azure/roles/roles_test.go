@@ -107,12 +107,16 @@ func TestBuiltinIsComplete(t *testing.T) {
 
 // Built-in roles by what https://learn.microsoft.com/azure/role-based-access-control/built-in-roles says of them.
 func TestBuiltinRoles(t *testing.T) {
-	const owner, contributor, reader, accessAdmin = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635", "b24988ac-6180-42a0-ab88-20f7382dd24c", "acdd72a7-3385-48ef-bd42-f606fba81ae7", "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9"
-	const assign, vmWrite, vmRead, keys = "Microsoft.Authorization/roleAssignments/write", "Microsoft.Compute/virtualMachines/write", "Microsoft.Compute/virtualMachines/read", "Microsoft.Storage/storageAccounts/listKeys/action"
-	const blobRead, blobWrite = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read", "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+	const owner, contributor, reader, accessAdmin = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635", "b24988ac-6180-42a0-ab88-20f7382dd24c",
+		"acdd72a7-3385-48ef-bd42-f606fba81ae7", "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9"
+	const assign, vmWrite, vmRead, keys = "Microsoft.Authorization/roleAssignments/write", "Microsoft.Compute/virtualMachines/write",
+		"Microsoft.Compute/virtualMachines/read", "Microsoft.Storage/storageAccounts/listKeys/action"
+	const blobRead, blobWrite = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",
+		"Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
 	for role, may := range map[string]map[string]bool{
-		owner:       {assign: true, vmWrite: true, vmRead: true, keys: true},
-		contributor: {assign: false, vmWrite: true, vmRead: true, keys: true, "Microsoft.Authorization/locks/delete": false, "Microsoft.Authorization/elevateAccess/action": false, "Microsoft.Authorization/roleAssignments/read": true},
+		owner: {assign: true, vmWrite: true, vmRead: true, keys: true},
+		contributor: {assign: false, vmWrite: true, vmRead: true, keys: true, "Microsoft.Authorization/locks/delete": false,
+			"Microsoft.Authorization/elevateAccess/action": false, "Microsoft.Authorization/roleAssignments/read": true},
 		reader:      {assign: false, vmWrite: false, vmRead: true, keys: false},
 		accessAdmin: {assign: true, vmWrite: false, vmRead: true, keys: false},
 	} {
@@ -146,7 +150,8 @@ func TestBuiltinRoles(t *testing.T) {
 
 // The permissions at a scope are those of the assignments there and above, one block for each of a role's.
 func TestPermissionsAtAScope(t *testing.T) {
-	custom := store.Doc{"properties": store.Doc{"permissions": []any{store.Doc{"actions": []any{"A/*"}, "dataActions": []any{"D"}}, store.Doc{"actions": []any{"B"}, "notActions": []any{"C"}}}}}
+	custom := store.Doc{"properties": store.Doc{"permissions": []any{store.Doc{"actions": []any{"A/*"}, "dataActions": []any{"D"}},
+		store.Doc{"actions": []any{"B"}, "notActions": []any{"C"}}}}}
 	assigned(t, rg, "custom", custom).View(func(tx *store.Tx) {
 		for scope, n := range map[string]int{sub: 0, rg: 2, vm: 2, rg + "2": 0, strings.ToUpper(vm) + "/": 2} {
 			if got := Of(tx, "p", scope); len(got) != n {
@@ -159,7 +164,8 @@ func TestPermissionsAtAScope(t *testing.T) {
 		if len(Of(tx, "q", rg)) != 0 || len(Of(tx, "p", rg, func(time.Time) bool { return true })) != 0 {
 			t.Error("the permissions of another, or of an assignment that has not spread")
 		}
-		if Allowed(tx, Management, "p", "A/x", rg, func(time.Time) bool { return true }) || AllowedBelow(tx, "p", "", sub, func(time.Time) bool { return true }) {
+		if Allowed(tx, Management, "p", "A/x", rg, func(time.Time) bool { return true }) ||
+			AllowedBelow(tx, "p", "", sub, func(time.Time) bool { return true }) {
 			t.Error("an assignment that has not spread grants something")
 		}
 		if !Allowed(tx, Data, "p", "D", vm) || Allowed(tx, Management, "p", "D", vm) || Allowed(tx, Data, "p", "A/x", vm) {

@@ -316,8 +316,10 @@ func TestPagesAndETags(t *testing.T) {
 		version     string
 		pages, etag bool
 	}{
-		network: {"2024-05-01", true, true}, "Microsoft.Compute/snapshots": {"2024-03-02", true, false}, "Microsoft.Network/dnsZones": {"2018-05-01", true, true}, "Microsoft.Network/privateDnsZones": {"2020-06-01", true, true},
-		"Microsoft.Compute/disks": {"2024-03-02", true, false}, "Microsoft.ManagedIdentity/userAssignedIdentities": {"2023-01-31", true, false}, "Microsoft.Network/networkSecurityGroups": {"2024-05-01", true, true},
+		network: {"2024-05-01", true, true}, "Microsoft.Compute/snapshots": {"2024-03-02", true, false},
+		"Microsoft.Network/dnsZones": {"2018-05-01", true, true}, "Microsoft.Network/privateDnsZones": {"2020-06-01", true, true},
+		"Microsoft.Compute/disks": {"2024-03-02", true, false}, "Microsoft.ManagedIdentity/userAssignedIdentities": {"2023-01-31", true, false},
+		"Microsoft.Network/networkSecurityGroups": {"2024-05-01", true, true},
 	} {
 		o := Find("GET", typ, true, c.version)
 		if o == nil || o.Pages() != c.pages {
@@ -334,7 +336,8 @@ func TestPagesAndETags(t *testing.T) {
 
 // Which tables an api-version is held against.
 func TestNearestVersions(t *testing.T) {
-	for version, c := range map[string]struct{ exact, between bool }{"2024-05-01": {true, true}, "2024-04-02": {false, true}, "2000-01-01": {false, false}, "2099-01-01": {false, false}} {
+	for version, c := range map[string]struct{ exact, between bool }{"2024-05-01": {true, true}, "2024-04-02": {false, true}, "2000-01-01": {false, false},
+		"2099-01-01": {false, false}} {
 		o := Find("PUT", strings.ToUpper(network), false, version)
 		if o == nil || o.Exact != c.exact || !o.Exact && o.between != c.between {
 			t.Errorf("%s: %+v", version, o)

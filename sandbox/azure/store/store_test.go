@@ -213,7 +213,8 @@ func TestDocumentsAreKeptApart(t *testing.T) {
 
 // A journal that cannot be read is not taken for an empty one: what is in it would be lost with the next write.
 func TestUnreadableJournal(t *testing.T) {
-	for name, text := range map[string]string{"no JSON": "{\"rev\":1}\nnonsense\n{\"rev\":2}\n", "a torn line in the middle": "{\"rev\":1,\"set\":[{\"t\":\"arm\n{\"rev\":2}\n"} {
+	for name, text := range map[string]string{"no JSON": "{\"rev\":1}\nnonsense\n{\"rev\":2}\n",
+		"a torn line in the middle": "{\"rev\":1,\"set\":[{\"t\":\"arm\n{\"rev\":2}\n"} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "journal.jsonl")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

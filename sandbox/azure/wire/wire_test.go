@@ -73,7 +73,8 @@ func TestMembers(t *testing.T) {
 }
 
 func TestBearer(t *testing.T) {
-	for header, token := range map[string]string{"Bearer abc": "abc", "bearer abc": "abc", "BEARER  abc ": "abc", "Bearer ": "", "Basic abc": "-", "Bearer": "-", "Bearerabc": "-", "": "-"} {
+	for header, token := range map[string]string{"Bearer abc": "abc", "bearer abc": "abc", "BEARER  abc ": "abc", "Bearer ": "", "Basic abc": "-",
+		"Bearer": "-", "Bearerabc": "-", "": "-"} {
 		r := httptest.NewRequest("GET", "https://x/", nil)
 		r.Header.Set("Authorization", header)
 		if got, ok := Bearer(r); ok != (token != "-") || ok && got != token {

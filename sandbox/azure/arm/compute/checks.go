@@ -135,7 +135,8 @@ func sameZone(vm, disk *provider.Resource) error {
 	case len(has) == 0:
 		return provider.BadRequest("BadRequest", "Disk %s cannot be attached to the VM because it is not in zone '%s'.", disk.ID, wants[0])
 	}
-	return provider.BadRequest("BadRequest", "Disk %s cannot be attached to the VM because it is not in the same zone as the VM. VM zone: '%s'. Disk zone: '%s'.", disk.ID, strings.Join(wants, ","), has[0])
+	return provider.BadRequest("BadRequest", "Disk %s cannot be attached to the VM because it is not in the same zone as the VM. VM zone: '%s'. Disk zone: "+
+		"'%s'.", disk.ID, strings.Join(wants, ","), has[0])
 }
 
 // fixed are the members of a machine that stay as it was made with, by what refusals call them.

@@ -58,10 +58,13 @@ func checkBackends(p wire.Doc) error {
 		for _, b := range rules[:i] {
 			x, y := wire.Props(a), wire.Props(b)
 			pool := wire.Ref(x, "backendAddressPool")
-			same := pool != "" && strings.EqualFold(pool, wire.Ref(y, "backendAddressPool")) && strings.EqualFold(wire.Text(x, "protocol"), wire.Text(y, "protocol")) &&
+			same := pool != "" && strings.EqualFold(pool, wire.Ref(y, "backendAddressPool")) &&
+				strings.EqualFold(wire.Text(x, "protocol"), wire.Text(y, "protocol")) &&
 				wire.Number(x, "backendPort") == wire.Number(y, "backendPort")
 			if same && x["enableFloatingIP"] != true && y["enableFloatingIP"] != true {
-				return provider.BadRequest("RulesUseSameBackendPortProtocolAndPool", "Load balancing rules %s and %s with floating IP disabled use the same protocol %s and backend port %d, and must not be used with the same backend address pool %s.",
+				return provider.BadRequest("RulesUseSameBackendPortProtocolAndPool",
+					"Load balancing rules %s and %s with floating IP disabled use the same protocol %s and backend port %d, and must not be used with the "+
+						"same backend address pool %s.",
 					wire.Text(b, "id"), wire.Text(a, "id"), wire.Text(x, "protocol"), wire.Number(x, "backendPort"), pool)
 			}
 		}

@@ -91,9 +91,12 @@ func checkPrefix(text string, r *provider.Resource) error {
 	prefix, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		return provider.BadRequest("InvalidAddressPrefixFormat", "Address prefix %s of resource %s is not formatted correctly. It should follow CIDR notation, for example 10.0.0.0/24.", text, r.ID)
+		return provider.BadRequest("InvalidAddressPrefixFormat",
+			"Address prefix %s of resource %s is not formatted correctly. It should follow CIDR notation, for example 10.0.0.0/24.", text, r.ID)
 	case prefix != prefix.Masked():
-		return provider.BadRequest("InvalidCIDRNotation", "The address prefix %s in resource %s has an invalid CIDR notation. For the given prefix length, the address prefix should be %s.", text, r.ID, prefix.Masked())
+		return provider.BadRequest("InvalidCIDRNotation",
+			"The address prefix %s in resource %s has an invalid CIDR notation. For the given prefix length, the address prefix should be %s.", text, r.ID,
+			prefix.Masked())
 	}
 	return nil
 }

@@ -67,8 +67,10 @@ func zonesStay(r *provider.Resource, old wire.Doc) error {
 		return cmp.Or(strings.Join(zones, ", "), "NoZone")
 	}
 	if had, wants := constraint(old), constraint(r.Body); had != wants {
-		return provider.BadRequest("ResourceAvailabilityZonesCannotBeModified", "Resource %s has an existing availability zone constraint %s and the request has availability zone constraint %s, which do not match. "+
-			"Zones cannot be added/updated/removed once the resource is created. The resource cannot be updated from regional to zonal or vice-versa.", r.ID, had, wants)
+		return provider.BadRequest("ResourceAvailabilityZonesCannotBeModified",
+			"Resource %s has an existing availability zone constraint %s and the request has availability zone constraint %s, which do not match. "+
+				"Zones cannot be added/updated/removed once the resource is created. The resource cannot be updated from regional to zonal or vice-versa.",
+			r.ID, had, wants)
 	}
 	return nil
 }

@@ -50,7 +50,9 @@ func checkEnds(p wire.Doc, r *provider.Resource) error {
 		}
 		for _, port := range ports {
 			if !isPorts(port) {
-				return provider.BadRequest("SecurityRuleInvalidPortRange", "Security rule has invalid Port range. Value provided: %s. Value should be an integer OR integer range with '-' delimiter. Valid range 0-65535.", port)
+				return provider.BadRequest("SecurityRuleInvalidPortRange",
+					"Security rule has invalid Port range. Value provided: %s. Value should be an integer OR integer range with '-' delimiter. Valid range "+
+						"0-65535.", port)
 			}
 		}
 	}
@@ -67,7 +69,8 @@ func allOf(p wire.Doc, one, many string) []string {
 }
 
 func lacking(r *provider.Resource, fields string) error {
-	return provider.BadRequest("SecurityRuleParametersMissing", "Required security rule parameters are missing for security rule with Id: %s. Security rule must specify %s.", r.ID, fields)
+	return provider.BadRequest("SecurityRuleParametersMissing",
+		"Required security rule parameters are missing for security rule with Id: %s. Security rule must specify %s.", r.ID, fields)
 }
 
 // isAddresses tells whether a text is an address or a block of them.

@@ -46,7 +46,8 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if p.Type != want.typ || p.Scope != want.scope || strings.Join(p.Names, " ") != want.names || p.Collection != want.collection || p.Parent() != want.parent || p.ResourceGroup() != want.group || p.Depth() != want.depth {
+		if p.Type != want.typ || p.Scope != want.scope || strings.Join(p.Names, " ") != want.names || p.Collection != want.collection ||
+			p.Parent() != want.parent || p.ResourceGroup() != want.group || p.Depth() != want.depth {
 			t.Errorf("%s: %+v, beneath %q in %q, %d deep", path, p, p.Parent(), p.ResourceGroup(), p.Depth())
 		}
 	}
@@ -55,7 +56,8 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%q is %+v", path, p)
 		}
 	}
-	if SegmentAfter(vnet+"/subnets/a", "VIRTUALNETWORKS") != "v" || SegmentAfter(vnet, "none") != "" || SegmentsBefore(vnet+"/Subnets/a", "/subnets/") != vnet || SegmentsBefore(vnet, "/none/") != vnet {
+	if SegmentAfter(vnet+"/subnets/a", "VIRTUALNETWORKS") != "v" || SegmentAfter(vnet, "none") != "" ||
+		SegmentsBefore(vnet+"/Subnets/a", "/subnets/") != vnet || SegmentsBefore(vnet, "/none/") != vnet {
 		t.Error("segments")
 	}
 	if Key(vnet+"/") != strings.ToLower(vnet) || Key("a") != "/a" || LastSegment(vnet) != "v" {
@@ -65,10 +67,12 @@ func TestPaths(t *testing.T) {
 
 // Links go through lists and objects to what a document leads to, each target once.
 func TestTargets(t *testing.T) {
-	d := Doc{"identity": Doc{"userAssignedIdentities": Doc{"/b": Doc{}, "/a": Doc{}}}, "properties": Doc{"one": Doc{"id": "/x"}, "empty": Doc{"id": ""}, "text": "t",
-		"list": []any{Doc{"in": Doc{"id": "/2"}}, Doc{"in": Doc{"id": "/1"}}, Doc{"in": Doc{"id": "/2"}}, Doc{}, "text"}}}
+	d := Doc{"identity": Doc{"userAssignedIdentities": Doc{"/b": Doc{}, "/a": Doc{}}},
+		"properties": Doc{"one": Doc{"id": "/x"}, "empty": Doc{"id": ""}, "text": "t",
+			"list": []any{Doc{"in": Doc{"id": "/2"}}, Doc{"in": Doc{"id": "/1"}}, Doc{"in": Doc{"id": "/2"}}, Doc{}, "text"}}}
 	for field, want := range map[string]string{
-		"properties.one.id": "/x", "properties.list.*.in.id": "/1 /2", "identity.userAssignedIdentities.*": "/a /b", "properties.empty.id": "", "properties.none.id": "", "properties.text.id": "",
+		"properties.one.id": "/x", "properties.list.*.in.id": "/1 /2", "identity.userAssignedIdentities.*": "/a /b", "properties.empty.id": "",
+		"properties.none.id": "", "properties.text.id": "",
 	} {
 		if got := strings.Join((Link{Field: field}).Targets(d), " "); got != want {
 			t.Errorf("%s leads to %q, want %q", field, got, want)
@@ -83,7 +87,8 @@ func TestTargets(t *testing.T) {
 
 func TestConditionsOfAFilter(t *testing.T) {
 	for filter, want := range map[string]string{
-		"": "[]", "name eq 'a'": "[{name a}]", "NAME EQ 'A' and location eq 'b'": "[{name A} {location b}]", "name eq 'it''s'": "[{name it's}]", "tags/x eq 'y'": "[{tags/x y}]", "name eq ''": "[{name }]",
+		"": "[]", "name eq 'a'": "[{name a}]", "NAME EQ 'A' and location eq 'b'": "[{name A} {location b}]", "name eq 'it''s'": "[{name it's}]",
+		"tags/x eq 'y'": "[{tags/x y}]", "name eq ''": "[{name }]",
 		"atScope()": "[]", "assignedTo('p')": "[{principalid p}]", "atScope() and principalId eq 'p'": "[{principalid p}]", "name ne 'a'": "[]",
 	} {
 		if got := fmt.Sprint(Conditions(filter)); got != want {
@@ -91,7 +96,8 @@ func TestConditionsOfAFilter(t *testing.T) {
 		}
 	}
 	r := &Resource{Type: "A/b", Name: "N", ID: rg + "/providers/A/b/N", Body: Doc{"location": "eastus", "properties": Doc{"roleName": "Reader", "n": 1.0}}}
-	for filter, want := range map[string]bool{"roleName eq 'READER'": true, "rolename eq 'other'": false, "n eq '1'": false, "none eq 'x'": false, "resourceGroup eq 'RG'": true, "": true} {
+	for filter, want := range map[string]bool{"roleName eq 'READER'": true, "rolename eq 'other'": false, "n eq '1'": false, "none eq 'x'": false,
+		"resourceGroup eq 'RG'": true, "": true} {
 		if got := ParseFilter(filter)(r); got != want {
 			t.Errorf("%q holds: %v", filter, got)
 		}
@@ -152,7 +158,8 @@ func TestOperationHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		call := &Call{Options: Options{Subscription: "s", Location: "westeurope", Pace: profile}, Kinds: Table{}, Path: p, Req: httptest.NewRequest(http.MethodPut, "https://management.azure.com/x?api-version=2024-05-01", nil)}
+		call := &Call{Options: Options{Subscription: "s", Location: "westeurope", Pace: profile}, Kinds: Table{}, Path: p,
+			Req: httptest.NewRequest(http.MethodPut, "https://management.azure.com/x?api-version=2024-05-01", nil)}
 		out, end := Answer(http.StatusAccepted, nil), call.OperationEnd()
 		call.OperationHeaders(out, end, c.location)
 		for header, there := range map[string]bool{"Azure-Asyncoperation": c.async, "Location": c.result} {
@@ -165,7 +172,8 @@ func TestOperationHeaders(t *testing.T) {
 				continue
 			}
 			what := map[bool]string{true: "/operations/", false: "/operationResults/"}[header != "Location"]
-			if !strings.HasPrefix(u.Path, "/subscriptions/s/providers/"+c.namespace+"/locations/westeurope"+what) || u.Query().Get("api-version") != "2024-05-01" || u.Query().Get("t") != strconv.FormatInt(end.UnixMilli(), 10) {
+			if !strings.HasPrefix(u.Path, "/subscriptions/s/providers/"+c.namespace+"/locations/westeurope"+what) ||
+				u.Query().Get("api-version") != "2024-05-01" || u.Query().Get("t") != strconv.FormatInt(end.UnixMilli(), 10) {
 				t.Errorf("%s: %s is %s", name, header, text)
 			}
 		}
@@ -189,7 +197,8 @@ func TestLeaving(t *testing.T) {
 		c.Save(vnet+"/subnets/a", "Microsoft.Network/virtualNetworks/subnets", Doc{})
 		c.Leave(vnet, now.Add(time.Hour))
 		c.Leave(rg+"2", now.Add(-time.Second))
-		for id, of := range map[string]string{vnet: vnet, vnet + "/subnets/a": vnet, strings.ToUpper(vnet): vnet, vnet + "2": "", rg: "", rg + "2/providers/x/y/z": rg + "2"} {
+		for id, of := range map[string]string{vnet: vnet, vnet + "/subnets/a": vnet, strings.ToUpper(vnet): vnet, vnet + "2": "", rg: "",
+			rg + "2/providers/x/y/z": rg + "2"} {
 			if got := c.Leaves(id); got != Key(of)[:len(of)] {
 				t.Errorf("%s leaves with %q, want %q", id, got, of)
 			}

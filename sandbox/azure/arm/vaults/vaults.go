@@ -55,7 +55,8 @@ func putVault(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	}
 	switch protected := wire.Props(old)["enablePurgeProtection"] == true; {
 	case p["enablePurgeProtection"] == false:
-		return provider.BadRequest("BadRequest", "The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is an irreversible action.")
+		return provider.BadRequest("BadRequest",
+			"The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is an irreversible action.")
 	case protected:
 		p["enablePurgeProtection"] = true
 	}

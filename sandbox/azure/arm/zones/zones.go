@@ -92,7 +92,9 @@ func seedRecord(c *provider.Call, zone *provider.Resource, typ string, props wir
 
 func guardPrivateZone(c *provider.Call, r *provider.Resource) error {
 	if links := c.Within(r.ID, TypeLink); len(links) > 0 {
-		return provider.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", links[0].ID)
+		return provider.Conflict("CannotDeleteResource",
+			"Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources "+
+				"before deleting this resource.", links[0].ID)
 	}
 	return nil
 }
@@ -123,8 +125,10 @@ func oneZoneOfName(c *provider.Call, zone, vnet string) error {
 	name := provider.LastSegment(zone)
 	for _, o := range c.Within("", TypeLink) {
 		other, _, _ := strings.Cut(o.ID, "/virtualNetworkLinks/")
-		if strings.EqualFold(provider.LastSegment(other), name) && !strings.EqualFold(other, zone) && strings.EqualFold(wire.Ref(wire.Props(o.Body), "virtualNetwork"), vnet) {
-			return provider.BadRequest("BadRequest", "A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to link virtual network with '%s' and '%s' zones.",
+		if strings.EqualFold(provider.LastSegment(other), name) && !strings.EqualFold(other, zone) &&
+			strings.EqualFold(wire.Ref(wire.Props(o.Body), "virtualNetwork"), vnet) {
+			return provider.BadRequest("BadRequest",
+				"A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to link virtual network with '%s' and '%s' zones.",
 				name, provider.LastSegment(other))
 		}
 	}
