@@ -383,3 +383,36 @@ func TestPoolsOfABalancer(t *testing.T) {
 		t.Errorf("the interface is still in %v", left)
 	}
 }
+
+// What a document does not say has the value that Azure gives it: clients read these without asking whether they are there.
+func TestDefaultsOfNetworks(t *testing.T) {
+	s := gateway(t)
+	nic, lb, nat := networkIn+"networkInterfaces/nic", networkIn+"loadBalancers/lb", networkIn+"natGateways/nat"
+	inSubnet := `{"name":"x","properties":{"subnet":{"id":"` + vnetID + `/subnets/a"}}}`
+	zonal := `{"location":"westeurope","sku":{"name":"Standard"},"zones":["1"]}`
+	have(t, s, vnetID, vnetOf("a", "10.0.0.0/24"), nic, `{"location":"westeurope","properties":{"ipConfigurations":[`+inSubnet+`]}}`,
+		lb, `{"location":"westeurope","properties":{"frontendIPConfigurations":[`+inSubnet+`]}}`, nat, zonal)
+	configuration := wire.Props(wire.Docs(wire.Props(shown(t, s, nic)), "ipConfigurations")[0])
+	balancer := shown(t, s, lb)
+	frontend := wire.Props(wire.Docs(wire.Props(balancer), "frontendIPConfigurations")[0])
+	for _, p := range []wire.Doc{configuration, frontend} {
+		if p["privateIPAllocationMethod"] != "Dynamic" || p["privateIPAddressVersion"] != "IPv4" {
+			t.Errorf("an address that nobody has asked for: %v", p)
+		}
+	}
+	if at(balancer, "sku.name") != "Standard" || len(wire.List(wire.Props(balancer), "probes")) != 0 || wire.Props(balancer)["probes"] == nil {
+		t.Errorf("a balancer of which little is said: %v", balancer)
+	}
+	if d := shown(t, s, vnetID); at(d, "properties.enableDdosProtection") != false || len(wire.List(wire.Props(d), "virtualNetworkPeerings")) != 0 {
+		t.Errorf("a network: %v", d)
+	}
+	have(t, s, networkIn+"networkInterfaces/first", nicIn("a", "10.0.0.9"), nic, `{"location":"westeurope","properties":{"ipConfigurations":[`+inSubnet+`]}}`,
+		lb, `{"location":"westeurope","properties":{"frontendIPConfigurations":[`+inSubnet+`]}}`)
+	for id, field := range map[string]string{nic: "ipConfigurations", lb: "frontendIPConfigurations"} {
+		before := map[string]any{nic: configuration["privateIPAddress"], lb: frontend["privateIPAddress"]}[id]
+		if now := at(wire.Docs(wire.Props(shown(t, s, id)), field)[0], "properties.privateIPAddress"); now != before {
+			t.Errorf("a write that does not name the address has changed it from %v to %v", before, now)
+		}
+	}
+	play(t, s, step{put, nat, zonal, 200, ""}, step{put, nat, strings.Replace(zonal, `"1"`, `"2"`, 1), 400, "ResourceAvailabilityZonesCannotBeModified"})
+}
