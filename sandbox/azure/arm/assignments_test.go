@@ -37,6 +37,14 @@ func TestRoleAssignments(t *testing.T) {
 		step{put, at(inGroup, 1), assignmentOf(guid(7), readerRole), 409, "RoleAssignmentUpdateNotPermitted"},
 		step{put, at(inGroup, 2), assignmentOf(other, ownerRole), 201, ""}, step{put, at(identityID("one"), 3), body, 201, ""},
 		step{put, at(inSubscription, 4), body, 201, ""})
+	known := wire.Text(wire.Props(shown(t, s, identityID("one"))), "principalId")
+	untyped := strings.Replace(assignmentOf(known, readerRole), `"principalType":"ServicePrincipal",`, "", 1)
+	play(t, s, step{put, at(inGroup, 5), strings.Replace(untyped, `{"properties":{`, `{"properties":{"principalType":"User",`, 1), 400,
+		"UnmatchedPrincipalType"},
+		step{put, at(inGroup, 5), untyped, 201, ""})
+	if got := at(inGroup, 5); wire.Props(shown(t, s, got))["principalType"] != "ServicePrincipal" {
+		t.Errorf("an assignment does not say what its principal is: %v", shown(t, s, got))
+	}
 	d := shown(t, s, at(inGroup, 1))
 	if p := wire.Props(d); p["scope"] != inGroup || p["principalId"] != other || p["createdBy"] != owner ||
 		!strings.HasSuffix(wire.Text(p, "roleDefinitionId"), readerRole) || p["createdOn"] == nil {

@@ -116,6 +116,49 @@ func TestDisksAndZones(t *testing.T) {
 	}
 }
 
+// A disk has one machine: https://learn.microsoft.com/azure/virtual-machines/disks-shared is about those that have more, which are not there.
+func TestDisksHaveOneMachine(t *testing.T) {
+	s := machines(t, "one", "two")
+	have(t, s, diskID("data"), emptyDisk("Premium_LRS", ""), vmID("one"), vmOf{name: "one", dataDisks: attached(0, "data", "")}.body(), vmID("two"),
+		vmOf{name: "two"}.body())
+	more := func(disks string) string { return `{"properties":{"storageProfile":{"dataDisks":[` + disks + `]}}}` }
+	play(t, s, step{patch, vmID("two"), more(attached(0, "data", "")), 409, "ConflictingUserInput"},
+		step{patch, vmID("two"), more(attached(0, "none", "")), 404, "NotFound"},
+		step{patch, vmID("one"), more(attached(5, "data", "")), 200, ""}, // to another slot
+		step{patch, diskID("data"), `{"properties":{"diskSizeGB":16}}`, 202, ""},
+		step{patch, diskID("one-os"), `{"properties":{"diskSizeGB":64}}`, 409, "OperationNotAllowed"},
+		step{post, vmID("one") + "/deallocate", "", 202, ""}, step{patch, diskID("one-os"), `{"properties":{"diskSizeGB":64}}`, 202, ""},
+		step{patch, vmID("one"), more(""), 200, ""}, step{patch, vmID("two"), more(attached(0, "data", "")), 200, ""})
+	if d := shown(t, s, diskID("data")); d["managedBy"] != vmID("two") || at(d, "properties.diskState") != "Attached" {
+		t.Errorf("a disk that has changed its machine: %v", d)
+	}
+	disk := wire.Docs(wire.Sub(wire.Props(shown(t, s, vmID("two"))), "storageProfile"), "dataDisks")[0]
+	if disk["name"] != "data" || wire.Number(disk, "diskSizeGB") != 16 || at(disk, "managedDisk.storageAccountType") != "Premium_LRS" {
+		t.Errorf("the machine says of its disk: %v", disk)
+	}
+}
+
+// A machine of a marketplace image that is bought says so: https://learn.microsoft.com/azure/virtual-machines/linux/cli-ps-findimage.
+func TestPlansOfMachines(t *testing.T) {
+	s := machines(t, "vm")
+	const plan = `,"plan":{"publisher":"kinvolk","product":"flatcar-container-linux-free","name":"stable-gen2"}`
+	bought := func(plan string) string {
+		return strings.Replace(vmOf{name: "vm", top: plan}.body(), "flatcar-container-linux-corevm-amd64", "flatcar-container-linux-free", 1)
+	}
+	terms := inSubscription + "/providers/Microsoft.MarketplaceOrdering/offerTypes/virtualmachine/publishers/kinvolk/offers/" +
+		"flatcar-container-linux-free/plans/stable-gen2/agreements/current"
+	play(t, s, step{put, vmID("vm"), vmOf{name: "vm", top: plan}.body(), 400, "VMMarketplaceInvalidInput"}, // an image that is free
+		step{put, vmID("vm"), bought(""), 400, "VMMarketplaceInvalidInput"},
+		step{put, vmID("vm"), bought(strings.Replace(plan, "stable-gen2", "stable", 1)), 400, "VMMarketplaceInvalidInput"},
+		step{put, vmID("vm"), bought(strings.Replace(plan, `"kinvolk"`, `"Kinvolk"`, 1)), 400, "VMMarketplaceInvalidInput"},
+		step{put, vmID("vm"), bought(plan), 400, "MarketplacePurchaseEligibilityFailed"}, step{get, terms, "", 200, ""})
+	if d := shown(t, s, terms); at(d, "properties.accepted") != false {
+		t.Errorf("terms that nobody has accepted: %v", d)
+	}
+	have(t, s, terms, `{"properties":{"publisher":"kinvolk","product":"flatcar-container-linux-free","plan":"stable-gen2","accepted":true}}`)
+	play(t, s, step{put, vmID("vm"), bought(plan), 201, ""})
+}
+
 // What goes with a machine, and what stays: https://learn.microsoft.com/azure/virtual-machines/delete.
 func TestWhatGoesWithAMachine(t *testing.T) {
 	s := machines(t, "keeps", "takes")

@@ -64,6 +64,13 @@ func TestZones(t *testing.T) {
 			t.Errorf("%s is of %v, want %s", record, got, name)
 		}
 	}
+	if p := wire.Props(shown(t, s, publicZone+"/A/www")); p["provisioningState"] != "Succeeded" || p["targetResource"] == nil {
+		t.Errorf("a public record: %v", p)
+	}
+	have(t, s, privateZone+"/A/api", `{"properties":{"ttl":60,"aRecords":[{"ipv4Address":"10.0.0.9"}]}}`)
+	if p := wire.Props(shown(t, s, privateZone+"/A/api")); p["provisioningState"] != nil || p["fqdn"] != "api.hc.local." {
+		t.Errorf("a private record: %v", p)
+	}
 	play(t, s, step{remove, publicZone, "", 202, ""}, step{get, publicZone + "/A/www", "", 404, "ResourceNotFound"}) // its records go with it
 }
 
