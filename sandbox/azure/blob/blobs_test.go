@@ -281,13 +281,7 @@ func TestListsOfBlobs(t *testing.T) {
 	}
 	const list = "/con?restype=container&comp=list"
 	shown := func(query string) string {
-		got := send(t, s, http.MethodGet, list+query, "")
-		var names []string
-		for _, part := range strings.Split(got.text, "<Name>")[1:] {
-			name, _, _ := strings.Cut(part, "</Name>")
-			names = append(names, name)
-		}
-		return strings.Join(names, " ")
+		return strings.Join(namesIn(send(t, s, http.MethodGet, list+query, "").text), " ")
 	}
 	for query, want := range map[string]string{
 		"": "Z a b dir/1 dir/sub/2 dirt", "&prefix=dir": "dir/1 dir/sub/2 dirt", "&prefix=dir/": "dir/1 dir/sub/2", "&prefix=none": "", "&maxresults=2": "Z a",
@@ -340,4 +334,44 @@ func TestContainers(t *testing.T) {
 	wants(t, "blocks that were in it", send(t, s, http.MethodPut, "/docs/two?comp=blocklist", "<BlockList><Latest>MQ==</Latest></BlockList>"), 400,
 		"InvalidBlockList")
 	wants(t, "what is beside it", send(t, s, http.MethodGet, "/con/one", ""), 200, "")
+}
+
+// The containers of an account, page by page: https://learn.microsoft.com/rest/api/storageservices/list-containers2.
+func TestListsOfContainers(t *testing.T) {
+	s := account(t, true, "Blob") // with con
+	for _, name := range []string{"zoo", "app", "apple"} {
+		wants(t, name, send(t, s, http.MethodPut, "/"+name+"?restype=container", ""), 201, "")
+	}
+	const list = "/?comp=list"
+	for query, want := range map[string]string{"": "app apple con zoo", "&prefix=app": "app apple", "&prefix=none": "", "&prefix=apple": "apple"} {
+		if got := strings.Join(namesIn(send(t, s, http.MethodGet, list+query, "").text), " "); got != want {
+			t.Errorf("%q: %s, want %s", query, got, want)
+		}
+	}
+	var seen []string
+	for marker, pages := "", 0; pages < 9; pages++ {
+		text := send(t, s, http.MethodGet, list+"&maxresults=3&marker="+marker, "").text
+		seen = append(seen, namesIn(text)...)
+		_, after, _ := strings.Cut(text, "<NextMarker>")
+		if marker, _, _ = strings.Cut(after, "</NextMarker>"); marker == "" {
+			break
+		}
+		seen = append(seen, "|")
+	}
+	if got := strings.Join(seen, " "); got != "app apple con | zoo" {
+		t.Errorf("page by page: %s", got)
+	}
+	if text := send(t, s, http.MethodGet, list+"&prefix=con", "").text; !strings.Contains(text, "<PublicAccess>blob</PublicAccess>") {
+		t.Errorf("who may read it is not told: %s", text)
+	}
+}
+
+// namesIn are the names in a list.
+func namesIn(text string) []string {
+	var out []string
+	for _, part := range strings.Split(text, "<Name>")[1:] {
+		name, _, _ := strings.Cut(part, "</Name>")
+		out = append(out, name)
+	}
+	return out
 }

@@ -50,6 +50,8 @@ func resolver(t *testing.T, public, private recordsOf) *Resolver {
 			}
 		}
 		zone(zones.TypePublic, "dnszones", "example.com", public)
+		zone(zones.TypePublic, "dnszones", "zone.example.com", recordsOf{"a/own": a("192.0.2.30")})
+		zone(zones.TypePublic, "dnszones", "api.hc.local", recordsOf{"a/@": a("192.0.2.31")})
 		zone(zones.TypePrivate, "privatednszones", "hc.local", private)
 		tx.Put(store.ARM, at+"privatednszones/hc.local/virtualnetworklinks/linkname",
 			store.Doc{"type": zones.TypeLink, "name": "linkname", "properties": store.Doc{"virtualNetwork": store.Doc{"id": "/VNET"}}})
@@ -97,6 +99,7 @@ func TestNames(t *testing.T) {
 		"A x.wild.example.com.": "NOERROR www.example.com. 192.0.2.11 192.0.2.12",
 		"A far.example.com.":    "NOERROR elsewhere.test.", "A one.example.com.": "SERVFAIL" + strings.Repeat(" two.example.com. one.example.com.", maxChain/2),
 		"NS sub.example.com.": "NOERROR ns1.example.org.", "A notexample.com.": "NXDOMAIN", "A com.": "NXDOMAIN",
+		"A own.zone.example.com.": "NOERROR 192.0.2.30", "A www.zone.example.com.": "NXDOMAIN", // the zone with the longest name answers
 		"A label.EASTUS.cloudapp.azure.com.": "NOERROR 203.0.113.9", "AAAA label.eastus.cloudapp.azure.com.": "NOERROR",
 		"A x.cloud.test.": "NOERROR 192.0.2.1", "TXT x.cloud.test.": "NOERROR",
 	} {
@@ -116,7 +119,8 @@ func TestPrivateZones(t *testing.T) {
 	r := resolver(t, nil, recordsOf{"a/api": {"ttl": 60, "aRecords": []any{store.Doc{"ipv4Address": "10.0.0.9"}}},
 		"a/*": {"ttl": 60, "aRecords": []any{store.Doc{"ipv4Address": "10.0.0.8"}}}})
 	for _, c := range []struct{ name, vnet, want string }{
-		{"api.hc.local.", "/vnet", "NOERROR 10.0.0.9"}, {"api.hc.local.", "/other", "NXDOMAIN"}, {"api.hc.local.", "", "NOERROR 10.0.0.9"},
+		{"api.hc.local.", "/vnet", "NOERROR 10.0.0.9"}, {"api.hc.local.", "/other", "NOERROR 192.0.2.31"}, {"api.hc.local.", "", "NOERROR 192.0.2.31"},
+		{"www.hc.local.", "", "NOERROR 10.0.0.8"}, {"www.hc.local.", "/other", "NXDOMAIN"},
 		{"linkname.hc.local.", "/vnet", "NOERROR 10.0.0.8"}, // the name of a link is none of the zone's
 		{"www.example.com.", "/vnet", "NXDOMAIN"},
 	} {
@@ -124,7 +128,7 @@ func TestPrivateZones(t *testing.T) {
 			t.Errorf("%s from %q: %s, want %s", c.name, c.vnet, got, c.want)
 		}
 	}
-	if got := r.Addresses("api.hc.local"); !slices.Equal(got, []netip.Addr{netip.MustParseAddr("10.0.0.9")}) {
+	if got := r.Addresses("www.hc.local"); !slices.Equal(got, []netip.Addr{netip.MustParseAddr("10.0.0.8")}) {
 		t.Errorf("for the proxy: %v", got)
 	}
 	if got := r.Addresses("none.test"); len(got) != 0 {

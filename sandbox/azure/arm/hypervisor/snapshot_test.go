@@ -192,6 +192,10 @@ func TestReports(t *testing.T) {
 	if !report(feed.Status{ID: vm, PowerState: feed.PowerStopped, Message: "crashed"}) {
 		t.Error("another state is not written")
 	}
+	failed := feed.Status{ID: vm, PowerState: feed.PowerStopped, Message: "crashed", Provisioning: feed.ProvisioningRunning, ProvisioningMessage: "why"}
+	if !report(failed) || report(failed) || power()["provisioningMessage"] != "why" {
+		t.Error("why a guest is not ready is not kept")
+	}
 	if d := power(); d["reported"] != feed.PowerStopped || d["message"] != "crashed" || d["console"] != "/console" ||
 		d["provisioning"] != feed.ProvisioningRunning || d["wanted"] != feed.PowerRunning {
 		t.Errorf("kept: %v", d)
