@@ -16,7 +16,7 @@ func TestDisksOfADriver(t *testing.T) {
 	s.vm("rg", "vm1", s.nic("rg", "nic1", vnet))
 	s.vm("rg", "vm2", s.nic("rg", "nic2", vnet))
 	vm1, vm2, disk := computeRP+"virtualMachines/vm1", computeRP+"virtualMachines/vm2", computeRP+"disks/pvc-1"
-	made := s.good("PUT", disk, `{"location":"eastus","sku":{"name":"Premium_LRS"},"tags":{"k8s-azure-created-by":"kubernetes-azure-dd"},
+	made := s.good("PUT", disk, `{"location":"eastus","zones":["1"],"sku":{"name":"Premium_LRS"},"tags":{"k8s-azure-created-by":"kubernetes-azure-dd"},
 		"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":4,"networkAccessPolicy":"DenyAll","publicNetworkAccess":"Disabled"}}`)
 	unique, _ := made.body["properties"].(map[string]any)["uniqueId"].(string)
 	write := func(disks string) string {

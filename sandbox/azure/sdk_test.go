@@ -297,7 +297,7 @@ func TestZones(t *testing.T) {
 	_, err = private.NewVirtualNetworkLinksClient().BeginCreateOrUpdate(ctx, "rg", "hc.local", "again", link, nil)
 	wantCode(t, err, 409, "Conflict")
 	_, err = private.NewPrivateZonesClient().BeginDelete(ctx, "rg", "hc.local", nil)
-	wantCode(t, err, 400, "CannotDeleteResource")
+	wantCode(t, err, 409, "CannotDeleteResource")
 }
 
 func TestSKUsAndProviders(t *testing.T) {

@@ -93,9 +93,14 @@ func send(s *Server, as, method, path string, body wire.Doc, headers ...string) 
 	err = s.store.Update(func(tx *store.Tx) error {
 		c.Tx = tx
 		var err error
-		out, err = c.dispatch()
+		if out, err = c.dispatch(); err == nil && c.Discard {
+			err = errDiscarded
+		}
 		return err
 	})
+	if errors.Is(err, errDiscarded) {
+		err = nil
+	}
 	var refused *provider.Error
 	switch {
 	case errors.As(err, &refused):

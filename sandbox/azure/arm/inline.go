@@ -8,17 +8,24 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-// numberInline gives ids to the inline children and to what a caller must be able to refer to.
-func numberInline(k *provider.Kind, r *provider.Resource) {
+// numberInline gives ids to the inline children and to what a caller must be able to refer to. Two of one name would have one id.
+func numberInline(k *provider.Kind, r *provider.Resource) error {
 	props := wire.EnsureProps(r.Body)
 	for _, field := range k.Inline {
+		seen := map[string]bool{}
 		for _, d := range wire.Docs(props, field) {
-			d["id"] = r.ID + "/" + field + "/" + wire.Text(d, "name")
+			name := wire.Text(d, "name")
+			if seen[strings.ToLower(name)] {
+				return twoOfOneName(r, name)
+			}
+			seen[strings.ToLower(name)] = true
+			d["id"] = r.ID + "/" + field + "/" + name
 			d["type"] = r.Type + "/" + field
 			wire.Default(d, "etag", etag())
 			wire.EnsureProps(d)["provisioningState"] = "Succeeded"
 		}
 	}
+	return nil
 }
 
 func (c *call) inlineList() []any {
@@ -70,7 +77,9 @@ func (c *call) changeInline(parentID, field string, existed bool, d wire.Doc) (*
 	}
 	props[field] = left
 	k := c.Kinds.Of(parent.Type)
-	numberInline(k, parent)
+	if err := numberInline(k, parent); err != nil {
+		return nil, err
+	}
 	if k.Put != nil {
 		if err := k.Put(c.Call, parent, parent.Body); err != nil {
 			return nil, err

@@ -74,7 +74,9 @@ func (c *call) put() (*provider.Reply, error) {
 	if err := c.explode(r); err != nil {
 		return nil, err
 	}
-	numberInline(k, r)
+	if err := numberInline(k, r); err != nil {
+		return nil, err
+	}
 	if k.Put != nil {
 		if err := k.Put(c.Call, r, oldBody); err != nil {
 			return nil, err
@@ -181,7 +183,9 @@ func (c *call) patch() (*provider.Reply, error) {
 	if err := c.explode(r); err != nil {
 		return nil, err
 	}
-	numberInline(k, r)
+	if err := numberInline(k, r); err != nil {
+		return nil, err
+	}
 	if k.Put != nil {
 		if err := k.Put(c.Call, r, before); err != nil {
 			return nil, err

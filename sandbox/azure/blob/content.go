@@ -73,7 +73,34 @@ func (s *Service) serveContent(w http.ResponseWriter, r *http.Request, d Doc) {
 	if own := r.Header.Get("x-ms-range"); own != "" { // wins over Range, says the service's reference
 		r.Header.Set("Range", own)
 	}
-	http.ServeContent(w, r, "", modified(d), f)
+	if r.Header.Get("Range") != "" { // the hash is of the whole
+		w.Header().Set("x-ms-blob-content-md5", w.Header().Get("Content-MD5"))
+		w.Header().Del("Content-MD5")
+	}
+	http.ServeContent(encoded(w), r, "", modified(d), f)
+}
+
+// encoded tells of a coding only with the content itself: where one is named before, the standard library leaves the length out.
+func encoded(w http.ResponseWriter) http.ResponseWriter {
+	const header = "Content-Encoding"
+	coding := w.Header().Get(header)
+	if coding == "" {
+		return w
+	}
+	w.Header().Del(header)
+	return &encodedWriter{w, func() { w.Header().Set(header, coding) }}
+}
+
+type encodedWriter struct {
+	http.ResponseWriter
+	tell func()
+}
+
+func (w *encodedWriter) WriteHeader(status int) {
+	if status < http.StatusMultipleChoices {
+		w.tell()
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // overrideHeaders answers with the headers that a shared access signature asks for.
@@ -97,8 +124,10 @@ func blobHeaders(h http.Header, d Doc) {
 	h.Set("x-ms-lease-state", "available")
 	h.Set("x-ms-server-encrypted", "true")
 	h.Set("Content-MD5", wire.Text(d, "md5"))
-	if v := wire.Text(d, "cacheControl"); v != "" {
-		h.Set("Cache-Control", v)
+	for member, header := range blobProperties {
+		if v := wire.Text(d, member); v != "" {
+			h.Set(header, v)
+		}
 	}
 	for k, v := range wire.Sub(d, "metadata") {
 		if s, ok := v.(string); ok {

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -66,6 +67,7 @@ func (c *call) route() (*handler, error) {
 	case q.Get("restype") == "container":
 		h = map[string]*handler{"PUT ": createContainer, "DELETE ": deleteContainer, "GET ": getContainer, "HEAD ": getContainer, "GET acl": getContainerACL,
 			"HEAD acl": getContainerACL, "PUT acl": setContainerACL, "GET list": listBlobs}[method+" "+comp]
+	case c.blob != "" && c.elsewhere():
 	case c.blob != "":
 		h = map[string]*handler{"PUT ": putBlob, "PUT block": putBlock, "PUT blocklist": putBlockList, "GET ": getBlob, "HEAD ": getBlob, "DELETE ": deleteBlob}[method+" "+comp]
 	}
@@ -73,6 +75,12 @@ func (c *call) route() (*handler, error) {
 		return nil, fail(wire.NotServedStatus, wire.NotServedCode, wire.NotServed(fmt.Sprintf("The blob operation %s %s?restype=%s&comp=%s", method, c.req.URL.Path, q.Get("restype"), comp)))
 	}
 	return h, nil
+}
+
+// elsewhere tells whether a request is about something other than a blob as it is: a version of it, or a copy of another one.
+func (c *call) elsewhere() bool {
+	q := c.req.URL.Query()
+	return q.Has("snapshot") || q.Has("versionid") || c.req.Header.Get("x-ms-copy-source") != ""
 }
 
 // maxDocument bounds bodies that are not content: a list of 50,000 blocks fits.
@@ -189,16 +197,52 @@ func (c *call) putBlob() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
+	switch kind := c.req.Header.Get("x-ms-blob-type"); {
+	case kind == "":
+		return nil, fail(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified: x-ms-blob-type.")
+	case kind != "BlockBlob":
+		return nil, fail(wire.NotServedStatus, wire.NotServedCode, wire.NotServed("A blob of the type '"+kind+"'"))
+	}
+	if err := c.undamaged(); err != nil {
+		return nil, err
+	}
 	return c.saveBlob(*c.received)
 }
 
-func (c *call) saveBlob(up stored) (*result, error) {
-	old := c.tx.Get(store.Blobs, c.blobKey())
-	if c.req.Header.Get("If-None-Match") == "*" && old != nil {
-		return nil, fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+// undamaged compares what has come with the hash that the client sent along.
+func (c *call) undamaged() error {
+	if sent := c.req.Header.Get("Content-MD5"); sent != "" && sent != c.received.md5 {
+		return fail(http.StatusBadRequest, "Md5Mismatch", "The MD5 value specified in the request did not match with the MD5 value calculated by the server.")
 	}
-	if m := c.req.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && m != wire.Text(old, "etag")) {
-		return nil, fail(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+	return nil
+}
+
+// conditions of a write: https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations.
+func (c *call) conditions(old Doc) error {
+	h, etag := c.req.Header, wire.Text(old, "etag")
+	none, match := h.Get("If-None-Match"), h.Get("If-Match")
+	since, sinceErr := http.ParseTime(h.Get("If-Unmodified-Since"))
+	changed, changedErr := http.ParseTime(h.Get("If-Modified-Since"))
+	at := modified(old).Truncate(time.Second)
+	switch {
+	case none == "*" && old != nil && c.req.Method == http.MethodPut:
+		return fail(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+	case match != "" && (old == nil || match != "*" && match != etag),
+		old != nil && (none == "*" || none == etag && none != ""),
+		old != nil && sinceErr == nil && at.After(since),
+		old != nil && changedErr == nil && !at.After(changed):
+		return fail(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+	}
+	return nil
+}
+
+// blobProperties are the headers of an answer that the writer of a blob chooses, by the member that keeps them.
+var blobProperties = map[string]string{"cacheControl": "Cache-Control", "contentEncoding": "Content-Encoding", "contentLanguage": "Content-Language",
+	"contentDisposition": "Content-Disposition"}
+
+func (c *call) saveBlob(up stored) (*result, error) {
+	if err := c.conditions(c.tx.Get(store.Blobs, c.blobKey())); err != nil {
+		return nil, err
 	}
 	h := c.req.Header
 	kind := h.Get("x-ms-blob-content-type")
@@ -214,8 +258,10 @@ func (c *call) saveBlob(up stored) (*result, error) {
 			meta[name] = strings.Join(v, ",")
 		}
 	}
-	d := Doc{"content": up.hash, "size": up.size, "md5": up.md5, "contentType": kind, "cacheControl": h.Get("x-ms-blob-cache-control"), "metadata": meta,
-		"etag": newETag(), "modified": now()}
+	d := Doc{"content": up.hash, "size": up.size, "md5": up.md5, "contentType": kind, "metadata": meta, "etag": newETag(), "modified": now()}
+	for member, header := range blobProperties {
+		d[member] = h.Get("x-ms-blob-" + strings.ToLower(header))
+	}
 	c.tx.Put(store.Blobs, c.blobKey(), d)
 	c.stamp(d)
 	c.w.Header().Set("Content-MD5", up.md5)
@@ -226,11 +272,27 @@ func (c *call) saveBlob(up stored) (*result, error) {
 // blockKey cannot clash with a blob: no account has a leading question mark.
 func (c *call) blockKey(id string) string { return "?" + c.blobKey() + "?" + id }
 
+// longestBlockID is how many bytes the name of a block has at most, before it is encoded.
+const longestBlockID = 64
+
 func (c *call) putBlock() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
-	c.tx.Put(store.Blobs, c.blockKey(c.req.URL.Query().Get("blockid")), Doc{"content": c.received.hash})
+	id := c.req.URL.Query().Get("blockid")
+	decoded, err := base64.StdEncoding.DecodeString(id)
+	switch {
+	case id == "":
+		return nil, fail(http.StatusBadRequest, "MissingRequiredQueryParameter",
+			"A query parameter that's mandatory for this request is not specified: blockid.")
+	case err != nil || len(decoded) > longestBlockID:
+		return nil, fail(http.StatusBadRequest, "InvalidQueryParameterValue",
+			"Value for one of the query parameters specified in the request URI is invalid: blockid.")
+	}
+	if err := c.undamaged(); err != nil {
+		return nil, err
+	}
+	c.tx.Put(store.Blobs, c.blockKey(id), Doc{"content": c.received.hash})
 	c.w.Header().Set("Content-MD5", c.received.md5)
 	return &result{status: http.StatusCreated}, nil
 }
@@ -280,8 +342,12 @@ func (c *call) deleteBlob() (*result, error) {
 	if _, err := c.findContainer(); err != nil {
 		return nil, err
 	}
-	if c.tx.Get(store.Blobs, c.blobKey()) == nil {
+	old := c.tx.Get(store.Blobs, c.blobKey())
+	if old == nil {
 		return nil, fail(http.StatusNotFound, "BlobNotFound", "The specified blob does not exist.")
+	}
+	if err := c.conditions(old); err != nil {
+		return nil, err
 	}
 	c.tx.Delete(store.Blobs, c.blobKey())
 	return &result{status: http.StatusAccepted}, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/zones"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
@@ -28,8 +29,8 @@ func (z *zone) answer(name string, qtype uint16) answer {
 	for _, candidate := range candidates(label) {
 		sets := z.sets(candidate)
 		if len(sets) == 0 {
-			if candidate != label && z.exists(strings.TrimPrefix(candidate, "*.")) {
-				break // the closest encloser exists: no wildcard further up applies
+			if z.exists(strings.TrimPrefix(candidate, "*.")) {
+				break // the name itself, or its closest encloser, exists: no wildcard further up applies
 			}
 			continue
 		}
@@ -81,6 +82,9 @@ func (z *zone) exists(label string) bool {
 	}
 	for _, rec := range z.tx.Scan(store.ARM, z.key+"/") {
 		name := strings.ToLower(wire.Text(rec.Doc, "name"))
+		if !zones.IsRecord(wire.Text(rec.Doc, "type")) {
+			continue
+		}
 		if name == label || strings.HasSuffix(name, "."+label) {
 			return true
 		}

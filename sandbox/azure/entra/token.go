@@ -64,6 +64,11 @@ func (s *Service) grant(ctx context.Context, f url.Values) (client, string, *tok
 	if !known || s.pace.Hides(pace.Identity, c.created) {
 		return c, "", unknownClient(id)
 	}
+	if c.principalID == "" {
+		return c, "", badRequest("unauthorized_client", "7000229",
+			"The client application '%s' is missing service principal in the tenant '%s'. See instructions here: "+
+				"https://go.microsoft.com/fwlink/?linkid=2225119", c.id, s.tenant)
+	}
 	switch {
 	case f.Get("client_assertion") != "":
 		return c, aud, s.checkAssertion(ctx, c, f.Get("client_assertion"))
@@ -84,15 +89,20 @@ func audience(f url.Values) string {
 }
 
 func (s *Service) checkSecret(c client, secret string) *tokenError {
-	hash, ok := HashSecret(secret), false
+	hash, ok, over := HashSecret(secret), false, false
 	s.store.View(func(tx *store.Tx) {
 		for _, r := range tx.Scan(store.Credentials, "") {
 			if strings.EqualFold(wire.Text(r.Doc, "appId"), c.id) && subtle.ConstantTimeCompare([]byte(wire.Text(r.Doc, "sha256")), []byte(hash)) == 1 {
-				ok = true
+				ends := wire.Time(r.Doc, "endDateTime")
+				ok, over = true, !ends.IsZero() && !s.now().Before(ends)
 			}
 		}
 	})
-	if !ok {
+	switch {
+	case over:
+		return unauthorized("7000222", "The provided client secret keys for app '%s' are expired. Visit the Azure portal to create new keys for your app: "+
+			"https://aka.ms/NewClientSecret, or consider using certificate credentials for added security: https://aka.ms/certCreds.", c.id)
+	case !ok:
 		return unauthorized("7000215", "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", c.id)
 	}
 	return nil

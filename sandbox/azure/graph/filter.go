@@ -32,9 +32,9 @@ func parseFilter(filter string) (func(Doc) bool, error) {
 		return func(Doc) bool { return true }, nil
 	}
 	var alternatives [][]func(Doc) bool
-	for _, alternative := range orRe().Split(filter, -1) {
+	for _, alternative := range split(filter, orRe()) {
 		var all []func(Doc) bool
-		for _, text := range andRe().Split(alternative, -1) {
+		for _, text := range split(alternative, andRe()) {
 			term, err := parseTerm(strings.TrimSpace(text))
 			if err != nil {
 				return nil, err
@@ -51,6 +51,18 @@ func parseFilter(filter string) (func(Doc) bool, error) {
 		}
 		return false
 	}, nil
+}
+
+// split cuts a text at a word, but not inside of quotes.
+func split(text string, word *regexp.Regexp) []string {
+	var out []string
+	from := 0
+	for _, at := range word.FindAllStringIndex(text, -1) {
+		if strings.Count(text[from:at[0]], "'")%2 == 0 {
+			out, from = append(out, text[from:at[0]]), at[1]
+		}
+	}
+	return append(out, text[from:])
 }
 
 func every(terms []func(Doc) bool, d Doc) bool {

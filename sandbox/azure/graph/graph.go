@@ -246,9 +246,17 @@ func (c *call) object(t store.Table, id string) (*result, error) {
 		if e == nil {
 			return nil, invalid("Managed identities are changed through the resource manager.")
 		}
+		for _, fixed := range []string{"id", "appId", "createdDateTime"} {
+			if _, given := c.body[fixed]; given {
+				return nil, invalid("Property '%s' is read-only and cannot be set.", fixed)
+			}
+		}
 		wire.Merge(e, c.body)
 		return &result{http.StatusNoContent, nil}, nil
 	case http.MethodDelete:
+		if c.tx.Get(t, id) == nil {
+			return nil, invalid("Managed identities are changed through the resource manager.")
+		}
 		c.remove(t, id, wire.Text(d, "appId"))
 		return &result{http.StatusNoContent, nil}, nil
 	}

@@ -16,6 +16,9 @@ import (
 
 func (c *call) create(t store.Table) (*result, error) {
 	if t == store.Apps {
+		if wire.Text(c.body, "displayName") == "" {
+			return nil, invalid("A value is required for property 'displayName' of resource 'Application'.")
+		}
 		d := Application(uuid.NewString(), uuid.NewString(), c.body)
 		d[owners] = []any{c.caller.ObjectID}
 		c.tx.Put(store.Apps, wire.Text(d, "id"), d)
@@ -89,7 +92,7 @@ func (c *call) addPassword(t store.Table, id string) (*result, error) {
 	keyID := uuid.NewString()
 	shown["keyId"], shown["hint"] = keyID, secret[:3]
 	d["passwordCredentials"] = append(wire.List(d, "passwordCredentials"), store.Clone(shown))
-	c.tx.Put(store.Credentials, keyID, Doc{"appId": d["appId"], "sha256": entra.HashSecret(secret)})
+	c.tx.Put(store.Credentials, keyID, Doc{"appId": d["appId"], "sha256": entra.HashSecret(secret), "endDateTime": shown["endDateTime"]})
 	shown["secretText"] = secret
 	return &result{http.StatusOK, shown}, nil
 }
@@ -106,6 +109,9 @@ func (c *call) removePassword(t store.Table, id string) (*result, error) {
 			left = append(left, p)
 		}
 	}
+	if len(left) == len(wire.Docs(d, "passwordCredentials")) {
+		return nil, invalid("No password credential found with keyId.")
+	}
 	d["passwordCredentials"] = left
 	c.tx.Delete(store.Credentials, keyID)
 	return &result{http.StatusNoContent, nil}, nil
@@ -118,6 +124,9 @@ func (c *call) federations(t store.Table, id string) (*result, error) {
 	switch {
 	case c.req.Method == http.MethodPost:
 		d := c.tx.Edit(t, id)
+		if err := c.federationFits(d); err != nil {
+			return nil, err
+		}
 		c.body["id"], c.body["createdDateTime"] = uuid.NewString(), time.Now().UTC().Format(time.RFC3339Nano)
 		d["federatedIdentityCredentials"] = append(wire.List(d, "federatedIdentityCredentials"), c.body)
 		return &result{http.StatusCreated, c.body}, nil
@@ -137,4 +146,23 @@ func (c *call) federations(t store.Table, id string) (*result, error) {
 		list = []any{}
 	}
 	return &result{http.StatusOK, Doc{"value": list}}, nil
+}
+
+// federationFits checks a federated credential that an application is to have: https://learn.microsoft.com/graph/api/resources/federatedidentitycredential.
+func (c *call) federationFits(application Doc) error {
+	for _, member := range []string{"name", "issuer", "subject"} {
+		if wire.Text(c.body, member) == "" {
+			return invalid("A value is required for property '%s' of resource 'FederatedIdentityCredential'.", member)
+		}
+	}
+	if len(wire.Texts(c.body, "audiences")) != 1 {
+		return invalid("A federated identity credential has exactly one value in 'audiences'.")
+	}
+	for _, f := range wire.Docs(application, "federatedIdentityCredentials") {
+		if f["name"] == c.body["name"] || f["issuer"] == c.body["issuer"] && f["subject"] == c.body["subject"] {
+			return &graphError{http.StatusConflict, "Request_MultipleObjectsWithSameKeyValue",
+				"FederatedIdentityCredential with name " + wire.Text(c.body, "name") + ", or with its issuer and subject, already exists."}
+		}
+	}
+	return nil
 }

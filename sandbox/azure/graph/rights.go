@@ -116,7 +116,7 @@ func (c *call) appRoleAssignments(id string) (*result, error) {
 		c.tx.Put(store.AppRoles, key, d)
 		return &result{http.StatusCreated, d}, nil
 	case http.MethodDelete:
-		if len(c.segs) != 4 || c.tx.Get(store.AppRoles, c.segs[3]) == nil {
+		if len(c.segs) != 4 || !strings.EqualFold(wire.Text(c.tx.Get(store.AppRoles, c.segs[3]), "principalId"), id) {
 			return nil, missing(strings.Join(c.segs, "/"))
 		}
 		c.tx.Delete(store.AppRoles, c.segs[3])

@@ -32,9 +32,12 @@ func (c *call) usable(operation string) (Doc, *rsa.PrivateKey, error) {
 	if !slices.Contains(wire.Texts(d, "key_ops"), operation) {
 		return nil, nil, forbidden("KeyOperationForbidden", "Operation %s is not permitted on this key.", operation)
 	}
-	// What an expired key protected can still be read.
-	expires := wire.Number(attributes, "exp")
-	if seals := operation == "encrypt" || operation == "wrapKey"; seals && expires > 0 && time.Now().Unix() > int64(expires) {
+	// Beyond its time a key still opens: https://learn.microsoft.com/azure/key-vault/keys/about-keys-details#date-time-controlled-operations.
+	begins, expires, now := int64(wire.Number(attributes, "nbf")), int64(wire.Number(attributes, "exp")), time.Now().Unix()
+	switch seals := operation == "encrypt" || operation == "wrapKey"; {
+	case seals && begins > now:
+		return nil, nil, forbidden("KeyNotYetValid", "Operation %s is not allowed on a key that is not yet valid.", operation)
+	case seals && expires > 0 && now >= expires:
 		return nil, nil, forbidden("KeyExpired", "Operation %s is not allowed on an expired key.", operation)
 	}
 	private, err := privateKey(d)

@@ -71,7 +71,7 @@ func (c *call) listDeleted() (*reply, error) {
 	out := []any{}
 	for _, d := range c.newest(true) {
 		entry := c.deletion(d)
-		entry["kid"], entry["attributes"] = c.keyID(d, false), shownAttributes(d)
+		entry["kid"], entry["attributes"] = c.keyID(d, false), c.shownAttributes(d)
 		out = append(out, entry)
 	}
 	return ok(Doc{"value": out, "nextLink": nil}), nil
@@ -101,6 +101,11 @@ func (c *call) purgeKey() (*reply, error) {
 	all, err := c.findDeleted()
 	if err != nil {
 		return nil, err
+	}
+	if c.purgeProtected() {
+		return nil, forbidden("", "Operation \"purge\" is not allowed because purge protection is enabled for this vault. Key Vault service will "+
+			"automatically purge it after the retention period has passed.\r\nVault: %s;location=%s",
+			c.vaultName, wire.Text(c.vault, "location"))
 	}
 	for _, r := range all {
 		c.tx.Delete(c.kind.table, r.Key)

@@ -140,11 +140,17 @@ func (c *call) keyID(d Doc, version bool) string {
 	return id
 }
 
-func shownAttributes(d Doc) Doc {
+func (c *call) shownAttributes(d Doc) Doc {
 	out := store.Clone(wire.Sub(d, "attributes"))
 	out["recoveryLevel"], out["recoverableDays"] = "Recoverable+Purgeable", keptFor
+	if c.purgeProtected() {
+		out["recoveryLevel"] = "Recoverable"
+	}
 	return out
 }
+
+// purgeProtected tells whether nothing in the vault goes before its time.
+func (c *call) purgeProtected() bool { return wire.Props(c.vault)["enablePurgeProtection"] == true }
 
 // bundle shows the public half.
 func (c *call) bundle(d Doc) (*reply, error) {
@@ -154,7 +160,7 @@ func (c *call) bundle(d Doc) (*reply, error) {
 	}
 	number := func(n *big.Int) string { return base64.RawURLEncoding.EncodeToString(n.Bytes()) }
 	out := Doc{"key": Doc{"kid": c.keyID(d, true), "kty": d["kty"], "key_ops": d["key_ops"], "n": number(private.N), "e": number(big.NewInt(int64(private.E)))},
-		"attributes": shownAttributes(d)}
+		"attributes": c.shownAttributes(d)}
 	if d["tags"] != nil {
 		out["tags"] = d["tags"]
 	}
@@ -188,7 +194,7 @@ func (c *call) updateKey() (*reply, error) {
 func (c *call) listVersions() (*reply, error) {
 	out := []any{}
 	for _, r := range c.versions(false) {
-		out = append(out, Doc{"kid": c.keyID(r.Doc, true), "attributes": shownAttributes(r.Doc)})
+		out = append(out, Doc{"kid": c.keyID(r.Doc, true), "attributes": c.shownAttributes(r.Doc)})
 	}
 	return ok(Doc{"value": out, "nextLink": nil}), nil
 }
@@ -217,7 +223,7 @@ func (c *call) newest(deleted bool) []Doc {
 func (c *call) listKeys() (*reply, error) {
 	out := []any{}
 	for _, d := range c.newest(false) {
-		out = append(out, Doc{"kid": c.keyID(d, false), "attributes": shownAttributes(d)})
+		out = append(out, Doc{"kid": c.keyID(d, false), "attributes": c.shownAttributes(d)})
 	}
 	return ok(Doc{"value": out, "nextLink": nil}), nil
 }

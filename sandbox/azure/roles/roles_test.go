@@ -1,7 +1,9 @@
 package roles
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 )
@@ -101,4 +103,76 @@ func TestBuiltinIsComplete(t *testing.T) {
 			t.Errorf("incomplete role %+v", d)
 		}
 	}
+}
+
+// Built-in roles by what https://learn.microsoft.com/azure/role-based-access-control/built-in-roles says of them.
+func TestBuiltinRoles(t *testing.T) {
+	const owner, contributor, reader, accessAdmin = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635", "b24988ac-6180-42a0-ab88-20f7382dd24c",
+		"acdd72a7-3385-48ef-bd42-f606fba81ae7", "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9"
+	const assign, vmWrite, vmRead, keys = "Microsoft.Authorization/roleAssignments/write", "Microsoft.Compute/virtualMachines/write",
+		"Microsoft.Compute/virtualMachines/read", "Microsoft.Storage/storageAccounts/listKeys/action"
+	const blobRead, blobWrite = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read",
+		"Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+	for role, may := range map[string]map[string]bool{
+		owner: {assign: true, vmWrite: true, vmRead: true, keys: true},
+		contributor: {assign: false, vmWrite: true, vmRead: true, keys: true, "Microsoft.Authorization/locks/delete": false,
+			"Microsoft.Authorization/elevateAccess/action": false, "Microsoft.Authorization/roleAssignments/read": true},
+		reader:      {assign: false, vmWrite: false, vmRead: true, keys: false},
+		accessAdmin: {assign: true, vmWrite: false, vmRead: true, keys: false},
+	} {
+		d, found := Lookup(strings.ToUpper(sub + "/providers/Microsoft.Authorization/roleDefinitions/" + role))
+		if !found {
+			t.Errorf("there is no role %s", role)
+			continue
+		}
+		for action, want := range may {
+			if got := (Permission{d.Actions, d.NotActions}).Allows(action); got != want {
+				t.Errorf("%s and %s: %v", d.Name, action, got)
+			}
+		}
+		for _, data := range []string{blobRead, blobWrite} { // to manage an account is not to read what is in it
+			if (Permission{d.DataActions, d.NotDataActions}).Allows(data) {
+				t.Errorf("%s may %s", d.Name, data)
+			}
+		}
+	}
+	names, ids := map[string]bool{}, map[string]bool{}
+	for _, d := range Builtin() {
+		if names[d.Name] || ids[strings.ToLower(d.ID)] {
+			t.Errorf("%s is there twice", d.Name)
+		}
+		names[d.Name], ids[strings.ToLower(d.ID)] = true, true
+	}
+	if _, found := Lookup("none"); found {
+		t.Error("a role that is not")
+	}
+}
+
+// The permissions at a scope are those of the assignments there and above, one block for each of a role's.
+func TestPermissionsAtAScope(t *testing.T) {
+	custom := store.Doc{"properties": store.Doc{"permissions": []any{store.Doc{"actions": []any{"A/*"}, "dataActions": []any{"D"}},
+		store.Doc{"actions": []any{"B"}, "notActions": []any{"C"}}}}}
+	assigned(t, rg, "custom", custom).View(func(tx *store.Tx) {
+		for scope, n := range map[string]int{sub: 0, rg: 2, vm: 2, rg + "2": 0, strings.ToUpper(vm) + "/": 2} {
+			if got := Of(tx, "p", scope); len(got) != n {
+				t.Errorf("%s: %v, want %d blocks", scope, got, n)
+			}
+		}
+		if got := Of(tx, "P", rg); len(got) == 2 && (len(got[0].Actions) != 1 || got[1].NotActions[0] != "C") {
+			t.Errorf("blocks: %v", got)
+		}
+		if len(Of(tx, "q", rg)) != 0 || len(Of(tx, "p", rg, func(time.Time) bool { return true })) != 0 {
+			t.Error("the permissions of another, or of an assignment that has not spread")
+		}
+		if Allowed(tx, Management, "p", "A/x", rg, func(time.Time) bool { return true }) ||
+			AllowedBelow(tx, "p", "", sub, func(time.Time) bool { return true }) {
+			t.Error("an assignment that has not spread grants something")
+		}
+		if !Allowed(tx, Data, "p", "D", vm) || Allowed(tx, Management, "p", "D", vm) || Allowed(tx, Data, "p", "A/x", vm) {
+			t.Error("the planes are not kept apart")
+		}
+		if !AllowedBelow(tx, "p", "", sub) || AllowedBelow(tx, "p", "", vm) || AllowedBelow(tx, "p", "Z", sub) || !AllowedBelow(tx, "p", "B", sub) {
+			t.Error("what is seen from above")
+		}
+	})
 }

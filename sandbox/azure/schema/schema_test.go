@@ -309,3 +309,51 @@ func BenchmarkDecode(b *testing.B) {
 		decode("compute-2025")
 	}
 }
+
+// Lists come in pages where the contract has a nextLink, and documents have an etag where it has one: clients depend on both.
+func TestPagesAndETags(t *testing.T) {
+	for typ, c := range map[string]struct {
+		version     string
+		pages, etag bool
+	}{
+		network: {"2024-05-01", true, true}, "Microsoft.Compute/snapshots": {"2024-03-02", true, false},
+		"Microsoft.Network/dnsZones": {"2018-05-01", true, true}, "Microsoft.Network/privateDnsZones": {"2020-06-01", true, true},
+		"Microsoft.Compute/disks": {"2024-03-02", true, false}, "Microsoft.ManagedIdentity/userAssignedIdentities": {"2023-01-31", true, false},
+		"Microsoft.Network/networkSecurityGroups": {"2024-05-01", true, true},
+	} {
+		o := Find("GET", typ, true, c.version)
+		if o == nil || o.Pages() != c.pages {
+			t.Errorf("the list of %s at %s: %+v", typ, c.version, o)
+		}
+		if got := HasETag(strings.ToUpper(typ)); got != c.etag {
+			t.Errorf("%s has an etag: %v", typ, got)
+		}
+	}
+	if o := Find("GET", network, false, "2024-05-01"); o == nil || o.Pages() {
+		t.Error("one network comes in pages")
+	}
+}
+
+// Which tables an api-version is held against.
+func TestNearestVersions(t *testing.T) {
+	for version, c := range map[string]struct{ exact, between bool }{"2024-05-01": {true, true}, "2024-04-02": {false, true}, "2000-01-01": {false, false},
+		"2099-01-01": {false, false}} {
+		o := Find("PUT", strings.ToUpper(network), false, version)
+		if o == nil || o.Exact != c.exact || !o.Exact && o.between != c.between {
+			t.Errorf("%s: %+v", version, o)
+		}
+		for _, e := range o.entries {
+			if c.exact && e.version != version {
+				t.Errorf("%s is held against %s", version, e.version)
+			}
+		}
+	}
+	for _, none := range [][2]string{{"BREW", network}, {"PUT", "Microsoft.Network/nothing"}, {"PUT", "Microsoft.Nothing/virtualNetworks"}} {
+		if o := Find(none[0], none[1], false, "2024-05-01"); o != nil {
+			t.Errorf("%v is known: %+v", none, o)
+		}
+	}
+	if newest := Newest(network); newest < "2024-05-01" || strings.Contains(newest, "preview") || Newest("Microsoft.Nothing/things") != "" {
+		t.Errorf("the newest version is %q", newest)
+	}
+}

@@ -116,7 +116,11 @@ func Merge(dst, patch Doc) {
 		}
 		from, isDoc := v.(Doc)
 		into, hasDoc := dst[k].(Doc)
-		if isDoc && hasDoc && k != "tags" {
+		if isDoc && k != "tags" {
+			if !hasDoc { // what the patch empties is not there either way
+				into = Doc{}
+				dst[k] = into
+			}
 			Merge(into, from)
 			continue
 		}

@@ -23,7 +23,8 @@ var Spec = provider.Spec{Namespace: "Microsoft.Authorization",
 	Kinds: []*provider.Kind{
 		{Type: TypeLock, NoState: true, NoLocation: true, Put: putLock},
 		{Type: typeRoleDefinition, Always201: true, DeleteBody: true, NoState: true, NoLocation: true, Put: putRoleDefinition, Guard: guardRoleDefinition},
-		{Type: roles.AssignmentType, DeleteBody: true, NoState: true, NoLocation: true, Name: assignmentName, Keep: []string{"createdOn"}, Put: putRoleAssignment},
+		{Type: roles.AssignmentType, Missing: "RoleAssignmentNotFound", DeleteBody: true, NoState: true, NoLocation: true, Name: assignmentName,
+			Keep: []string{"createdOn"}, Put: putRoleAssignment},
 	},
 	Scoped: []provider.ScopedRoute{
 		{Type: "microsoft.authorization/permissions", Handle: permissions},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/marketplace"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
+	"github.com/hypershift-on-azure/hypershift/sandbox/azure/store"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
@@ -31,7 +32,7 @@ type bootable struct {
 // checkMachine refuses a machine as Azure does. What is fixed at the creation is looked at only then.
 func checkMachine(c *provider.Call, vm *provider.Resource, old wire.Doc, size Size) error {
 	m := &machineCheck{Call: c, vm: vm, props: wire.Props(vm.Body), fresh: old == nil, size: size}
-	checks := []func() error{m.image, m.fits, m.disks, m.ephemeral, m.interfaces}
+	checks := []func() error{func() error { return m.stays(old) }, m.image, m.fits, m.disks, m.ephemeral, m.interfaces}
 	if m.fresh {
 		checks = []func() error{m.image, m.purchase, m.fits, m.profile, m.customData, m.disks, m.ephemeral, m.interfaces}
 	}
@@ -125,6 +126,64 @@ func sameRegion(by, r *provider.Resource) error {
 	return provider.MissingReference(r.ID, by)
 }
 
+// sameZone wants the disk of a machine in the machine's zone. One that is kept in all zones is in none.
+func sameZone(vm, disk *provider.Resource) error {
+	has, wants := wire.Texts(disk.Body, "zones"), wire.Texts(vm.Body, "zones")
+	switch redundant := strings.HasSuffix(wire.Text(wire.Sub(disk.Body, "sku"), "name"), "_ZRS"); {
+	case redundant, slices.Equal(has, wants):
+		return nil
+	case len(has) == 0:
+		return provider.BadRequest("BadRequest", "Disk %s cannot be attached to the VM because it is not in zone '%s'.", disk.ID, wants[0])
+	}
+	return provider.BadRequest("BadRequest", "Disk %s cannot be attached to the VM because it is not in the same zone as the VM. VM zone: '%s'. Disk zone: "+
+		"'%s'.", disk.ID, strings.Join(wants, ","), has[0])
+}
+
+// fixed are the members of a machine that stay as it was made with, by what refusals call them.
+var fixed = []struct {
+	name    string
+	members []string
+}{
+	{"osProfile.computerName", []string{"osProfile", "computerName"}},
+	{"osProfile.adminUsername", []string{"osProfile", "adminUsername"}},
+	{"imageReference", []string{"storageProfile", "imageReference", "publisher"}},
+	{"imageReference", []string{"storageProfile", "imageReference", "offer"}},
+	{"imageReference", []string{"storageProfile", "imageReference", "sku"}},
+	{"imageReference", []string{"storageProfile", "imageReference", "version"}},
+	{"imageReference", []string{"storageProfile", "imageReference", "id"}},
+	{"availabilitySet.id", []string{"availabilitySet", "id"}},
+}
+
+// stays refuses other values of what is fixed.
+func (m *machineCheck) stays(old wire.Doc) error {
+	at := func(d wire.Doc, members []string) string {
+		last := len(members) - 1
+		for _, member := range members[:last] {
+			d = wire.Sub(d, member)
+		}
+		return wire.Text(d, members[last])
+	}
+	for _, f := range fixed {
+		if !strings.EqualFold(at(wire.Props(old), f.members), at(m.props, f.members)) {
+			return unchangeable(f.name)
+		}
+	}
+	if !slices.Equal(wire.Texts(old, "zones"), wire.Texts(m.vm.Body, "zones")) {
+		return unchangeable("zones")
+	}
+	data := wire.Text(wire.Sub(m.props, "osProfile"), "customData")
+	if data != "" && data != wire.Text(m.Tx.Get(store.UserData, provider.Key(m.vm.ID)), "customData") {
+		return unchangeable("customData")
+	}
+	return nil
+}
+
+func unchangeable(property string) error {
+	e := provider.Conflict("PropertyChangeNotAllowed", "Changing property '%s' is not allowed.", property)
+	e.Extra = wire.Doc{"target": property}
+	return e
+}
+
 // purchase compares the plan of the machine with that of its image.
 func (m *machineCheck) purchase() error {
 	plan := wire.Sub(m.vm.Body, "plan")
@@ -188,6 +247,9 @@ func (m *machineCheck) diskType(d wire.Doc) error {
 	if disk := m.Get(wire.Text(managed, "id")); disk != nil {
 		typ = wire.Text(wire.Sub(disk.Body, "sku"), "name")
 		if err := sameRegion(m.vm, disk); err != nil {
+			return err
+		}
+		if err := sameZone(m.vm, disk); err != nil {
 			return err
 		}
 	}

@@ -45,7 +45,31 @@ func putBalancer(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 			}
 		}
 	}
+	if err := checkBackends(p); err != nil {
+		return err
+	}
 	return checkOutbound(p)
+}
+
+// checkBackends wants a port of a pool to serve one rule, where the pool does not see by which address a packet came.
+func checkBackends(p wire.Doc) error {
+	rules := wire.Docs(p, "loadBalancingRules")
+	for i, a := range rules {
+		for _, b := range rules[:i] {
+			x, y := wire.Props(a), wire.Props(b)
+			pool := wire.Ref(x, "backendAddressPool")
+			same := pool != "" && strings.EqualFold(pool, wire.Ref(y, "backendAddressPool")) &&
+				strings.EqualFold(wire.Text(x, "protocol"), wire.Text(y, "protocol")) &&
+				wire.Number(x, "backendPort") == wire.Number(y, "backendPort")
+			if same && x["enableFloatingIP"] != true && y["enableFloatingIP"] != true {
+				return provider.BadRequest("RulesUseSameBackendPortProtocolAndPool",
+					"Load balancing rules %s and %s with floating IP disabled use the same protocol %s and backend port %d, and must not be used with the "+
+						"same backend address pool %s.",
+					wire.Text(b, "id"), wire.Text(a, "id"), wire.Text(x, "protocol"), wire.Number(x, "backendPort"), pool)
+			}
+		}
+	}
+	return nil
 }
 
 // checkOutbound wants one rule to say how a frontend is used from the inside: a rule for what comes in does, unless it is told not to.

@@ -64,8 +64,14 @@ func notServed(typ string) func(*provider.Call, *provider.Resource, wire.Doc) er
 
 func putVNet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	p := wire.EnsureProps(r.Body)
-	if len(wire.Texts(wire.Sub(p, "addressSpace"), "addressPrefixes")) == 0 {
+	spaces := wire.Texts(wire.Sub(p, "addressSpace"), "addressPrefixes")
+	if len(spaces) == 0 {
 		return provider.BadRequest("InvalidRequestFormat", "Virtual network '%s' has no address space.", r.Name)
+	}
+	for _, space := range spaces {
+		if err := checkPrefix(space, r); err != nil {
+			return err
+		}
 	}
 	if len(wire.List(p, "virtualNetworkPeerings")) > 0 {
 		return notServed(TypeVNet+"/virtualNetworkPeerings")(c, r, nil)
@@ -76,6 +82,21 @@ func putVNet(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 		if err := subnetFits(c, r, s); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkPrefix wants a block in CIDR notation that begins where its length says.
+func checkPrefix(text string, r *provider.Resource) error {
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return provider.BadRequest("InvalidAddressPrefixFormat",
+			"Address prefix %s of resource %s is not formatted correctly. It should follow CIDR notation, for example 10.0.0.0/24.", text, r.ID)
+	case prefix != prefix.Masked():
+		return provider.BadRequest("InvalidCIDRNotation",
+			"The address prefix %s in resource %s has an invalid CIDR notation. For the given prefix length, the address prefix should be %s.", text, r.ID,
+			prefix.Masked())
 	}
 	return nil
 }
@@ -94,8 +115,8 @@ func putSubnet(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 	if list := wire.Texts(p, "addressPrefixes"); len(list) == 1 {
 		wire.Default(p, "addressPrefix", list[0])
 	}
-	if _, err := netip.ParsePrefix(wire.Text(p, "addressPrefix")); err != nil {
-		return provider.BadRequest("InvalidCIDRNotation", "The address prefix '%s' of subnet '%s' is no CIDR block.", wire.Text(p, "addressPrefix"), r.Name)
+	if err := checkPrefix(wire.Text(p, "addressPrefix"), r); err != nil {
+		return err
 	}
 	for _, ref := range []string{"networkSecurityGroup", "routeTable", "natGateway"} {
 		if id := wire.Ref(p, ref); id != "" && c.Get(id) == nil {

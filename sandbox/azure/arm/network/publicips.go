@@ -1,14 +1,19 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-func putPublicIP(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+func putPublicIP(c *provider.Call, r *provider.Resource, old wire.Doc) error {
+	if err := zonesStay(r, old); err != nil {
+		return err
+	}
 	p := wire.EnsureProps(r.Body)
 	delete(p, "ipConfiguration")
 	standard := isStandard(r)
@@ -31,9 +36,41 @@ func putPublicIP(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 		}
 		p["ipAddress"] = ip
 	}
-	dns := wire.Sub(p, "dnsSettings")
-	if label := wire.Text(dns, "domainNameLabel"); label != "" {
-		dns["fqdn"] = fmt.Sprintf("%s.%s.cloudapp.azure.com", label, wire.Text(r.Body, "location"))
+	return nameAddress(c, r)
+}
+
+// nameAddress gives an address the name that its label stands for, unless another one has that.
+func nameAddress(c *provider.Call, r *provider.Resource) error {
+	dns := wire.Sub(wire.Props(r.Body), "dnsSettings")
+	label := wire.Text(dns, "domainNameLabel")
+	if label == "" {
+		return nil
+	}
+	name := fmt.Sprintf("%s.%s.cloudapp.azure.com", label, wire.Text(r.Body, "location"))
+	for _, o := range c.Within("", typePublicIP) {
+		if o.ID != r.ID && strings.EqualFold(wire.Text(wire.Sub(wire.Props(o.Body), "dnsSettings"), "fqdn"), name) {
+			return provider.BadRequest("DnsRecordInUse", "DNS record %s is already used by another public IP.", name)
+		}
+	}
+	dns["fqdn"] = name
+	return nil
+}
+
+// zonesStay refuses other zones than something was made in.
+func zonesStay(r *provider.Resource, old wire.Doc) error {
+	if old == nil {
+		return nil
+	}
+	constraint := func(d wire.Doc) string {
+		zones := wire.Texts(d, "zones")
+		slices.Sort(zones)
+		return cmp.Or(strings.Join(zones, ", "), "NoZone")
+	}
+	if had, wants := constraint(old), constraint(r.Body); had != wants {
+		return provider.BadRequest("ResourceAvailabilityZonesCannotBeModified",
+			"Resource %s has an existing availability zone constraint %s and the request has availability zone constraint %s, which do not match. "+
+				"Zones cannot be added/updated/removed once the resource is created. The resource cannot be updated from regional to zonal or vice-versa.",
+			r.ID, had, wants)
 	}
 	return nil
 }
@@ -86,7 +123,10 @@ func takePublicIP(c *provider.Call, by *provider.Resource, user, id string) erro
 	return nil
 }
 
-func putNAT(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
+func putNAT(c *provider.Call, r *provider.Resource, old wire.Doc) error {
+	if err := zonesStay(r, old); err != nil {
+		return err
+	}
 	if len(wire.List(wire.Props(r.Body), "publicIpPrefixes")) > 0 {
 		return notServed("Microsoft.Network/publicIPPrefixes")(c, r, nil)
 	}

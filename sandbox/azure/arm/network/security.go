@@ -1,6 +1,9 @@
 package network
 
 import (
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
@@ -28,6 +31,66 @@ func putNSG(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	return nil
 }
 
+// checkEnds wants a rule to say from where and to where, in addresses and ports that there are. Names of services are taken as they come.
+func checkEnds(p wire.Doc, r *provider.Resource) error {
+	for _, end := range []string{"source", "destination"} {
+		title := strings.ToUpper(end[:1]) + end[1:]
+		prefixes := allOf(p, end+"AddressPrefix", end+"AddressPrefixes")
+		if len(prefixes)+len(wire.List(p, end+"ApplicationSecurityGroups")) == 0 {
+			return lacking(r, title+"AddressPrefixes, "+title+"AddressPrefix, or "+title+"ApplicationSecurityGroups")
+		}
+		for _, prefix := range prefixes {
+			if strings.ContainsAny(prefix[:1], "0123456789:") && !isAddresses(prefix) {
+				return provider.BadRequest("SecurityRuleInvalidAddressPrefix", "Security rule %s has invalid Address prefix. Value provided: %s", r.ID, prefix)
+			}
+		}
+		ports := allOf(p, end+"PortRange", end+"PortRanges")
+		if len(ports) == 0 {
+			return lacking(r, title+"PortRanges or "+title+"PortRange")
+		}
+		for _, port := range ports {
+			if !isPorts(port) {
+				return provider.BadRequest("SecurityRuleInvalidPortRange",
+					"Security rule has invalid Port range. Value provided: %s. Value should be an integer OR integer range with '-' delimiter. Valid range "+
+						"0-65535.", port)
+			}
+		}
+	}
+	return nil
+}
+
+// allOf are the values of a field and of the list beside it.
+func allOf(p wire.Doc, one, many string) []string {
+	out := wire.Texts(p, many)
+	if s := wire.Text(p, one); s != "" {
+		out = append(out, s)
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+func lacking(r *provider.Resource, fields string) error {
+	return provider.BadRequest("SecurityRuleParametersMissing",
+		"Required security rule parameters are missing for security rule with Id: %s. Security rule must specify %s.", r.ID, fields)
+}
+
+// isAddresses tells whether a text is an address or a block of them.
+func isAddresses(text string) bool {
+	_, address := netip.ParseAddr(text)
+	_, block := netip.ParsePrefix(text)
+	return address == nil || block == nil
+}
+
+// isPorts tells whether a text is a port, a range of them, or all.
+func isPorts(text string) bool {
+	from, to, isRange := strings.Cut(text, "-")
+	first, err := strconv.ParseUint(from, 10, 16)
+	if text == "*" || err != nil || !isRange {
+		return text == "*" || err == nil
+	}
+	last, err := strconv.ParseUint(to, 10, 16)
+	return err == nil && first <= last
+}
+
 func guardNSG(c *provider.Call, r *provider.Resource) error {
 	for _, typ := range []string{TypeSubnet, TypeNIC} {
 		for _, s := range c.Within("", typ) {
@@ -44,6 +107,9 @@ func putSecurityRule(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	priority := wire.Number(p, "priority")
 	if priority < 100 || priority > 4096 {
 		return provider.BadRequest("SecurityRuleInvalidPriority", "Security rule '%s' has an invalid priority %d: it must be between 100 and 4096.", r.Name, priority)
+	}
+	if err := checkEnds(p, r); err != nil {
+		return err
 	}
 	for _, field := range []string{"sourceApplicationSecurityGroups", "destinationApplicationSecurityGroups"} {
 		if len(wire.List(p, field)) > 0 { // without the group the rule would be for any address

@@ -30,7 +30,12 @@ func Conditions(filter string) []Condition {
 // ParseFilter makes a $filter a test of resources; what it does not understand holds for all.
 func ParseFilter(filter string) func(*Resource) bool {
 	conds := Conditions(filter)
+	name, named := valueOf(conds, tagName)
+	value, valued := valueOf(conds, tagValue)
 	return func(r *Resource) bool {
+		if named && valued && !hasTag(wire.Sub(r.Body, "tags"), name, func(v any) bool { return v == value }) {
+			return false // both are of one tag
+		}
 		for _, c := range conds {
 			if !c.holds(r) {
 				return false
@@ -38,6 +43,31 @@ func ParseFilter(filter string) func(*Resource) bool {
 		}
 		return true
 	}
+}
+
+// Keys of conditions on tags.
+const (
+	tagName  = "tagname"
+	tagValue = "tagvalue"
+)
+
+func valueOf(conds []Condition, key string) (value string, found bool) {
+	for _, c := range conds {
+		if c.Key == key {
+			return c.Value, true
+		}
+	}
+	return "", false
+}
+
+// hasTag looks for a tag, of any name when that is empty. Names of tags ignore case, values do not.
+func hasTag(tags Doc, name string, is func(value any) bool) bool {
+	for k, v := range tags {
+		if (name == "" || strings.EqualFold(k, name)) && is(v) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c Condition) holds(r *Resource) bool {
@@ -51,15 +81,10 @@ func (c Condition) holds(r *Resource) bool {
 		return strings.EqualFold(r.Name, c.Value)
 	case "location":
 		return strings.EqualFold(wire.Text(r.Body, "location"), c.Value)
-	case "tagname":
-		return tags[c.Value] != nil
-	case "tagvalue":
-		for _, v := range tags {
-			if v == c.Value {
-				return true
-			}
-		}
-		return false
+	case tagName:
+		return hasTag(tags, c.Value, func(any) bool { return true })
+	case tagValue:
+		return hasTag(tags, "", func(v any) bool { return v == c.Value })
 	}
 	for k, v := range wire.Props(r.Body) {
 		if s, ok := v.(string); ok && strings.EqualFold(k, c.Key) {

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/arm/provider"
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
@@ -29,16 +30,25 @@ func tags(c *provider.Call) (*provider.Reply, error) {
 	case c.Req.Method == http.MethodPut, op == "Replace":
 		r.Body["tags"] = given
 	case op == "Delete":
-		tags := wire.Sub(r.Body, "tags")
 		for k := range given {
-			delete(tags, k)
+			dropTag(wire.Sub(r.Body, "tags"), k)
 		}
 	default:
 		wire.Default(r.Body, "tags", wire.Doc{})
 		for k, v := range given {
+			dropTag(wire.Sub(r.Body, "tags"), k)
 			wire.Sub(r.Body, "tags")[k] = v
 		}
 	}
 	return provider.Answer(http.StatusOK, wire.Doc{"id": c.Path.Raw, "name": "default", "type": "Microsoft.Resources/tags",
 		"properties": wire.Doc{"tags": wire.Sub(r.Body, "tags")}}), nil
+}
+
+// dropTag removes a tag, whatever the case of its name: https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources.
+func dropTag(tags wire.Doc, name string) {
+	for k := range tags {
+		if strings.EqualFold(k, name) {
+			delete(tags, k)
+		}
+	}
 }

@@ -214,6 +214,7 @@ func firstNot(a []any, not any) any {
 	return nil
 }
 
+// equal compares as the function equals does: texts by their case, too. Bicep lower-cases both for its =~.
 func equal(a, b any) bool {
 	if x, ok := asNumber(a); ok {
 		y, both := asNumber(b)
@@ -221,7 +222,7 @@ func equal(a, b any) bool {
 	}
 	if x, ok := a.(string); ok {
 		y, both := b.(string)
-		return both && strings.EqualFold(x, y)
+		return both && x == y
 	}
 	return asText(a) == asText(b)
 }
@@ -283,8 +284,22 @@ func union(a []any) any {
 	out := Doc{}
 	for _, v := range a {
 		if d, ok := v.(Doc); ok {
-			maps.Copy(out, d)
+			out = merged(out, d)
 		}
+	}
+	return out
+}
+
+// merged has the members of both, and of objects in both the members of both.
+func merged(a, b Doc) Doc {
+	out := maps.Clone(a)
+	for k, v := range b {
+		x, inA := out[k].(Doc)
+		y, inB := v.(Doc)
+		if inA && inB {
+			v = merged(x, y)
+		}
+		out[k] = v
 	}
 	return out
 }

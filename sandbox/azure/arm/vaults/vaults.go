@@ -53,6 +53,13 @@ func putVault(c *provider.Call, r *provider.Resource, old wire.Doc) error {
 			return provider.Conflict("VaultAlreadyExists", "The vault name '%s' is already in use. Vault names are globally unique so it is possible that the name is already taken.", r.Name)
 		}
 	}
+	switch protected := wire.Props(old)["enablePurgeProtection"] == true; {
+	case p["enablePurgeProtection"] == false:
+		return provider.BadRequest("BadRequest",
+			"The property \"enablePurgeProtection\" cannot be set to false. Enabling the purge protection for a vault is an irreversible action.")
+	case protected:
+		p["enablePurgeProtection"] = true
+	}
 	p["vaultUri"] = "https://" + strings.ToLower(r.Name) + ".vault.azure.net/"
 	wire.Default(p, "enableSoftDelete", true)
 	wire.Default(p, "softDeleteRetentionInDays", int(vaultsKept.Hours()/24))

@@ -92,7 +92,9 @@ func seedRecord(c *provider.Call, zone *provider.Resource, typ string, props wir
 
 func guardPrivateZone(c *provider.Call, r *provider.Resource) error {
 	if links := c.Within(r.ID, TypeLink); len(links) > 0 {
-		return provider.BadRequest("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", links[0].ID)
+		return provider.Conflict("CannotDeleteResource",
+			"Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources "+
+				"before deleting this resource.", links[0].ID)
 	}
 	return nil
 }
@@ -105,6 +107,9 @@ func putZoneLink(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 		return provider.MissingReference(vnet, r)
 	}
 	zone := r.ID[:strings.LastIndex(r.ID, "/virtualNetworkLinks/")]
+	if err := oneZoneOfName(c, zone, vnet); err != nil {
+		return err
+	}
 	for _, o := range c.Within(zone, TypeLink) {
 		if o.ID != r.ID && strings.EqualFold(wire.Ref(wire.Props(o.Body), "virtualNetwork"), vnet) {
 			return provider.Conflict("Conflict", "A virtual network cannot be linked to multiple zones with overlapping namespaces or twice to one: it is linked as '%s'.", o.Name)
@@ -112,6 +117,21 @@ func putZoneLink(c *provider.Call, r *provider.Resource, _ wire.Doc) error {
 	}
 	wire.Default(p, "registrationEnabled", false)
 	p["virtualNetworkLinkState"] = "Completed"
+	return nil
+}
+
+// oneZoneOfName keeps a network from two zones of one name: nobody could tell whose records it sees.
+func oneZoneOfName(c *provider.Call, zone, vnet string) error {
+	name := provider.LastSegment(zone)
+	for _, o := range c.Within("", TypeLink) {
+		other, _, _ := strings.Cut(o.ID, "/virtualNetworkLinks/")
+		if strings.EqualFold(provider.LastSegment(other), name) && !strings.EqualFold(other, zone) &&
+			strings.EqualFold(wire.Ref(wire.Props(o.Body), "virtualNetwork"), vnet) {
+			return provider.BadRequest("BadRequest",
+				"A virtual network cannot be linked to multiple zones with overlapping namespaces. You tried to link virtual network with '%s' and '%s' zones.",
+				name, provider.LastSegment(other))
+		}
+	}
 	return nil
 }
 
@@ -197,14 +217,15 @@ func viewZone(c *provider.Call, r *provider.Resource, d wire.Doc) {
 func records(c *provider.Call, zoneID string) []*provider.Resource {
 	var out []*provider.Resource
 	for _, r := range c.Within(zoneID, "") {
-		if isRecordType(r.Type) { // links and role assignments live beneath a zone as well
+		if IsRecord(r.Type) { // links and role assignments live beneath a zone as well
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-func isRecordType(typ string) bool {
+// IsRecord tells whether a type is one of record sets.
+func IsRecord(typ string) bool {
 	for _, zone := range []string{TypePublic, TypePrivate} {
 		if record, ok := strings.CutPrefix(typ, zone+"/"); ok {
 			return slices.Contains(recordTypes, record)
