@@ -26,13 +26,15 @@ type Case struct {
 const podTrouble = "Pod"
 
 const (
-	verifyAzure  = "`hypershift verify azure --azure-creds FILE --oidc-issuer-url {issuer} --workload-identities-file FILE` says which credential, role or document is wrong"
-	createIAM    = "`hypershift create iam azure --name {cluster} --infra-id {infra-id} --oidc-issuer-url {issuer} --resource-group-name GROUP --azure-creds FILE --output-file FILE` writes what is missing again, and changes nothing else"
-	assignRoles  = "`hypershift create infra azure … --assign-identity-roles` gives the identities their roles again; `hypershift verify azure` says which one is missing"
-	logsOf       = "`kubectl -n {control-plane} logs {object} --all-containers --previous` has what the program said before it ended"
-	describePod  = "`kubectl -n {control-plane} describe pod {object}`"
-	editPool     = "a machine cannot be changed: give the pool what is right (`kubectl -n {namespace} edit nodepool {pool}`), or make another pool with `hypershift create nodepool azure`"
-	operatorLogs = "`kubectl -n {operator} logs deployment/operator` has each pass with its error"
+	verifyAzure     = "`hypershift verify azure --azure-creds FILE --oidc-issuer-url {issuer} --workload-identities-file FILE` says which credential, role or document is wrong"
+	createIAM       = "`hypershift create iam azure --name {cluster} --infra-id {infra-id} --oidc-issuer-url {issuer} --resource-group-name GROUP --azure-creds FILE --output-file FILE` writes what is missing again, and changes nothing else"
+	assignRoles     = "`hypershift create infra azure … --assign-identity-roles` gives the identities their roles again; `hypershift verify azure` says which one is missing"
+	logsOf          = "`kubectl -n {control-plane} logs {object} --all-containers --previous` has what the program said before it ended"
+	describePod     = "`kubectl -n {control-plane} describe pod {object}`"
+	editPool        = "a machine cannot be changed: give the pool what is right (`kubectl -n {namespace} edit nodepool {pool}`), or make another pool with `hypershift create nodepool azure`"
+	reachIgnition   = "the pool's subnet must reach {ignition} (configuration), {api} (API server) and the konnectivity endpoint: `az network nsg show --ids {nsg} --query securityRules -o table`, `az network route-table list -o table`"
+	bootDiagnostics = "boot diagnostics of the virtual machine have its console: `az vm boot-diagnostics get-boot-log --resource-group {group} --name {vm}`"
+	operatorLogs    = "`kubectl -n {operator} logs deployment/operator` has each pass with its error"
 )
 
 // machineStages are those of machines that are not nodes yet.
@@ -66,8 +68,6 @@ var cases = []Case{
 		"a lock of Azure's keeps the resource", []string{"`az lock list --resource-group {group} -o table` shows it; `az lock delete` lets the deletion go on by itself"}},
 	{"resource-group", "Machines are not made: their resource group is gone", nil, words(`ResourceGroupNotFound|ResourceGroupBeingDeleted`),
 		"the cluster's resource group is not there", []string{"`az group show --name {group}`; `hypershift create infra azure` with the cluster's --infra-id makes what is missing"}},
-	{"provisioning-timeout", "Machines are made and given up", machineStages, words(`OSProvisioningTimedOut|ProvisioningTimeout`),
-		"the image never told Azure that it is provisioned", []string{"use an image that has what docs/nodes.md lists; Azure's boot diagnostics have its console"}},
 	{"vm-deleted", "A node disappeared", machineStages, words(`VMDeleted|VMNotFound|virtual machine is gone|VM with provider id "[^"]*" has been deleted`),
 		"somebody deleted the virtual machine in Azure", []string{"`kubectl -n {control-plane} delete machine {object}` has it replaced; a pool with `spec.management.autoRepair` does so itself"}},
 
@@ -96,10 +96,12 @@ var cases = []Case{
 		"the network's pods of the hosted cluster do not run on the node", []string{"`hypershift create kubeconfig {cluster} --output-file FILE`, then `kubectl --kubeconfig FILE get pods --all-namespaces -o wide`"}},
 	{"machine-says", "Workers do not join: they say why", machineStages, words(`the machine says:`),
 		"the machine tells what keeps it", []string{"docs/nodes.md, \"A machine that stays out\", says what its words mean"}},
+	{"provisioning-timeout", "Machines are made and given up", machineStages, words(`OSProvisioningTimedOut|ProvisioningTimeout|given the virtual machine up`),
+		"the virtual machine never told Azure that it is provisioned: it has not got its configuration, or its image has no agent that tells", []string{reachIgnition,
+			"an image of your own must have what docs/nodes.md lists; " + bootDiagnostics}},
 	{"ignition-not-reached", "Workers do not join: network or network security group", []string{survey.Booting, survey.Creating}, words(`ignitionNotReached|asked for its configuration`),
 		"no machine has reached the ignition endpoint: a rule of a network security group, a route, a firewall or DNS is in between, or the image has no Ignition",
-		[]string{"the pool's subnet must reach {ignition} (configuration), {api} (API server) and the konnectivity endpoint: `az network nsg show --ids {nsg} --query securityRules -o table`, `az network route-table list -o table`",
-			"boot diagnostics of the virtual machine have its console: `az vm boot-diagnostics get-boot-log --resource-group {group} --name {vm}`"}},
+		[]string{reachIgnition, bootDiagnostics}},
 	{"machine-booting", "Workers do not join: they have their configuration", []string{survey.Booting}, nil,
 		"the virtual machine runs and its kubelet has not registered", []string{"wait some minutes after its start; then the subnet must reach {api}, and boot diagnostics have its console: `az vm boot-diagnostics get-boot-log --resource-group {group} --name {vm}`"}},
 	{"node-not-ready", "Nodes are not ready", []string{survey.Joined}, nil,

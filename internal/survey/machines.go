@@ -63,6 +63,8 @@ const (
 	machineDeleting       = "Deleting"
 	// noWord is the reason of a condition of which the provider has told nothing.
 	noWord = "NotReady"
+	// azureFailed is the state of a virtual machine that never told Azure that it is provisioned. Its provider takes it for made.
+	azureFailed = "Failed"
 )
 
 // world has the objects of Cluster API.
@@ -141,6 +143,9 @@ func machineOf(m *capiv1.Machine, azure map[string]any, np *hyperv1.NodePool) Ma
 		}
 	}
 	out.stage(m, np)
+	if state, _, _ := unstructured.NestedString(azure, "status", "vmState"); state == azureFailed && out.Stage == Booting {
+		out.Message = strings.TrimSuffix("Azure has given the virtual machine up: its state is "+azureFailed+"; "+out.Message, "; ")
+	}
 	return out
 }
 

@@ -201,3 +201,19 @@ func TestWhatIsNotThere(t *testing.T) {
 	_, err = survey.Read(t.Context(), c, survey.Scope{}, surveytest.Now)
 	same(t, errors.Is(err, survey.ErrNotInstalled), true, err)
 }
+
+// TestMachineThatAzureHasGivenUp: Cluster API takes a virtual machine for made that never told Azure so; its state tells.
+func TestMachineThatAzureHasGivenUp(t *testing.T) {
+	azure := surveytest.AzureMachine("m", "Standard_D8s_v5", "2")
+	azure.Object["status"] = map[string]any{"vmState": "Failed"}
+	for stage, machine := range map[string]*unstructured.Unstructured{
+		survey.Booting: surveytest.Machine("big", "m", "InfrastructureReady True Ready"),
+		survey.Ready:   surveytest.NodeOf(surveytest.Machine("big", "m", "NodeReady True NodeReady"), "node-1"),
+	} {
+		fleet := read(t, survey.Scope{Namespace: "clusters", Cluster: "demo"}, surveytest.Cluster("demo"), surveytest.Pool("demo", "big", 1), machine, azure.DeepCopy())
+		m := fleet.Clusters[0].NodePools[0].Machines[0]
+		if m.Stage != stage || strings.Contains(m.Message, "has given the virtual machine up") != (stage == survey.Booting) {
+			t.Errorf("%s: %+v", stage, m)
+		}
+	}
+}

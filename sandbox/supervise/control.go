@@ -228,7 +228,7 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 	done, before := map[string]bool{}, map[string]int{}
 	for {
 		state, err := Query(ctx, dir)
-		if err != nil && !errors.Is(err, ErrDown) && !cutOff(err) && ctx.Err() == nil { // down is a supervisor that is just being restarted
+		if err != nil && !restarting(err) && ctx.Err() == nil {
 			return err
 		}
 		var waiting []string
@@ -256,6 +256,9 @@ func WaitReady(ctx context.Context, dir string, names []string, report func(name
 		}
 	}
 }
+
+// restarting tells of an answer whether the supervisor is just being restarted: it is down, or went down while it answered.
+func restarting(err error) bool { return errors.Is(err, ErrDown) || cutOff(err) }
 
 // isHopeless tells whether a part does not stay up, since before, which it keeps, was noted.
 func isHopeless(part PartState, name string, before map[string]int) bool {

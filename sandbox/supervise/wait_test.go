@@ -243,8 +243,8 @@ func TestKeeper(t *testing.T) {
 	if err := syscall.Kill(before.Supervisor.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	after := eventually(t, dir, "another supervisor", func(s State) bool { return s.Supervisor != before.Supervisor && s.Supervisor.Alive() })
-	after = ready(t, dir, "a", "b", KeeperName)
+	eventually(t, dir, "another supervisor", func(s State) bool { return s.Supervisor != before.Supervisor && s.Supervisor.Alive() })
+	after := ready(t, dir, "a", "b", KeeperName)
 	for _, name := range []string{"a", "b", KeeperName} {
 		if after.Parts[name].Process != before.Parts[name].Process || !after.Parts[name].Alive() || after.Parts[name].Restarts != 0 {
 			t.Errorf("%s: before %+v, after %+v", name, before.Parts[name], after.Parts[name])

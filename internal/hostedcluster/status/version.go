@@ -44,12 +44,24 @@ func waitingOn(c *cluster.Cluster) string {
 	return ": " + strings.TrimSuffix(told.Message, ".")
 }
 
+// refused says why the release cannot be used; empty where it can.
+func refused(c *cluster.Cluster) string {
+	valid := kube.Find(c.Hosted.Status.Conditions, hyperv1.ValidReleaseImage)
+	if valid == nil || valid.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return valid.Message
+}
+
 func observeProgress(c *cluster.Cluster, blocked string) {
 	conditions, version := c.Conditions(), c.Hosted.Status.Version
 	rolling := len(version.History) == 0 || version.History[0].State != hyperv1.CompletedUpdate
 	switch {
 	case blocked != "":
 		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason, blocked)
+	case version.Desired.Image != c.Hosted.Spec.Release.Image && refused(c) != "":
+		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.BlockedReason,
+			fmt.Sprintf("Moving from %s to %s is refused: %s", version.Desired.Image, c.Hosted.Spec.Release.Image, refused(c)))
 	case version.Desired.Image != c.Hosted.Spec.Release.Image:
 		conditions.True(hyperv1.HostedClusterProgressing, hyperv1.ProgressingReason,
 			fmt.Sprintf("Moving from %s to %s.", version.Desired.Image, c.Hosted.Spec.Release.Image))

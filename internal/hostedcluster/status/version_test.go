@@ -29,3 +29,25 @@ func TestProgressSaysWhatItWaitsFor(t *testing.T) {
 	set.False(hyperv1.ClusterVersionProgressing, hyperv1.AsExpectedReason, "Cluster version is 4.21.0")
 	told("Rolling out " + image + ".")
 }
+
+// What is refused does not move: the condition says so, and why.
+func TestProgressOfARefusedRelease(t *testing.T) {
+	const runs, wanted = "quay.io/r:4.22.0", "quay.io/r:4.21.0"
+	hc := &hyperv1.HostedCluster{}
+	hc.Spec.Release.Image = wanted
+	hc.Status.Version = &hyperv1.ClusterVersionStatus{Desired: hyperv1.VersionRelease{Image: runs}, History: []hyperv1.UpdateHistory{{State: hyperv1.CompletedUpdate, Image: runs}}}
+	set := kube.Conditions(&hc.Status.Conditions, 1)
+	for _, test := range []struct {
+		valid           func()
+		reason, message string
+	}{
+		{func() { set.True(hyperv1.ValidReleaseImage, hyperv1.AsExpectedReason, "Release 4.21.0 can be used.") }, hyperv1.ProgressingReason, "Moving from " + runs + " to " + wanted + "."},
+		{func() { set.False(hyperv1.ValidReleaseImage, hyperv1.InvalidImageReason, "it is older") }, hyperv1.BlockedReason, "Moving from " + runs + " to " + wanted + " is refused: it is older"},
+	} {
+		test.valid()
+		observeProgress(hostedclustertest.At(hc), "")
+		if got := kube.Find(hc.Status.Conditions, hyperv1.HostedClusterProgressing); got.Status != "True" || got.Reason != test.reason || got.Message != test.message {
+			t.Errorf("%+v", got)
+		}
+	}
+}
