@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
@@ -131,7 +132,10 @@ func PublishedNode(s *azure.Session, o Options, issuer Issuer, signer *SigningKe
 		Observe: func(ctx context.Context) (stack.State, error) {
 			_, err := s.Get(ctx, accountID(s, o, issuer), node.APIStorage)
 			if failure.IsNotFound(err) { // its address may not even resolve
-				return stack.Current, nameIsFree(ctx, s, issuer.StorageAccount)
+				err = nameIsFree(ctx, s, issuer.StorageAccount)
+				if err == nil || !appears(ctx, s, accountID(s, o, issuer)) {
+					return stack.Current, err
+				}
 			}
 			set, err := PublishedKeys(ctx, s, issuer.URL)
 			if errors.Is(err, ErrNoKeySet) {
@@ -151,6 +155,28 @@ func nameIsFree(ctx context.Context, s *azure.Session, name string) error {
 		return ctx.Err()
 	}
 	return field.Errorf(FieldStorageAccount, "Azure has no storage account %s for this subscription: %s; choose another name by %s", name, refused, FieldStorageAccount)
+}
+
+// looks is how often, and pause how long, an account is looked for whose name is taken.
+const (
+	looks = 3
+	pause = time.Second
+)
+
+// appears tells whether the account whose name is taken is ours after all: a run beside this one or before it has just made it, and Azure's
+// reads are behind its names.
+func appears(ctx context.Context, s *azure.Session, account string) bool {
+	for range looks {
+		if _, err := s.Get(ctx, account, node.APIStorage); err == nil {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+		}
+	}
+	return false
 }
 
 func otherKey(issuer Issuer, set *signing.KeySet) error {

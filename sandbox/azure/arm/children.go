@@ -8,14 +8,14 @@ import (
 	"github.com/hypershift-on-azure/hypershift/sandbox/azure/wire"
 )
 
-// explode turns inline child arrays into child resources; a child that is no longer listed goes.
-func (c *call) explode(r *provider.Resource) error {
+// explode turns inline child arrays into child resources; a child that is no longer listed goes, and so do all where a whole document has no list.
+func (c *call) explode(r *provider.Resource, whole bool) error {
 	for _, ch := range c.Kinds.Of(r.Type).Embed {
 		props := wire.EnsureProps(r.Body)
 		given := props[ch.Prop]
 		listed := wire.Docs(props, ch.Prop)
 		delete(props, ch.Prop)
-		if given == nil {
+		if given == nil && (ch.Stay || !whole) {
 			continue
 		}
 		if err := c.replaceChildren(r, ch, listed); err != nil {

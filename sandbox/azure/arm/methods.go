@@ -71,7 +71,7 @@ func (c *call) put() (*provider.Reply, error) {
 		props["provisioningState"] = "Succeeded"
 	}
 	tag(r.Type, c.Body)
-	if err := c.explode(r); err != nil {
+	if err := c.explode(r, true); err != nil {
 		return nil, err
 	}
 	if err := numberInline(k, r); err != nil {
@@ -180,7 +180,7 @@ func (c *call) patch() (*provider.Reply, error) {
 	before := c.View(r)
 	wire.Merge(r.Body, c.Body)
 	tag(r.Type, r.Body)
-	if err := c.explode(r); err != nil {
+	if err := c.explode(r, false); err != nil {
 		return nil, err
 	}
 	if err := numberInline(k, r); err != nil {

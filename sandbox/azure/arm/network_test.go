@@ -416,3 +416,16 @@ func TestDefaultsOfNetworks(t *testing.T) {
 	}
 	play(t, s, step{put, nat, zonal, 200, ""}, step{put, nat, strings.Replace(zonal, `"1"`, `"2"`, 1), 400, "ResourceAvailabilityZonesCannotBeModified"})
 }
+
+// A PUT of a security group or a route table without its list removes what is in it: the document is the whole resource. Other tags by PATCH do not.
+func TestListsThatAPUTLeavesOut(t *testing.T) {
+	s := gateway(t)
+	const nsg, table = networkIn + "networkSecurityGroups/nsg", networkIn + "routeTables/table"
+	have(t, s, nsg, `{"location":"westeurope","properties":{"securityRules":[{"name":"in","properties":{"priority":100,"direction":"Inbound","access":"Allow","protocol":"Tcp",
+		"sourceAddressPrefix":"*","sourcePortRange":"*","destinationAddressPrefix":"*","destinationPortRange":"443"}}]}}`)
+	have(t, s, table, `{"location":"westeurope","properties":{"routes":[{"name":"out","properties":{"addressPrefix":"0.0.0.0/0","nextHopType":"Internet"}}]}}`)
+	for parent, child := range map[string]string{nsg: "/securityRules/in", table: "/routes/out"} {
+		play(t, s, step{http.MethodPatch, parent, `{"tags":{"a":"b"}}`, 200, ""}, step{get, parent + child, "", 200, ""},
+			step{put, parent, `{"location":"westeurope","properties":{}}`, 200, ""}, step{get, parent + child, "", 404, "NotFound"})
+	}
+}

@@ -25,7 +25,7 @@ const (
 
 var networkKinds = []*provider.Kind{
 	{Type: TypeVNet, Async: true, Name: networkName("2", "64"), Put: putVNet, Guard: guardVNet, Embed: []provider.Child{
-		{Prop: "subnets", Type: TypeSubnet}}, Links: subnetLinks("properties.subnets.*.")},
+		{Prop: "subnets", Type: TypeSubnet, Stay: true}}, Links: subnetLinks("properties.subnets.*.")},
 	{Type: TypeSubnet, Async: true, Name: commonName, Put: putSubnet, Guard: guardSubnet, Links: subnetLinks("")},
 	{Type: typeNSG, Async: true, Name: commonName, Put: putNSG, Guard: guardNSG, Embed: []provider.Child{{Prop: "securityRules", Type: TypeSecurityRule}}},
 	{Type: TypeSecurityRule, Async: true, Name: commonName, Put: putSecurityRule},

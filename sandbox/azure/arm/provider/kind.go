@@ -66,8 +66,11 @@ type Kind struct {
 	Lists   func(c *Call, r *Resource) bool // whether a list of this request has it
 }
 
-// Child is an array that is stored as resources of their own.
-type Child struct{ Prop, Type string }
+// Child is an array that is stored as resources of their own. A PUT without the array removes them all, unless Stay is set.
+type Child struct {
+	Prop, Type string
+	Stay       bool
+}
 
 // OneWrite refuses a write of the kind while another one beneath the same parent is being answered.
 type OneWrite struct {
