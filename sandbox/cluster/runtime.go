@@ -6,11 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/hypershift-on-azure/hypershift/sandbox/cluster/cloud"
@@ -107,51 +103,55 @@ func (n node) healthAddress() string {
 
 // writeKubeletOf writes the configuration of a node's kubelet. Only node 0 is a virtual machine in Azure, and has the cgroups' root.
 func (c Config) writeKubeletOf(n node) error {
-	provider, cgroups := cloud.NodeProviderID(), "/"
-	if n.index > 0 {
-		provider, cgroups = "", "/"+n.group()
-	}
-	text, err := yaml.Marshal(&kubeletv1beta1.KubeletConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: kubeletv1beta1.SchemeGroupVersion.String(), Kind: "KubeletConfiguration"},
-		Authentication: kubeletv1beta1.KubeletAuthentication{
-			X509:      kubeletv1beta1.KubeletX509Authentication{ClientCAFile: c.pki("ca.crt")},
-			Webhook:   kubeletv1beta1.KubeletWebhookAuthentication{Enabled: ptr.To(true)},
-			Anonymous: kubeletv1beta1.KubeletAnonymousAuthentication{Enabled: ptr.To(false)},
-		},
-		Authorization:            kubeletv1beta1.KubeletAuthorization{Mode: kubeletv1beta1.KubeletAuthorizationModeWebhook},
-		Address:                  n.address(),
-		HealthzBindAddress:       n.healthAddress(),
-		TLSCertFile:              c.pki(n.credential() + ".crt"),
-		TLSPrivateKeyFile:        c.pki(n.credential() + ".key"),
-		CgroupDriver:             "cgroupfs",
-		CgroupRoot:               cgroups,
-		FailCgroupV1:             ptr.To(false),
-		FailSwapOn:               ptr.To(false),
-		ContainerRuntimeEndpoint: "unix://" + c.containerdSocket(),
-		ClusterDNS:               []string{names.DNSServiceIP},
-		ClusterDomain:            "cluster.local",
-		ResolverConfig:           ptr.To(c.cluster("resolv.conf")),
-		ProviderID:               provider,
-		MaxPods:                  500,
-		PodPidsLimit:             ptr.To[int64](-1),
-		EvictionHard: map[string]string{
-			"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"},
-		// What is pulled stays: the registry is on the same disk.
-		ImageGCHighThresholdPercent: ptr.To[int32](100),
-		ImageGCLowThresholdPercent:  ptr.To[int32](99),
-		SerializeImagePulls:         ptr.To(false),
-		// The machine is smaller than the node it plays: quotas would
-		// throttle pods against a size that is not there.
-		CPUCFSQuota:      ptr.To(false),
-		VolumePluginDir:  c.cluster("kubelet", "volume-plugins"),
-		PodLogsDir:       c.cluster("pod-logs"),
-		FeatureGates:     map[string]bool{"KubeletCrashLoopBackOffMax": true},
-		CrashLoopBackOff: kubeletv1beta1.CrashLoopBackOffConfig{MaxContainerRestartPeriod: &metav1.Duration{Duration: time.Second}},
-	})
+	text, err := c.kubeletOf(n)
 	if err != nil {
 		return err
 	}
 	return wholefile.WriteIfChanged(c.kubeletConfig(n), text, 0o644)
+}
+
+// kubeletOf has the fields by name: their type would link Prometheus' library into the command line. A test holds them to the type.
+func (c Config) kubeletOf(n node) ([]byte, error) {
+	provider, cgroups := cloud.NodeProviderID(), "/"
+	if n.index > 0 {
+		provider, cgroups = "", "/"+n.group()
+	}
+	return yaml.Marshal(map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"authentication": map[string]any{
+			"x509": map[string]any{"clientCAFile": c.pki("ca.crt")}, "webhook": map[string]any{"enabled": true},
+			"anonymous": map[string]any{"enabled": false}},
+		"authorization":            map[string]any{"mode": "Webhook"},
+		"address":                  n.address(),
+		"healthzBindAddress":       n.healthAddress(),
+		"tlsCertFile":              c.pki(n.credential() + ".crt"),
+		"tlsPrivateKeyFile":        c.pki(n.credential() + ".key"),
+		"cgroupDriver":             "cgroupfs",
+		"cgroupRoot":               cgroups,
+		"failCgroupV1":             false,
+		"failSwapOn":               false,
+		"containerRuntimeEndpoint": "unix://" + c.containerdSocket(),
+		"clusterDNS":               []string{names.DNSServiceIP},
+		"clusterDomain":            "cluster.local",
+		"resolvConf":               c.cluster("resolv.conf"),
+		"providerID":               provider,
+		"maxPods":                  500,
+		"podPidsLimit":             -1,
+		"evictionHard": map[string]string{
+			"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"},
+		// What is pulled stays: the registry is on the same disk.
+		"imageGCHighThresholdPercent": 100,
+		"imageGCLowThresholdPercent":  99,
+		"serializeImagePulls":         false,
+		// The machine is smaller than the node it plays: quotas would
+		// throttle pods against a size that is not there.
+		"cpuCFSQuota":         false,
+		"volumePluginDir":     c.cluster("kubelet", "volume-plugins"),
+		"podLogsDir":          c.cluster("pod-logs"),
+		"shutdownGracePeriod": "0s",
+		"featureGates":        map[string]bool{"KubeletCrashLoopBackOffMax": true},
+		"crashLoopBackOff":    map[string]string{"maxContainerRestartPeriod": "1s"},
+	})
 }
 
 // proxyMode prefers nftables, which is quicker and leaves one table behind
