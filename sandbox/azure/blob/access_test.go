@@ -38,7 +38,7 @@ func account(t testing.TB, public bool, level string) *Service {
 	err = st.Update(func(tx *store.Tx) error {
 		id := strings.ToLower(accountID)
 		tx.Put(store.ARM, id, Doc{"id": accountID, "type": storage.TypeAccount, "name": "acct", "properties": Doc{"allowBlobPublicAccess": public}})
-		tx.Put(store.ARM, id+"/blobservices/default/containers/con", Doc{"id": accountID + "/blobServices/default/containers/con", "name": "con", "type": storage.TypeContainer, "properties": Doc{"publicAccess": level}})
+		tx.Put(store.ARM, id+"/blobservices/default/containers/con", Doc{"id": accountID + "/blobServices/default/containers/con", "name": "con", "type": storage.TypeContainer, "properties": Doc{"publicAccess": level, "lastModifiedTime": "2026-01-02T03:04:05.0000000Z"}})
 		tx.Put(store.StorageKeys, id, Doc{"key1": accountKey, "key2": storage.NewKey()})
 		return nil
 	})

@@ -361,8 +361,12 @@ func TestListsOfContainers(t *testing.T) {
 	if got := strings.Join(seen, " "); got != "app apple con | zoo" {
 		t.Errorf("page by page: %s", got)
 	}
-	if text := send(t, s, http.MethodGet, list+"&prefix=con", "").text; !strings.Contains(text, "<PublicAccess>blob</PublicAccess>") {
-		t.Errorf("who may read it is not told: %s", text)
+	// The resource manager has made this one.
+	text := send(t, s, http.MethodGet, list+"&prefix=con", "").text
+	for _, want := range []string{"<PublicAccess>blob</PublicAccess>", "<Last-Modified>Fri, 02 Jan 2026 03:04:05 GMT</Last-Modified>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
 	}
 }
 

@@ -137,7 +137,11 @@ func blobHeaders(h http.Header, d Doc) {
 }
 
 func modified(d Doc) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, wire.Text(d, "modified"))
+	at := wire.Text(d, "modified")
+	if at == "" { // a container that the resource manager made
+		at = wire.Text(wire.Props(d), "lastModifiedTime")
+	}
+	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
 		return time.Unix(0, 0)
 	}
