@@ -68,6 +68,8 @@ var cases = []Case{
 		"a lock of Azure's keeps the resource", []string{"`az lock list --resource-group {group} -o table` shows it; `az lock delete` lets the deletion go on by itself"}},
 	{"resource-group", "Machines are not made: their resource group is gone", nil, words(`ResourceGroupNotFound|ResourceGroupBeingDeleted`),
 		"the cluster's resource group is not there", []string{"`az group show --name {group}`; `hypershift create infra azure` with the cluster's --infra-id makes what is missing"}},
+	{"azure-slow", "Machines are not made: Azure does not answer in time", machineStages, words(`context deadline exceeded|Client\.Timeout|i/o timeout|TLS handshake timeout`),
+		"a request to Azure has no answer in time; Cluster API's provider repeats it", []string{"https://azure.status.microsoft says whether the region is in trouble", "the management cluster must reach management.azure.com and login.microsoftonline.com: its proxy, firewall and DNS"}},
 	{"vm-deleted", "A node disappeared", machineStages, words(`VMDeleted|VMNotFound|virtual machine is gone|VM with provider id "[^"]*" has been deleted`),
 		"somebody deleted the virtual machine in Azure", []string{"`kubectl -n {control-plane} delete machine {object}` has it replaced; a pool with `spec.management.autoRepair` does so itself"}},
 

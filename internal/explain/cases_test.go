@@ -140,6 +140,7 @@ var provoked = map[string]struct {
 	"locked":               {machine("InfrastructureReady False DeletionFailed ScopeLocked: the scope is locked"), "ScopeLocked"},
 	"resource-group":       {machine("InfrastructureReady False AzureError ResourceGroupNotFound: Resource group 'demo-group' could not be found."), "demo-group"},
 	"provisioning-timeout": {machine("InfrastructureReady False VMProvisionFailed OSProvisioningTimedOut: OS Provisioning did not finish in the allotted time"), "allotted time"},
+	"azure-slow":           {machine("InfrastructureReady False Failed virtualmachine failed to create or update. err: failed to create or update resource g/m (service: virtualmachine): context deadline exceeded"), "deadline"},
 	"vm-deleted":           {machine(`InfrastructureReady False UpdateError failed to reconcile AzureMachine service virtualmachine: failed to get desired parameters for resource g/m (service: virtualmachine): VM with provider id "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m" has been deleted`), "has been deleted"},
 
 	"pod-unschedulable": {withPod("etcd", "etcd-0", unscheduled), "Insufficient cpu"},
