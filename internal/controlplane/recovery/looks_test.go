@@ -64,6 +64,7 @@ func recoveryOf(builder *fake.ClientBuilder) *Recovery {
 // TestLooks has a row for what a pass finds: whether there is a Job afterwards, and what the condition says.
 func TestLooks(t *testing.T) {
 	failed, done := jobWith(ended(batchv1.JobFailed, corev1.ConditionTrue)), jobWith(ended(batchv1.JobComplete, corev1.ConditionTrue))
+	failing, unfailed := jobWith(ended(batchv1.JobFailureTarget, corev1.ConditionTrue)), jobWith(ended(batchv1.JobFailed, corev1.ConditionFalse))
 	well, fails := []client.Object{member("etcd-0", -1), member("etcd-2", -3)}, member("etcd-1", 4)
 	for name, c := range map[string]struct {
 		objects []client.Object
@@ -76,8 +77,8 @@ func TestLooks(t *testing.T) {
 		"a member that cannot start":           {append([]client.Object{fails}, well...), true, "True AsExpected", "etcd of etcd-1 ends again"},
 		"two members":                          {[]client.Object{fails, member("etcd-0", 2), member("etcd-2", -1)}, true, "True AsExpected", "etcd of etcd-0, etcd-1 ends"},
 		"the Job runs, also when nobody fails": {append([]client.Object{jobWith()}, well...), true, "True AsExpected", "Job etcd-recovery repairs etcd"},
-		"the Job is about to fail":             {[]client.Object{jobWith(ended(batchv1.JobFailureTarget, corev1.ConditionTrue))}, true, "True AsExpected", "repairs etcd"},
-		"the Job did not fail":                 {[]client.Object{jobWith(ended(batchv1.JobFailed, corev1.ConditionFalse))}, true, "True AsExpected", "repairs etcd"},
+		"the Job is about to fail":             {[]client.Object{failing}, true, "True AsExpected", "repairs etcd"},
+		"the Job did not fail":                 {[]client.Object{unfailed}, true, "True AsExpected", "repairs etcd"},
 		"the Job has done its work":            {[]client.Object{done, members(2)}, false, "False AsExpected", ""},
 		"the Job failed, its newest pod says why": {
 			[]client.Object{failed, members(2), spoke("a", "first words", 1), spoke("b", "last words", 2), spoke("c", "", 3)}, true,
