@@ -30,7 +30,7 @@ func plane(topology hyperv1.AzureTopology, strategies ...string) *hyperv1.Hosted
 	return hcp
 }
 
-func service1(name string, change func(*corev1.Service)) *corev1.Service {
+func serviceWith(name string, change func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "clusters-demo"},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 7443}}}}
 	change(s)
@@ -38,7 +38,7 @@ func service1(name string, change func(*corev1.Service)) *corev1.Service {
 }
 
 func balanced(name string, ingress ...corev1.LoadBalancerIngress) *corev1.Service {
-	return service1(name, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = ingress })
+	return serviceWith(name, func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = ingress })
 }
 
 // routeWith is a Route with these entries of routers in its status.
@@ -261,7 +261,7 @@ func TestRead(t *testing.T) {
 		"a name before its address": {named, []client.Object{balanced(APIServerLoadBalancer)}, Endpoint{}, "an address yet"},
 		"a name of the user's":      {named, []client.Object{balanced(APIServerLoadBalancer, ip)}, Endpoint{"api.demo.test", 7443}, ""},
 		"no node port yet":          {port, []client.Object{balanced(APIServerService)}, Endpoint{}, "Service kube-apiserver has no node port yet"},
-		"a node port": {port, []client.Object{service1(APIServerService, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 31000 })},
+		"a node port": {port, []client.Object{serviceWith(APIServerService, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 31000 })},
 			Endpoint{"192.0.2.1", 31000}, ""},
 		"no Route, its name is certain": {own, nil, Endpoint{"a.test", 443}, "Route kube-apiserver is not there yet"},
 		"Route not admitted": {own, []client.Object{routeWith("kube-apiserver", "a.test", entry("default", "a.test", "x", "True"))},
