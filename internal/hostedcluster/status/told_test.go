@@ -104,7 +104,8 @@ func TestReconciliationIsTold(t *testing.T) {
 		events int
 	}{
 		{"", nil, "True " + hyperv1.ReconciliationSucceededReason + ": The last reconciliation succeeded.", 0},
-		{"It waits for the pull secret", nil, "True " + hyperv1.ReconciliationSucceededReason + ": The last reconciliation succeeded. It waits for the pull secret.", 0},
+		{"It waits for the pull secret", nil,
+			"True " + hyperv1.ReconciliationSucceededReason + ": The last reconciliation succeeded. It waits for the pull secret.", 0},
 		{"", errors.New("no answer"), "False ReconciliationError: no answer", 1},
 		{"ignored", errors.New("no answer"), "False ReconciliationError: no answer", 1},
 		{"", errors.New("another"), "False ReconciliationError: another", 2},
@@ -154,7 +155,10 @@ func TestVersionBeforeTheFirstReport(t *testing.T) {
 // TestCredentialsThatAzureRefuses: what only the control plane can try overrules what this operator has written, and nothing else of it does.
 func TestCredentialsThatAzureRefuses(t *testing.T) {
 	for status, want := range map[metav1.ConditionStatus]string{
-		metav1.ConditionFalse: "False AzureSays: AADSTS700016", metav1.ConditionTrue: "True Written: written", metav1.ConditionUnknown: "True Written: written", "": "True Written: written",
+		metav1.ConditionFalse:   "False AzureSays: AADSTS700016",
+		metav1.ConditionTrue:    "True Written: written",
+		metav1.ConditionUnknown: "True Written: written",
+		"":                      "True Written: written",
 	} {
 		c, plane := hostedclustertest.At(&hyperv1.HostedCluster{}), &hyperv1.HostedControlPlane{}
 		c.Conditions().True(hyperv1.PlatformCredentialsFound, "Written", "written")
