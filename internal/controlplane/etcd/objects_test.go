@@ -34,6 +34,12 @@ func contextOf(t *testing.T, policy hyperv1.AvailabilityPolicy, present ...clien
 		Images: map[string]string{"etcd": "e"}, Settings: component.Settings{Image: "cpo"}, Inputs: &component.Inputs{}}
 }
 
+// request of somebody to go back to a backup.
+func request(id string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: contract.EtcdRestore, Namespace: "clusters-demo"},
+		Data: map[string][]byte{contract.EtcdRestoreID: []byte(id)}}
+}
+
 func setOf(t *testing.T, ctx *component.Context) (*appsv1.StatefulSet, []client.Object) {
 	t.Helper()
 	all, err := objects(ctx)
@@ -81,7 +87,7 @@ func TestMembersKnowEachOther(t *testing.T) {
 
 // TestVariablesOfArguments: whatever an argument refers to, its container has; Kubernetes leaves others as they are.
 func TestVariablesOfArguments(t *testing.T) {
-	ctx := contextOf(t, hyperv1.HighlyAvailable, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: contract.EtcdRestore, Namespace: "clusters-demo"}})
+	ctx := contextOf(t, hyperv1.HighlyAvailable, request("one"))
 	ctx.HCP.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{RestoreSnapshotURL: []string{signed}}}
 	set, _ := setOf(t, ctx)
 	pod := set.Spec.Template.Spec
@@ -227,14 +233,14 @@ func TestBeginsWithSnapshot(t *testing.T) {
 
 // TestBackToBackup: the init container comes with the request, and not because the request cannot be read.
 func TestBackToBackup(t *testing.T) {
-	request := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: contract.EtcdRestore, Namespace: "clusters-demo"}}
 	for name, c := range map[string]struct {
 		present []client.Object
 		want    bool
 	}{
 		"nobody asked":      {nil, false},
 		"another namespace": {[]client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: contract.EtcdRestore, Namespace: "clusters-other"}}}, false},
-		"asked":             {[]client.Object{request}, true},
+		"without an id":     {[]client.Object{request("")}, false},
+		"asked":             {[]client.Object{request("one")}, true},
 	} {
 		set, _ := setOf(t, contextOf(t, hyperv1.SingleReplica, c.present...))
 		container := named(set.Spec.Template.Spec.InitContainers, "restore-in-place")
@@ -259,7 +265,7 @@ func TestBackToBackup(t *testing.T) {
 
 // TestRestorerOfACloud: what the cloud of the management cluster adds to a pod that downloads reaches the restorer, and nothing of it is there twice.
 func TestRestorerOfACloud(t *testing.T) {
-	ctx := contextOf(t, hyperv1.SingleReplica, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: contract.EtcdRestore, Namespace: "clusters-demo"}})
+	ctx := contextOf(t, hyperv1.SingleReplica, request("one"))
 	ctx.HCP.Spec.Etcd.Managed = &hyperv1.ManagedEtcdSpec{Storage: hyperv1.ManagedEtcdStorageSpec{RestoreSnapshotURL: []string{signed}}}
 	ctx.Settings.Cloud = func(template *corev1.PodTemplateSpec) {
 		template.Spec.InitContainers[0].Env = append(template.Spec.InitContainers[0].Env, corev1.EnvVar{Name: "CLOUD", Value: "own"})

@@ -51,7 +51,8 @@ func spoke(name, words string, minutes int) *corev1.Pod {
 }
 
 func members(ready int32) *appsv1.StatefulSet {
-	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: contract.Etcd, Namespace: namespace}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)},
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: contract.Etcd, Namespace: namespace},
+		Spec:   appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)},
 		Status: appsv1.StatefulSetStatus{ReadyReplicas: ready}}
 }
 
@@ -72,10 +73,11 @@ func TestLooks(t *testing.T) {
 		want    string
 		says    string
 	}{
-		"a node is away: its pod is gone":      {append([]client.Object{member("etcd-1", 4)}, member("etcd-0", -1)), false, "False AsExpected", ""},
-		"a member that runs again":             {append([]client.Object{member("etcd-1", -4)}, well...), false, "False AsExpected", ""},
-		"a member that cannot start":           {append([]client.Object{fails}, well...), true, "True AsExpected", "etcd of etcd-1 ends again"},
-		"two members":                          {[]client.Object{fails, member("etcd-0", 2), member("etcd-2", -1)}, true, "True AsExpected", "etcd of etcd-0, etcd-1 ends"},
+		"a node is away: its pod is gone": {append([]client.Object{member("etcd-1", 4)}, member("etcd-0", -1)), false, "False AsExpected", ""},
+		"a member that runs again":        {append([]client.Object{member("etcd-1", -4)}, well...), false, "False AsExpected", ""},
+		"a member that cannot start":      {append([]client.Object{fails}, well...), true, "True AsExpected", "etcd of etcd-1 ends again"},
+		"two members": {[]client.Object{fails, member("etcd-0", 2), member("etcd-2", -1)}, true, "True AsExpected",
+			"etcd of etcd-0, etcd-1 ends"},
 		"the Job runs, also when nobody fails": {append([]client.Object{jobWith()}, well...), true, "True AsExpected", "Job etcd-recovery repairs etcd"},
 		"the Job is about to fail":             {[]client.Object{failing}, true, "True AsExpected", "repairs etcd"},
 		"the Job did not fail":                 {[]client.Object{unfailed}, true, "True AsExpected", "repairs etcd"},

@@ -65,8 +65,8 @@ func (r *Restoration) Run(ctx context.Context) error {
 	}
 	backup := string(request.Data[contract.EtcdRestoreBackup])
 	r.request, r.phase = request, request.Annotations[contract.EtcdRestorePhase]
-	if lacking := lacking(request); r.phase == "" && lacking != "" {
-		r.says(metav1.ConditionFalse, hyperv1.InvalidConfigurationReason, "Secret "+contract.EtcdRestore+" lacks "+lacking+"; etcd runs on as it is")
+	if key := lacking(request); r.phase == "" && key != "" {
+		r.says(metav1.ConditionFalse, hyperv1.InvalidConfigurationReason, "Secret "+contract.EtcdRestore+" lacks "+key+"; etcd runs on as it is")
 		return nil
 	}
 	r.underWay = true

@@ -55,7 +55,8 @@ func configured() *hyperv1.HostedControlPlane {
 	return &hyperv1.HostedControlPlane{Spec: hyperv1.HostedControlPlaneSpec{Configuration: &hyperv1.ClusterConfiguration{
 		Proxy: &hyperv1.ProxySpec{TrustedCA: &corev1.LocalObjectReference{Name: "proxy-ca"}},
 		Image: raw(`{"additionalTrustedCA":{"name":"registries"}}`),
-		Authentication: raw(`{"type":"OIDC","oidcProviders":[{"issuer":{"issuerURL":"https://i.test","audiences":["a"],"issuerCertificateAuthority":{"name":"issuer-ca"}},
+		Authentication: raw(`{"type":"OIDC","oidcProviders":[{"issuer":{"issuerURL":"https://i.test","audiences":["a"],
+			"issuerCertificateAuthority":{"name":"issuer-ca"}},
 			"oidcClients":[{"componentName":"console","componentNamespace":"openshift-console","clientID":"c","clientSecret":{"name":"console-client"}}]}]}`),
 	}}}
 }
