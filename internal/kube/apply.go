@@ -172,6 +172,7 @@ func emptyLike(scheme *runtime.Scheme, desired *unstructured.Unstructured) (clie
 			return nil, fmt.Errorf("making an empty %s: %w", gvk.Kind, err)
 		}
 		if obj, ok := typed.(client.Object); ok {
+			obj.GetObjectKind().SetGroupVersionKind(gvk) // the scheme may know it as unstructured
 			return obj, nil
 		}
 	}

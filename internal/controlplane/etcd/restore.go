@@ -67,11 +67,11 @@ func addRestore(ctx *component.Context, pod *corev1.PodSpec) []client.Object {
 }
 
 // addRestoreInPlace lets the pods go back to a backup that was asked for later. It stays once it was asked for: taking it away again would
-// restart etcd for nothing.
+// restart etcd for nothing. A request without an id would keep members from starting, and is none.
 func addRestoreInPlace(ctx *component.Context, pod *corev1.PodSpec) error {
-	_, err := ctx.Secret(contract.EtcdRestore)
+	request, err := ctx.Secret(contract.EtcdRestore)
 	var missing *component.MissingInputError
-	if errors.As(err, &missing) {
+	if errors.As(err, &missing) || err == nil && len(request[contract.EtcdRestoreID]) == 0 {
 		return nil
 	}
 	if err != nil {

@@ -64,8 +64,13 @@ func (r *Restoration) Run(ctx context.Context) error {
 		return fmt.Errorf("read Secret %s: %w", contract.EtcdRestore, err)
 	}
 	backup := string(request.Data[contract.EtcdRestoreBackup])
-	r.request, r.underWay = request, true
-	if r.phase = request.Annotations[contract.EtcdRestorePhase]; r.phase == "" {
+	r.request, r.phase = request, request.Annotations[contract.EtcdRestorePhase]
+	if key := lacking(request); r.phase == "" && key != "" {
+		r.says(metav1.ConditionFalse, hyperv1.InvalidConfigurationReason, "Secret "+contract.EtcdRestore+" lacks "+key+"; etcd runs on as it is")
+		return nil
+	}
+	r.underWay = true
+	if r.phase == "" {
 		running, err := r.running(ctx)
 		if err != nil {
 			return err
@@ -103,6 +108,16 @@ func (r *Restoration) Run(ctx context.Context) error {
 	r.underWay = false
 	r.says(metav1.ConditionTrue, hyperv1.AsExpectedReason, "etcd went back to backup "+backup)
 	return nil
+}
+
+// lacking is the key without which a request leads to no backup; empty where it has all. Members would start again with the data they have.
+func lacking(request *corev1.Secret) string {
+	for _, key := range []string{contract.EtcdRestoreURL, contract.EtcdRestoreID} {
+		if len(request.Data[key]) == 0 {
+			return key
+		}
+	}
+	return ""
 }
 
 // Revision is the one at which an etcd begins that is restored at a time, as contract.EtcdRestoreRevision tells it. An etcd that began so earlier has

@@ -215,7 +215,7 @@ func (e *examination) observeOperator(ctx context.Context, explained bool) (stri
 	switch {
 	case available.Status == metav1.ConditionFalse && explained:
 	case available.Status == metav1.ConditionFalse:
-		e.Conditions().False(available.Type, available.Reason, available.Message+" That is the last word of the control-plane-operator: "+silent)
+		e.Conditions().False(available.Type, available.Reason, sentences([]string{available.Message, "That is the last word of the control-plane-operator: " + silent}))
 	default:
 		e.Conditions().Unknown(available.Type, hyperv1.StatusUnknownReason, "Nobody reports how the control plane is: "+silent)
 	}

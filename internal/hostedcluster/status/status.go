@@ -167,12 +167,12 @@ func tellStopped(c *cluster.Cluster, blocked string) {
 			told = append(told, c.Message)
 		}
 	}
-	told = slices.DeleteFunc(append(told, blocked), func(text string) bool { return text == "" })
-	c.Conditions().Set(available.Type, available.Status, available.Reason, sentences(told))
+	c.Conditions().Set(available.Type, available.Status, available.Reason, sentences(append(told, blocked)))
 }
 
-// sentences puts texts after each other, each with its full stop.
+// sentences puts texts after each other, each that another follows with its full stop.
 func sentences(texts []string) string {
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 	for i, text := range texts[:max(0, len(texts)-1)] {
 		texts[i] = strings.TrimSuffix(text, ".") + "."
 	}
