@@ -25,6 +25,7 @@ type Resource struct {
 	ETag       string            `json:"etag,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	SKU        map[string]any    `json:"sku,omitempty"`
+	Zones      []string          `json:"zones,omitempty"`
 	Properties map[string]any    `json:"properties,omitempty"`
 }
 
