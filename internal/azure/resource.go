@@ -64,6 +64,15 @@ func (s *Session) PutAway(ctx context.Context, id, apiVersion string, body Resou
 	return err
 }
 
+// Patch changes what the body names of a resource that is there, and leaves the rest. It is for resources that Azure changes at once.
+func (s *Session) Patch(ctx context.Context, id, apiVersion string, body Resource) error {
+	resp, err := s.do(ctx, http.MethodPatch, id, apiVersion, body, http.StatusOK)
+	if err != nil {
+		return failure.Wrap("change", id, err)
+	}
+	return failure.Wrap("change", id, resp.Body.Close())
+}
+
 func (s *Session) put(ctx context.Context, id, apiVersion string, body Resource, result bool) (*Resource, error) {
 	body.ID, body.Name, body.Type, body.ETag = "", "", "", ""
 	resp, err := s.do(ctx, http.MethodPut, id, apiVersion, body, http.StatusOK, http.StatusCreated, http.StatusAccepted)

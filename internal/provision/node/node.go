@@ -37,19 +37,23 @@ type Resource struct {
 	Body    func() azure.Resource
 	Current func(*azure.Resource) bool // nil: being there is enough
 	Found   func(*azure.Resource)      // called with what stands there, before and after a write
+	Change  func() azure.Resource      // of what stands there and is not as wanted: the rest is somebody else's to say; nil writes Body
 }
 
 // Node makes the node. The first dependency is what the resource lives in: its group, or its parent.
 func (r Resource) Node(id, kind, name string, dependsOn ...string) *stack.Node {
-	var left *azure.Resource // by an operation that has failed
+	state, left := stack.Missing, (*azure.Resource)(nil) // as the last look found it; left by an operation that has failed
 	n := &stack.Node{ID: id, Kind: kind, Name: name, Resource: r.ID, DependsOn: dependsOn,
-		Observe: func(ctx context.Context) (state stack.State, err error) {
+		Observe: func(ctx context.Context) (_ stack.State, err error) {
 			state, left, err = r.look(ctx)
 			return state, err
 		},
 		Apply: func(ctx context.Context) error {
-			if left != nil && r.Current == nil {
+			switch {
+			case left != nil && r.Current == nil:
 				return r.finish(ctx, left)
+			case state == stack.Drifted && r.Change != nil:
+				return r.Session.Patch(ctx, r.ID, r.API, r.Change())
 			}
 			return r.Apply(ctx)
 		},
