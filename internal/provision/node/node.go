@@ -80,7 +80,7 @@ func (r Resource) look(ctx context.Context) (state stack.State, left *azure.Reso
 		return stack.Missing, nil, err
 	}
 	current := r.Current == nil || r.Current(got)
-	if unfinished(got) {
+	if Unfinished(got) {
 		return stack.Drifted, got, nil
 	}
 	if !current {
@@ -110,8 +110,8 @@ func (r Resource) finish(ctx context.Context, left *azure.Resource) error {
 	return err
 }
 
-// unfinished is what an operation has left that failed: Azure shows it, and it does not work until it is written again.
-func unfinished(got *azure.Resource) bool {
+// Unfinished is what an operation has left that failed: Azure shows it, and it does not work until it is written again.
+func Unfinished(got *azure.Resource) bool {
 	state := got.Property("provisioningState")
 	return state == "Failed" || state == "Canceled"
 }
