@@ -202,10 +202,11 @@ func IsUnanswered(err error) bool {
 	return errors.As(err, &e) && e.Status == 0 && e.Code == "" && e.Kind == Transient
 }
 
-// IsNotFound tells whether Azure said that the thing, or the group it is in, does not exist.
+// IsNotFound tells whether Azure said that the thing, or the group it is in, does not exist. Of a subscription that is not seen nobody knows what
+// is in it.
 func IsNotFound(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Status == http.StatusNotFound
+	return errors.As(err, &e) && e.Status == http.StatusNotFound && e.Code != "SubscriptionNotFound"
 }
 
 // IsParentMissing tells whether Azure said that what the thing is to be made in does not exist.
