@@ -371,3 +371,24 @@ func TestDocumentsThatTheUserPublishes(t *testing.T) {
 		}
 	}
 }
+
+// Credentials of another subscription see nothing there: that is an error, and not an issuer that is gone.
+func TestADestroyInAnotherSubscription(t *testing.T) {
+	w := newWorld(t)
+	o := issuerOptions(t)
+	_, _, err := w.makeIssuer(o)
+	must(t, err)
+	whole := w.dump()
+	_, err = w.server.Faults().Add(fault.Rule{Plane: fault.ARM, Path: "**", Status: 404, Code: "SubscriptionNotFound", Message: "The subscription could not be found."})
+	must(t, err)
+	s := w.session(w.transport)
+	if _, err := issuer.Destroy(t.Context(), s, o, nil); failure.CodeOf(err) != "SubscriptionNotFound" || !strings.Contains(err.Error(), "az account list") {
+		t.Errorf("the destroy: %v", err)
+	}
+	if steps, err := issuer.PlanDestroy(t.Context(), s, o); failure.CodeOf(err) != "SubscriptionNotFound" {
+		t.Errorf("its plan: %v, %v", steps, err)
+	}
+	if d := differences(whole, w.dump()); d != "" {
+		t.Errorf("destroyed:\n%s", d)
+	}
+}
