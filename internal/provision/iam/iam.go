@@ -42,8 +42,7 @@ func (o Options) Validate() error {
 		return err
 	}
 	return cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.DerivedNames(FieldName, o.Name, FieldInfraID, o.InfraID),
-		rules.Group(FieldResourceGroup, o.ResourceGroup),
-		rules.IssuerURL(FieldIssuerURL, o.IssuerURL), rules.Tags(FieldTags, o.Tags), o.Roles.validate())
+		rules.Group(FieldResourceGroup, o.ResourceGroup), rules.IssuerURL(FieldIssuerURL, o.IssuerURL), rules.Tags(FieldTags, o.Tags), o.Roles.validate())
 }
 
 // Create makes the identities and their federated credentials: serial on one identity, parallel across.
