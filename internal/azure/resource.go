@@ -25,6 +25,7 @@ type Resource struct {
 	ETag       string            `json:"etag,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 	SKU        map[string]any    `json:"sku,omitempty"`
+	Zones      []string          `json:"zones,omitempty"`
 	Properties map[string]any    `json:"properties,omitempty"`
 }
 
@@ -61,6 +62,15 @@ func (s *Session) Put(ctx context.Context, id, apiVersion string, body Resource)
 func (s *Session) PutAway(ctx context.Context, id, apiVersion string, body Resource) error {
 	_, err := s.put(ctx, id, apiVersion, body, false)
 	return err
+}
+
+// Patch changes what the body names of a resource that is there, and leaves the rest. It is for resources that Azure changes at once.
+func (s *Session) Patch(ctx context.Context, id, apiVersion string, body Resource) error {
+	resp, err := s.do(ctx, http.MethodPatch, id, apiVersion, body, http.StatusOK)
+	if err != nil {
+		return failure.Wrap("change", id, err)
+	}
+	return failure.Wrap("change", id, resp.Body.Close())
 }
 
 func (s *Session) put(ctx context.Context, id, apiVersion string, body Resource, result bool) (*Resource, error) {

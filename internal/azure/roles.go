@@ -58,11 +58,19 @@ type Assignments struct {
 	session *Session
 	mu      sync.Mutex
 	at      map[string][]Resource // lower-cased scope
+	refused map[string]error      // lower-cased scopes that may not be listed
 }
 
 // NewAssignments makes a view that has listed nothing yet.
 func (s *Session) NewAssignments() *Assignments {
-	return &Assignments{session: s, at: map[string][]Resource{}}
+	return &Assignments{session: s, at: map[string][]Resource{}, refused: map[string]error{}}
+}
+
+// Refused is why the assignments of a scope may not be read, which Observe has taken for none; nil where they may.
+func (l *Assignments) Refused(scope string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused[strings.ToLower(scope)]
 }
 
 // Observe tells whether the principal holds the role on the scope, under the assignment's name or another one.
@@ -95,6 +103,9 @@ func (l *Assignments) list(ctx context.Context, scope string) ([]Resource, error
 	all, err := l.session.List(ctx, scope+"/providers/"+typeAssignment, authorizationAPI, "atScope()")
 	if err != nil && failure.CodeOf(err) != "AuthorizationFailed" && !failure.IsNotFound(err) {
 		return nil, err
+	}
+	if failure.CodeOf(err) == "AuthorizationFailed" {
+		l.refused[key] = err
 	}
 	l.at[key] = all
 	return all, nil

@@ -138,7 +138,7 @@ func (d *drawing) rest(group string, resources []Resource) {
 		if drawn[[2]string{kind, strings.ToLower(r.Name)}] {
 			continue
 		}
-		state := map[string]State{"Succeeded": Good, "Failed": Bad, "": Unknown}[r.Provisioning]
+		state := map[string]State{"Succeeded": Good, "Failed": Bad, "Canceled": Bad, "": Unknown}[r.Provisioning]
 		d.join(group, d.add(Azure, kind, path.Base(r.Name), r.Provisioning, cmp.Or(state, Coming)), "has")
 	}
 }
@@ -175,7 +175,11 @@ func (d *drawing) pool(hosted, subnet string, pool *survey.Pool) {
 	if pool.Progress == survey.Ready {
 		state = Good
 	}
-	id := d.add(Management, "NodePool", pool.Name, fmt.Sprintf("%d of %d, %s", pool.Nodes, pool.Wanted, pool.Version), state)
+	wanted := fmt.Sprint(pool.Wanted)
+	if pool.Wanted < 0 { // with autoscaling
+		wanted = fmt.Sprintf("%d to %d", pool.Minimum, pool.Maximum)
+	}
+	id := d.add(Management, "NodePool", pool.Name, fmt.Sprintf("%d of %s, %s", pool.Nodes, wanted, pool.Version), state)
 	d.join(hosted, id, "has")
 	for i := range pool.Machines {
 		m := &pool.Machines[i]

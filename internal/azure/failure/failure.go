@@ -87,7 +87,7 @@ func (e *Error) describe(err error) []byte {
 	case errors.As(err, &response):
 		e.Code, e.Status = response.ErrorCode, response.StatusCode
 		body := bodyOf(response.RawResponse)
-		e.Cause = cmp.Or(sentence(body), fmt.Sprintf("Azure answered %d", response.StatusCode))
+		e.Cause = cmp.Or(sentence(body), wordless(e.Status))
 		switch {
 		case e.Status == http.StatusTooManyRequests:
 			e.Kind = Waiting
@@ -119,6 +119,14 @@ func (e *Error) describe(err error) []byte {
 		e.Cause = err.Error()
 	}
 	return nil
+}
+
+// wordless is the cause of an answer that has none. One that is no refusal tells of an operation that has failed since.
+func wordless(status int) string {
+	if status < http.StatusBadRequest {
+		return "Azure took the call, and its operation has failed; Azure says no more"
+	}
+	return fmt.Sprintf("Azure answered %d", status)
 }
 
 // describeBusySignIn is for a sign-in service that cannot answer now: the credentials were not looked at.
@@ -194,10 +202,11 @@ func IsUnanswered(err error) bool {
 	return errors.As(err, &e) && e.Status == 0 && e.Code == "" && e.Kind == Transient
 }
 
-// IsNotFound tells whether Azure said that the thing, or the group it is in, does not exist.
+// IsNotFound tells whether Azure said that the thing, or the group it is in, does not exist. Of a subscription that is not seen nobody knows what
+// is in it.
 func IsNotFound(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Status == http.StatusNotFound
+	return errors.As(err, &e) && e.Status == http.StatusNotFound && e.Code != "SubscriptionNotFound"
 }
 
 // IsParentMissing tells whether Azure said that what the thing is to be made in does not exist.

@@ -81,7 +81,7 @@ func (e *examination) shadows(ctx context.Context) []preflight.Check {
 
 // hides tells whether a zone of this name answers for names of the cluster.
 func (e *examination) hides(zone string) bool {
-	return zone == e.Infra.ClusterDomain() || e.ExternalDNSDomain != "" && isWithin(e.ExternalDNSDomain, zone)
+	return strings.EqualFold(zone, e.Infra.ClusterDomain()) || e.ExternalDNSDomain != "" && isWithin(e.ExternalDNSDomain, zone)
 }
 
 // isLinked tells whether names of a private zone are those of a virtual network.
@@ -90,8 +90,9 @@ func (e *examination) isLinked(ctx context.Context, zone, vnet string) (bool, er
 	return slices.ContainsFunc(links, func(l azure.Resource) bool { return strings.EqualFold(l.Property("virtualNetwork", "id"), vnet) }), err
 }
 
-// isWithin tells whether a domain is the zone's or lies beneath it.
+// isWithin tells whether a domain is the zone's or lies beneath it, however Azure spells either.
 func isWithin(domain, zone string) bool {
+	domain, zone = strings.ToLower(domain), strings.ToLower(zone)
 	return domain == zone || strings.HasSuffix(domain, "."+zone)
 }
 

@@ -47,6 +47,29 @@ func ReadCredentials(path string) (Credentials, error) {
 	return f, nil
 }
 
+// ownFileNode refuses the file of something else before anything is made.
+func (d *zoneStack) ownFileNode() *stack.Node {
+	return &stack.Node{ID: "own file", Kind: "file", Name: d.CredentialsPath, Brought: true,
+		Observe: func(context.Context) (stack.State, error) {
+			f, err := ReadCredentials(d.CredentialsPath)
+			if errors.Is(err, os.ErrNotExist) {
+				return stack.Current, nil
+			}
+			want := d.settings()
+			want.WorkloadIdentity = d.out.ExternalDNS == ByWorkloadIdentity
+			f.ClientID, f.ClientSecret = "", ""
+			if err != nil || f != want {
+				err = d.elses()
+			}
+			return stack.Current, err
+		}}
+}
+
+// elses is the error for a file that is something else's.
+func (d *zoneStack) elses() error {
+	return field.Errorf(FieldCredentialsPath, "%s belongs to something else; choose another %s", d.CredentialsPath, FieldCredentialsPath)
+}
+
 // settingsNode writes the file for ExternalDNS by workload identity; it holds no secret.
 func (d *zoneStack) settingsNode() *stack.Node {
 	want := func() Credentials {
@@ -65,7 +88,7 @@ func (d *zoneStack) settingsNode() *stack.Node {
 			case err == nil && f == nameless:
 				return stack.Drifted, nil
 			case err == nil && f != want():
-				err = field.Errorf(FieldCredentialsPath, "%s belongs to something else; choose another %s", d.CredentialsPath, FieldCredentialsPath)
+				err = d.elses()
 			}
 			return stack.Current, err
 		},
@@ -88,7 +111,7 @@ func (d *zoneStack) applicationNode() *stack.Node {
 			want := d.settings()
 			want.ClientID, want.ClientSecret = app.ClientID, f.ClientSecret
 			if err == nil && (f != want || f.ClientSecret == "") {
-				err = field.Errorf(FieldCredentialsPath, "%s belongs to something else; choose another %s", d.CredentialsPath, FieldCredentialsPath)
+				err = d.elses()
 			}
 			return stack.Current, err
 		},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
+	"github.com/hypershift-on-azure/hypershift/internal/azure/failure"
 	"github.com/hypershift-on-azure/hypershift/internal/contract"
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/delegation"
@@ -110,12 +111,12 @@ func (d *zoneStack) nodes() []*stack.Node {
 	nodes := []*stack.Node{node.Group(d.s, "group", d.ResourceGroup, d.Location, d.Tags, true), d.zoneNode()}
 	if !d.SkipDelegation {
 		record := d.delegationNode()
-		nodes = append(nodes, record, d.answersNode(record.ID))
-		if d.out.ParentZoneID == "" {
-			// Nothing is written before it has been found.
-			nodes[0].DependsOn, nodes[0].Ahead = []string{parentNode}, true
-			nodes = append(nodes, d.parentNode(record))
-		}
+		// Nothing is written before the parent zone has been found.
+		nodes[0].DependsOn, nodes[0].Ahead = []string{parentNode}, true
+		nodes = append(nodes, record, d.answersNode(record.ID), d.parentNode(record))
+	}
+	if d.out.CredentialsPath != "" {
+		nodes = append(nodes, d.ownFileNode())
 	}
 	switch d.out.ExternalDNS {
 	case ByWorkloadIdentity:
@@ -128,21 +129,67 @@ func (d *zoneStack) nodes() []*stack.Node {
 
 const parentNode = "parent"
 
-// parentNode finds the zone that the delegation is made in.
+// parentNode finds the zone that the delegation is made in, unless it is named, and refuses to turn somebody else's.
 func (d *zoneStack) parentNode(record *stack.Node) *stack.Node {
 	return &stack.Node{ID: parentNode, Kind: "parent DNS zone", Name: "of " + d.Zone, Brought: true,
 		Observe: func(ctx context.Context) (stack.State, error) {
-			parent, err := parentZone(ctx, d.s, d.Zone)
-			if err == nil && parent == "" {
-				err = field.Errorf(FieldParentZoneID, "no public DNS zone above %s in subscription %s; give %s, or %s to make the NS records elsewhere", d.Zone, d.s.SubscriptionID, FieldParentZoneID, FieldSkipDelegation)
-			}
+			parent, err := d.findParent(ctx)
 			if err != nil {
 				return stack.Missing, err
 			}
 			d.out.ParentZoneID = parent
 			record.Resource = d.delegationID()
-			return stack.Current, nil
+			return stack.Current, d.delegatedElsewhere(ctx)
 		}}
+}
+
+func (d *zoneStack) findParent(ctx context.Context) (string, error) {
+	if d.Options.ParentZoneID != "" {
+		_, err := d.s.Get(ctx, d.Options.ParentZoneID, node.APIDNS)
+		if failure.IsNotFound(err) {
+			err = FieldParentZoneID.Wrap(err)
+		}
+		return d.Options.ParentZoneID, err
+	}
+	parent, err := parentZone(ctx, d.s, d.Zone)
+	if err == nil && parent == "" {
+		err = field.Errorf(FieldParentZoneID, "no public DNS zone above %s in subscription %s; give %s, or %s to make the NS records elsewhere",
+			d.Zone, d.s.SubscriptionID, FieldParentZoneID, FieldSkipDelegation)
+	}
+	return parent, err
+}
+
+// delegatedElsewhere refuses a delegation that is not ours, and one of ours that leads to another zone of this name: what is published there
+// would be gone from the world. One that leads to this zone may be anybody's, and one of ours that leads nowhere is turned to it.
+func (d *zoneStack) delegatedElsewhere(ctx context.Context) error {
+	set, err := d.s.Get(ctx, d.delegationID(), node.APIDNS)
+	if failure.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	zones, err := d.s.List(ctx, "/subscriptions/"+d.s.SubscriptionID+"/providers/"+node.TypeDNS, node.APIDNS, "")
+	if err != nil {
+		return err
+	}
+	servers := delegation.LeadsTo(set)
+	for i := range zones {
+		if !strings.EqualFold(zones[i].Name, d.Zone) || !slices.Equal(delegation.ServersOf(&zones[i]), servers) {
+			continue
+		}
+		if strings.EqualFold(zones[i].ID, d.out.ZoneID) {
+			return nil
+		}
+		return field.Errorf(FieldResourceGroup, "%s is delegated to zone %s already; give %s with its group, or choose another %s",
+			d.Zone, zones[i].ID, FieldResourceGroup, FieldZone)
+	}
+	if set.Property("metadata", zoneMetadata) == strings.ToLower(d.Zone) {
+		return nil
+	}
+	return field.Errorf(FieldZone, "the parent zone delegates %s to %s already, and `create dns azure` did not make that record; "+
+		"delete it where it is left, choose another %s, or give %s and leave the record as it is",
+		d.Zone, strings.Join(servers, ", "), FieldZone, FieldSkipDelegation)
 }
 
 func (d *zoneStack) zoneNode() *stack.Node {

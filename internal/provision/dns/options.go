@@ -26,6 +26,10 @@ type Options struct {
 	Tags             map[string]string
 }
 
+// maxIdentityName is how long the name of a managed identity may be:
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+const maxIdentityName = 128
+
 // Validate names the field that is wrong.
 func (o Options) Validate() error {
 	switch {
@@ -39,6 +43,9 @@ func (o Options) Validate() error {
 		return FieldManagementURL.Wrong("and %s exclude each other: ExternalDNS signs in in one way", FieldServicePrincipal)
 	case o.ServicePrincipal != "" && o.CredentialsPath == "":
 		return FieldCredentialsPath.Wrong("is required with %s: the file to write", FieldServicePrincipal)
+	}
+	if name := identityName(o.Zone); o.ManagementURL != "" && len(name) > maxIdentityName {
+		return FieldZone.Wrong("is too long: ExternalDNS's identity would be named %s, and Azure allows %d characters", name, maxIdentityName)
 	}
 	if err := cmp.Or(rules.Group(FieldResourceGroup, o.ResourceGroup), rules.IssuerURL(FieldManagementURL, o.ManagementURL),
 		checkResolver(o.Resolver), rules.Tags(FieldTags, o.Tags)); err != nil {

@@ -41,8 +41,8 @@ func (o Options) Validate() error {
 	if err := errors.Join(rules.Required(FieldName, o.Name), rules.Required(FieldInfraID, o.InfraID), rules.Required(FieldResourceGroup, o.ResourceGroup), rules.Required(FieldIssuerURL, o.IssuerURL)); err != nil {
 		return err
 	}
-	return cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.Group(FieldResourceGroup, o.ResourceGroup),
-		rules.IssuerURL(FieldIssuerURL, o.IssuerURL), rules.Tags(FieldTags, o.Tags), o.Roles.validate())
+	return cmp.Or(rules.ClusterName(FieldName, o.Name), rules.InfraID(FieldInfraID, o.InfraID), rules.DerivedNames(FieldName, o.Name, FieldInfraID, o.InfraID),
+		rules.Group(FieldResourceGroup, o.ResourceGroup), rules.IssuerURL(FieldIssuerURL, o.IssuerURL), rules.Tags(FieldTags, o.Tags), o.Roles.validate())
 }
 
 // Create makes the identities and their federated credentials: serial on one identity, parallel across.

@@ -216,17 +216,14 @@ func Nodes(s *azure.Session, o Options, issuer Issuer, key *SigningKey) []*stack
 		key.node(), discoveryNode(s, issuer), keysNode(s, issuer, key)}
 }
 
-// containerNode marks the container as ours only where it makes it.
+// containerNode marks the container as ours only where it makes it, and leaves what else the user's has.
 func containerNode(s *azure.Session, account string, issuer Issuer) *stack.Node {
-	properties := map[string]any{"publicAccess": "Container", "metadata": map[string]any{clusterMetadata: issuer.Container}}
 	return node.Resource{Session: s, ID: containerID(account, issuer), API: node.APIStorage,
-		Body: func() azure.Resource { return azure.Resource{Properties: properties} },
-		Current: func(r *azure.Resource) bool {
-			if !ourContainer(r, issuer) {
-				properties = map[string]any{"publicAccess": "Container"}
-			}
-			return r.Property("publicAccess") == "Container"
+		Body: func() azure.Resource {
+			return azure.Resource{Properties: map[string]any{"publicAccess": "Container", "metadata": map[string]any{clusterMetadata: issuer.Container}}}
 		},
+		Current: func(r *azure.Resource) bool { return r.Property("publicAccess") == "Container" },
+		Change:  func() azure.Resource { return azure.Resource{Properties: map[string]any{"publicAccess": "Container"}} },
 	}.Node("container", "blob container", issuer.Container, "account")
 }
 
@@ -271,24 +268,22 @@ func serviceNode(s *azure.Session, account string) *stack.Node {
 
 // accountNode keeps what a storage account of the user has beside the one property that we need.
 func accountNode(s *azure.Session, o Options, id string, issuer Issuer) *stack.Node {
-	var theirs *azure.Resource
+	ours := false
 	return node.Resource{Session: s, ID: id, API: node.APIStorage,
 		Body: func() azure.Resource {
-			if theirs != nil {
-				out := *theirs
-				out.Properties = map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": theirs.Properties["minimumTlsVersion"],
-					"supportsHttpsTrafficOnly": true}
-				if isOurs(theirs) {
-					out.Properties["allowSharedKeyAccess"] = false
-				}
-				return out
-			}
 			return azure.Resource{Location: o.Location, Kind: "StorageV2", SKU: map[string]any{"name": "Standard_LRS"}, Tags: node.WithTag(o.Tags, issuerTag),
 				Properties: map[string]any{"allowBlobPublicAccess": true, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true, "allowSharedKeyAccess": false}}
 		},
 		Current: func(r *azure.Resource) bool {
-			theirs = r
-			return r.Properties["allowBlobPublicAccess"] == true && (!isOurs(r) || r.Properties["allowSharedKeyAccess"] == false)
+			ours = isOurs(r)
+			return r.Properties["allowBlobPublicAccess"] == true && (!ours || r.Properties["allowSharedKeyAccess"] == false)
+		},
+		Change: func() azure.Resource {
+			change := map[string]any{"allowBlobPublicAccess": true}
+			if ours {
+				change["allowSharedKeyAccess"] = false
+			}
+			return azure.Resource{Properties: change}
 		},
 	}.Node("account", "storage account", issuer.StorageAccount, "group")
 }

@@ -37,12 +37,26 @@ type Resource struct {
 	Body    func() azure.Resource
 	Current func(*azure.Resource) bool // nil: being there is enough
 	Found   func(*azure.Resource)      // called with what stands there, before and after a write
+	Change  func() azure.Resource      // of what stands there and is not as wanted: the rest is somebody else's to say; nil writes Body
 }
 
 // Node makes the node. The first dependency is what the resource lives in: its group, or its parent.
 func (r Resource) Node(id, kind, name string, dependsOn ...string) *stack.Node {
+	state, left := stack.Missing, (*azure.Resource)(nil) // as the last look found it; left by an operation that has failed
 	n := &stack.Node{ID: id, Kind: kind, Name: name, Resource: r.ID, DependsOn: dependsOn,
-		Observe: r.Observe, Apply: r.Apply,
+		Observe: func(ctx context.Context) (_ stack.State, err error) {
+			state, left, err = r.look(ctx)
+			return state, err
+		},
+		Apply: func(ctx context.Context) error {
+			switch {
+			case left != nil && r.Current == nil:
+				return r.finish(ctx, left)
+			case state == stack.Drifted && r.Change != nil:
+				return r.Session.Patch(ctx, r.ID, r.API, r.Change())
+			}
+			return r.Apply(ctx)
+		},
 		Delete: func(ctx context.Context) error { return r.Session.Delete(ctx, r.ID, r.API) }}
 	if len(dependsOn) > 0 {
 		n.Within = dependsOn[0]
@@ -52,32 +66,64 @@ func (r Resource) Node(id, kind, name string, dependsOn ...string) *stack.Node {
 
 // Observe looks at the resource.
 func (r Resource) Observe(ctx context.Context) (stack.State, error) {
-	got, err := r.Session.Get(ctx, r.ID, r.API)
-	if failure.IsNotFound(err) {
-		return stack.Missing, nil
-	}
-	if err != nil {
-		return stack.Missing, err
-	}
-	if unfinished(got) || r.Current != nil && !r.Current(got) {
-		return stack.Drifted, nil
-	}
-	r.note(got)
-	return stack.Current, nil
+	state, _, err := r.look(ctx)
+	return state, err
 }
 
-// unfinished is what an operation has left that failed: Azure shows it, and it does not work until it is written again.
-func unfinished(got *azure.Resource) bool {
+// look also returns what an operation has left that failed.
+func (r Resource) look(ctx context.Context) (state stack.State, left *azure.Resource, err error) {
+	got, err := r.Session.Get(ctx, r.ID, r.API)
+	if failure.IsNotFound(err) {
+		return stack.Missing, nil, nil
+	}
+	if err != nil {
+		return stack.Missing, nil, err
+	}
+	current := r.Current == nil || r.Current(got)
+	if Unfinished(got) {
+		return stack.Drifted, got, nil
+	}
+	if !current {
+		return stack.Drifted, nil, nil
+	}
+	r.note(got)
+	return stack.Current, nil, nil
+}
+
+// finish writes what is there as it is, by which Azure makes up for the operation that failed
+// (https://learn.microsoft.com/azure/networking/troubleshoot-failed-state). A body of ours would take away what others have added since: the
+// cloud provider's rules and frontends, the user's subnets.
+func (r Resource) finish(ctx context.Context, left *azure.Resource) error {
+	body := *left
+	body.Properties = maps.Clone(left.Properties)
+	delete(body.Properties, "provisioningState")
+	if left.ETag == "" {
+		return r.write(ctx, body)
+	}
+	made, err := r.Session.PutIf(ctx, r.ID, r.API, left.ETag, body)
+	if azure.IsChanged(err) {
+		return &failure.Error{Op: "finish", Resource: r.ID, Kind: failure.Waiting, Cause: "somebody has changed it meanwhile", Remedy: "it is looked at again by itself"}
+	}
+	if err == nil {
+		r.note(made)
+	}
+	return err
+}
+
+// Unfinished is what an operation has left that failed: Azure shows it, and it does not work until it is written again.
+func Unfinished(got *azure.Resource) bool {
 	state := got.Property("provisioningState")
 	return state == "Failed" || state == "Canceled"
 }
 
 // Apply writes the resource.
-func (r Resource) Apply(ctx context.Context) error {
+func (r Resource) Apply(ctx context.Context) error { return r.write(ctx, r.Body()) }
+
+func (r Resource) write(ctx context.Context, body azure.Resource) error {
 	if r.Found == nil {
-		return r.Session.PutAway(ctx, r.ID, r.API, r.Body())
+		return r.Session.PutAway(ctx, r.ID, r.API, body)
 	}
-	made, err := r.Session.Put(ctx, r.ID, r.API, r.Body())
+	made, err := r.Session.Put(ctx, r.ID, r.API, body)
 	if err == nil {
 		r.note(made)
 	}

@@ -9,7 +9,7 @@ import (
 // What a failed operation has left is written again.
 func TestUnfinishedIsDrifted(t *testing.T) {
 	for state, want := range map[string]bool{"Failed": true, "Canceled": true, "Succeeded": false, "Updating": false, "": false} {
-		if got := unfinished(&azure.Resource{Properties: map[string]any{"provisioningState": state}}); got != want {
+		if got := Unfinished(&azure.Resource{Properties: map[string]any{"provisioningState": state}}); got != want {
 			t.Errorf("%s: %v", state, got)
 		}
 	}

@@ -66,6 +66,9 @@ func (v *verification) checkExternalDNS(ctx context.Context) []Check {
 	if err == nil {
 		var state azure.AssignmentState
 		state, err = v.assignments.Observe(ctx, azure.Assignment{Scope: v.h.DNS.ZoneID, RoleGUID: role, PrincipalID: principal})
+		if err == nil {
+			err = v.assignments.Refused(v.h.DNS.ZoneID)
+		}
 		if err == nil && state != azure.AssignmentPresent {
 			err = fmt.Errorf("client %s may not write the zone", v.h.DNS.ClientID)
 		}

@@ -32,7 +32,10 @@ func (v *verification) infraTasks() []task {
 			continue
 		}
 		tasks = append(tasks, func(ctx context.Context) []Check {
-			_, err := v.s.Get(ctx, r.id, r.api)
+			found, err := v.s.Get(ctx, r.id, r.api)
+			if err == nil && node.Unfinished(found) {
+				err = fmt.Errorf("Azure shows it as %s: an operation on it has not come to its end", found.Property("provisioningState"))
+			}
 			return []Check{verdict("infrastructure", r.name, r.id, err, "run `hypershift create infra azure` again")}
 		})
 	}
@@ -126,6 +129,11 @@ func (v *verification) holdsRole(ctx context.Context, r roles.Grant, scope roles
 			if err != nil || state == azure.AssignmentPresent {
 				return err
 			}
+		}
+	}
+	for _, id := range at {
+		if err := v.assignments.Refused(id); err != nil {
+			return err // it may be there
 		}
 	}
 	return fmt.Errorf("the identity does not hold role %s on resource group %s", r.RoleGUID, group)

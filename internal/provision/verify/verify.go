@@ -116,7 +116,7 @@ type verification struct {
 // give is the remedy for a field without a value.
 func give(f field.Field) string { return "give " + f.String() }
 
-// verdict is pass without an error. The remedy is the error's own where it has one.
+// verdict is pass without an error. The remedy is the error's own where it has one; what is gone is made again.
 func verdict(area, name, detail string, err error, remedy string) Check {
 	if err == nil {
 		return Check{Area: area, Name: name, Status: Pass, Detail: detail}
@@ -128,7 +128,7 @@ func verdict(area, name, detail string, err error, remedy string) Check {
 		if known.Code != "" {
 			c.Detail += " (" + known.Code + ")"
 		}
-		if known.Remedy != "" {
+		if known.Remedy != "" && !(failure.IsNotFound(err) && remedy != "") {
 			c.Remedy = known.Remedy
 		}
 	}
