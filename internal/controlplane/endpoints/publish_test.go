@@ -67,7 +67,7 @@ func TestProbeTellsWhatIsWrong(t *testing.T) {
 // TestProbeIsNotBlind: neither without an authority nor with an old protocol does a server pass.
 func TestProbeIsNotBlind(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // what must not pass
+	server.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} // what must not pass
 	server.StartTLS()
 	defer server.Close()
 	shown := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

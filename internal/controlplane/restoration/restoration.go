@@ -71,19 +71,7 @@ func (r *Restoration) Run(ctx context.Context) error {
 	}
 	r.underWay = true
 	if r.phase == "" {
-		running, err := r.running(ctx)
-		if err != nil {
-			return err
-		}
-		if err := r.endReaders(ctx); err != nil {
-			return err
-		}
-		if len(running) > 0 {
-			r.says(metav1.ConditionFalse, hyperv1.EtcdRestoringReason, "before etcd goes back to backup "+backup+" these end: "+strings.Join(running, ", "))
-			return nil
-		}
-		request.Data[contract.EtcdRestoreRevision] = Revision(r.Now())
-		if err := r.note(ctx, request, contract.EtcdRestoreRefilling); err != nil {
+		if ended, err := r.begin(ctx, request, backup); !ended || err != nil {
 			return err
 		}
 	}
@@ -108,6 +96,23 @@ func (r *Restoration) Run(ctx context.Context) error {
 	r.underWay = false
 	r.says(metav1.ConditionTrue, hyperv1.AsExpectedReason, "etcd went back to backup "+backup)
 	return nil
+}
+
+// begin ends the readers and the members, and notes when all have ended.
+func (r *Restoration) begin(ctx context.Context, request *corev1.Secret, backup string) (ended bool, err error) {
+	running, err := r.running(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := r.endReaders(ctx); err != nil {
+		return false, err
+	}
+	if len(running) > 0 {
+		r.says(metav1.ConditionFalse, hyperv1.EtcdRestoringReason, "before etcd goes back to backup "+backup+" these end: "+strings.Join(running, ", "))
+		return false, nil
+	}
+	request.Data[contract.EtcdRestoreRevision] = Revision(r.Now())
+	return true, r.note(ctx, request, contract.EtcdRestoreRefilling)
 }
 
 // lacking is the key without which a request leads to no backup; empty where it has all. Members would start again with the data they have.

@@ -281,10 +281,10 @@ func TestMarksAreTakenOff(t *testing.T) {
 		}
 		return meta
 	}
-	d, calls := deletionOf(nil)
+	d, _ := deletionOf(nil)
 	own, another := d.ReferenceKey(), hyperv1.ReferencedResourcePrefix+"/demo2"
 	shared := &corev1.Secret{ObjectMeta: marked("shared", own, another, "example.com/mine")}
-	d, calls = deletionOf(nil, shared, &corev1.ConfigMap{ObjectMeta: marked("trust", own)}, &corev1.Secret{ObjectMeta: marked("theirs", another)})
+	d, calls := deletionOf(nil, shared, &corev1.ConfigMap{ObjectMeta: marked("trust", own)}, &corev1.Secret{ObjectMeta: marked("theirs", another)})
 	if waits, err := d.unmarkReferenced(t.Context()); waits != "" || err != nil || !slices.Equal(*calls, []string{"patch shared", "patch trust"}) {
 		t.Errorf("%q, %v, %v", waits, *calls, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -53,28 +54,32 @@ var (
 func (c *call) route() (*handler, error) {
 	q := c.req.URL.Query()
 	comp, method := q.Get("comp"), c.req.Method
-	read := method == http.MethodGet || method == http.MethodHead
-	var h *handler
-	switch {
-	case comp == "properties" && q.Get("restype") == "account":
-		h = accountInfo
-	case comp == "userdelegationkey" && q.Get("restype") == "service" && method == http.MethodPost:
-		h = delegateKey
-	case comp == "properties" && q.Get("restype") == "service":
-		h = map[string]*handler{http.MethodGet: getService, http.MethodPut: setService}[method]
-	case c.container == "" && comp == "list" && read:
-		h = listContainers
-	case q.Get("restype") == "container":
-		h = map[string]*handler{"PUT ": createContainer, "DELETE ": deleteContainer, "GET ": getContainer, "HEAD ": getContainer, "GET acl": getContainerACL,
-			"HEAD acl": getContainerACL, "PUT acl": setContainerACL, "GET list": listBlobs}[method+" "+comp]
-	case c.blob != "" && c.elsewhere():
-	case c.blob != "":
-		h = map[string]*handler{"PUT ": putBlob, "PUT block": putBlock, "PUT blocklist": putBlockList, "GET ": getBlob, "HEAD ": getBlob, "DELETE ": deleteBlob}[method+" "+comp]
-	}
+	h := c.handlerOf(q, method, comp)
 	if h == nil {
 		return nil, fail(wire.NotServedStatus, wire.NotServedCode, wire.NotServed(fmt.Sprintf("The blob operation %s %s?restype=%s&comp=%s", method, c.req.URL.Path, q.Get("restype"), comp)))
 	}
 	return h, nil
+}
+
+// handlerOf is who answers; nil where nobody does.
+func (c *call) handlerOf(q url.Values, method, comp string) *handler {
+	read := method == http.MethodGet || method == http.MethodHead
+	switch {
+	case comp == "properties" && q.Get("restype") == "account":
+		return accountInfo
+	case comp == "userdelegationkey" && q.Get("restype") == "service" && method == http.MethodPost:
+		return delegateKey
+	case comp == "properties" && q.Get("restype") == "service":
+		return map[string]*handler{http.MethodGet: getService, http.MethodPut: setService}[method]
+	case c.container == "" && comp == "list" && read:
+		return listContainers
+	case q.Get("restype") == "container":
+		return map[string]*handler{"PUT ": createContainer, "DELETE ": deleteContainer, "GET ": getContainer, "HEAD ": getContainer, "GET acl": getContainerACL,
+			"HEAD acl": getContainerACL, "PUT acl": setContainerACL, "GET list": listBlobs}[method+" "+comp]
+	case c.blob != "" && !c.elsewhere():
+		return map[string]*handler{"PUT ": putBlob, "PUT block": putBlock, "PUT blocklist": putBlockList, "GET ": getBlob, "HEAD ": getBlob, "DELETE ": deleteBlob}[method+" "+comp]
+	}
+	return nil
 }
 
 // elsewhere tells whether a request is about something other than a blob as it is: a version of it, or a copy of another one.
