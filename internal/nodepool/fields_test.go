@@ -64,19 +64,7 @@ func saidOf(t *testing.T, change func(*hyperv1.NodePoolSpec)) string {
 	p.np.Spec.NodeDrainTimeout, p.np.Spec.NodeVolumeDetachTimeout = nil, nil
 	p.np.Spec.Platform.Azure.EncryptionAtHost = ""
 	change(&p.np.Spec)
-	image, err := machineImage(p.np, p.release)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, err := azureMachineTemplate(p, image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.template = template.GetName()
-	made, err := desiredMaker(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	template, made := rendered(t, p)
 	if template.GetKind() != clusterapi.AzureMachineTemplate.Kind || made.GetKind() != clusterapi.MachineDeployment.Kind {
 		t.Fatalf("a %s and a %s", template.GetKind(), made.GetKind())
 	}

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,22 +47,27 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{np: nodePool(), hc: hostedCluster(), namespace: namespace, release: payload(), config: newConfig(nil, "4.21.0", "", "", "")}
 			change(p.np, p.hc)
-			image, err := machineImage(p.np, p.release)
-			if err != nil {
-				t.Fatal(err)
-			}
-			template, err := azureMachineTemplate(p, image)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.template = template.GetName()
-			made, err := desiredMaker(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			template, made := rendered(t, p)
 			if err := kube.ApplyAlways(t.Context(), live, FieldManager, template, made, repair.HealthCheck(t.Context(), p.hc, p.np, p.namespace)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+// rendered are the template of a pool's machines, and what makes them.
+func rendered(t *testing.T, p *pass) (template, maker *unstructured.Unstructured) {
+	t.Helper()
+	image, err := machineImage(p.np, p.release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if template, err = azureMachineTemplate(p, image); err != nil {
+		t.Fatal(err)
+	}
+	p.template = template.GetName()
+	if maker, err = desiredMaker(p); err != nil {
+		t.Fatal(err)
+	}
+	return template, maker
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hypershift-on-azure/hypershift/internal/field"
 	"github.com/hypershift-on-azure/hypershift/internal/pki/signing"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/issuer"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 	"github.com/hypershift-on-azure/hypershift/internal/wholefile"
 )
 
@@ -111,7 +112,7 @@ func newRotation(s *azure.Session, o RotateOptions) (*rotation, error) {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = stack.Sleep
 	}
 	file := func(name string) string { return issuer.RotationFile(o.Issuer.KeyDirectory, name) }
 	r := &rotation{RotateOptions: o, s: s, issuer: o.Issuer.Resolve(s),

@@ -90,12 +90,3 @@ func (r *rotation) exchange(ctx context.Context, key *rsa.PrivateKey, t identity
 	}
 	return as.SignIn(ctx)
 }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}

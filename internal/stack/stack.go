@@ -117,7 +117,7 @@ func (o Options) withDefaults() Options {
 		o.Progress = func(Event) {}
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = Sleep
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -125,7 +125,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, and returns the error of a run that is stopped meanwhile.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -166,14 +166,12 @@ const (
 // appears tells whether the account whose name is taken is ours after all: a run beside this one or before it has just made it, and Azure's
 // reads are behind its names.
 func appears(ctx context.Context, s *azure.Session, account string) bool {
-	for range looks {
+	for look := range looks {
+		if look > 0 && stack.Sleep(ctx, pause) != nil {
+			return false
+		}
 		if _, err := s.Get(ctx, account, node.APIStorage); err == nil {
 			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(pause):
 		}
 	}
 	return false

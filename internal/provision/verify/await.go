@@ -7,6 +7,7 @@ import (
 
 	"github.com/hypershift-on-azure/hypershift/internal/azure"
 	"github.com/hypershift-on-azure/hypershift/internal/provision/handoff"
+	"github.com/hypershift-on-azure/hypershift/internal/stack"
 )
 
 const (
@@ -22,7 +23,7 @@ func Run(ctx context.Context, s *azure.Session, h *handoff.File, o Options) ([]C
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = stack.Sleep
 	}
 	begin := o.Now()
 	for {
@@ -50,13 +51,4 @@ func spreadingOf(checks []Check) []string {
 		}
 	}
 	return names
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
