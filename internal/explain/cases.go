@@ -105,7 +105,7 @@ var cases = []Case{
 		"no machine has reached the ignition endpoint: a rule of a network security group, a route, a firewall or DNS is in between, or the image has no Ignition",
 		[]string{reachIgnition, bootDiagnostics}},
 	{"machine-booting", "Workers do not join: they have their configuration", []string{survey.Booting}, nil,
-		"the virtual machine runs and its kubelet has not registered", []string{"wait some minutes after its start; then the subnet must reach {api}, and boot diagnostics have its console: `az vm boot-diagnostics get-boot-log --resource-group {group} --name {vm}`"}},
+		"the virtual machine runs and its kubelet has not registered", []string{"wait some minutes after its start; then the subnet must reach {api}", bootDiagnostics}},
 	{"node-not-ready", "Nodes are not ready", []string{survey.Joined}, nil,
 		"the kubelet says that the node is not ready", []string{"`hypershift create kubeconfig {cluster} --output-file FILE`, then `kubectl --kubeconfig FILE describe nodes`"}},
 	{"machine-failed", "Machines are not made: Azure refuses", []string{survey.Failed}, nil,
