@@ -229,10 +229,10 @@ func TestStopsAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	time.Sleep(100 * time.Millisecond) // the end of the supervisor, of which there is one
 	select {
 	case <-s.done:
-	default:
+		time.Sleep(100 * time.Millisecond) // each of the three would end it: a second end is a panic
+	case <-time.After(10 * time.Second):
 		t.Error("the supervisor does not end")
 	}
 	if err := Reload(t.Context(), dir); err == nil {
